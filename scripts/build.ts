@@ -1,0 +1,70 @@
+/**
+ * Builds what is published: `dist/index.js` for Pi's main thread and one self-contained file per worker.
+ * Nothing in them imports anything but `node:` modules, so they run below `node_modules`, without it, and
+ * in Pi's Bun build.
+ */
+import { rm, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { type BuildOptions, build, type Plugin } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** CommonJS packages inside an ES module look for these. */
+const COMMONJS_GLOBALS = [
+  'import { createRequire as __createRequire } from "node:module";',
+  "const require = __createRequire(import.meta.url);",
+  "const __dirname = import.meta.dirname;",
+  "const __filename = import.meta.filename;",
+].join("\n");
+
+/**
+ * Leaves out what is imported but never run: the SDK's schema compiler (the client is given a validator of
+ * its own) and piscina's optional native `nice`.
+ */
+const leaveOut: Plugin = {
+  name: "leave-out",
+  setup(build) {
+    build.onResolve({ filter: /(validation\/ajv-provider\.js|^@napi-rs\/nice)$/ }, ({ path }) => ({
+      path,
+      namespace: "left-out",
+    }));
+    build.onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => ({
+      contents: path.endsWith("ajv-provider.js") ? "export class AjvJsonSchemaValidator {}" : "export {};",
+    }));
+  },
+};
+
+const shared: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  target: "node22.19",
+  format: "esm",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  // Names stay: stacks in the log file must be readable.
+  keepNames: false,
+  legalComments: "none",
+  logLevel: "warning",
+  plugins: [leaveOut],
+  // The pure JavaScript build of msgpackr: the native one is an optional binary that a single file cannot hold.
+  alias: { msgpackr: fileURLToPath(new URL("../node_modules/msgpackr/index.js", import.meta.url)) },
+};
+
+const outputs: Record<string, BuildOptions> = {
+  "dist/index.js": { entryPoints: ["src/index.ts"] },
+  "dist/workers/connection.js": { entryPoints: ["workers/connection.ts"], banner: { js: COMMONJS_GLOBALS } },
+  "dist/workers/cache.js": { entryPoints: ["workers/cache.ts"], banner: { js: COMMONJS_GLOBALS } },
+  // piscina starts its threads from a file of its own, which it looks for beside the bundle.
+  "dist/workers/worker.js": {
+    entryPoints: ["node_modules/piscina/dist/worker.js"],
+    banner: { js: COMMONJS_GLOBALS },
+  },
+};
+
+await rm(new URL("../dist", import.meta.url), { recursive: true, force: true });
+for (const [outfile, options] of Object.entries(outputs)) {
+  await build({ ...shared, ...options, outfile });
+  const { size } = await stat(new URL(`../${outfile}`, import.meta.url));
+  console.log(`${outfile}  ${(size / 1024).toFixed(1)} KB`);
+}

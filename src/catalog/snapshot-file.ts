@@ -1,0 +1,25 @@
+/** Finds and reads the snapshot of a working directory. The one file that main reads. */
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LIMITS } from "../protocol/limits.ts";
+import { SNAPSHOT_FOLDER, snapshotFileName } from "../protocol/paths.ts";
+import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
+
+const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+export const snapshotPath = (agentDir: string, cwd: string): string =>
+  join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(cwd, sha256Hex));
+
+/** The stored catalog, or an empty one where there is none, or none that can be read: the worker makes it anew. */
+export function readCatalog(agentDir: string, cwd: string): Catalog {
+  const path = snapshotPath(agentDir, cwd);
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (!found?.isFile() || found.size > LIMITS.snapshotBytes) return emptyCatalog();
+    return catalogFrom(readFileSync(path)) ?? emptyCatalog();
+  } catch {
+    // Unreadable is the same as absent here: the factory must not fail, and the worker reports what it cannot write.
+    return emptyCatalog();
+  }
+}

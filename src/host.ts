@@ -1,0 +1,91 @@
+/**
+ * The part of Pi's extension API (1.5.2) that is used, as types of our own: the extension must not import
+ * a host module, or Pi would load it through its slow transform. A test compiles these against the types
+ * that Pi publishes.
+ */
+
+export type TextContent = { type: "text"; text: string };
+export type ImageContent = { type: "image"; data: string; mimeType: string };
+
+/** What a tool answers. `isError` marks a failure that keeps its `details`. */
+export interface ToolResult {
+  content: (TextContent | ImageContent)[];
+  details: unknown;
+  isError?: boolean;
+}
+
+export type ToolUpdate = (partial: ToolResult) => void;
+
+export type ToolExposure = "direct" | "model-only" | "codemode" | "deferred" | "hidden";
+
+export interface ToolHints {
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+export interface PiTool {
+  name: string;
+  label: string;
+  description: string;
+  promptSnippet?: string;
+  /** A JSON Schema of type object. */
+  parameters: Record<string, unknown>;
+  exposure?: ToolExposure;
+  namespace?: { name: string; aliases?: readonly string[]; description?: string };
+  annotations?: ToolHints;
+  execute(
+    toolCallId: string,
+    params: Record<string, unknown>,
+    signal: AbortSignal | undefined,
+    onUpdate: ToolUpdate | undefined,
+    ctx: PiContext,
+  ): Promise<ToolResult>;
+}
+
+export type NoticeLevel = "info" | "warning" | "error";
+
+export interface PiContext {
+  ui: {
+    notify(message: string, type?: NoticeLevel): void;
+    setStatus(key: string, text: string | undefined): void;
+  };
+  mode: "tui" | "rpc" | "json" | "print";
+  /** Dialogs and notices reach somebody: TUI and RPC. */
+  hasUI: boolean;
+  cwd: string;
+  isProjectTrusted(): boolean;
+}
+
+export interface PiCommand {
+  description?: string;
+  getArgumentCompletions?: (prefix: string) => { value: string; label: string }[] | null;
+  handler: (args: string, ctx: PiContext) => Promise<void>;
+}
+
+export interface CommandInfo {
+  name: string;
+  sourceInfo: { path: string };
+}
+
+export interface Pi {
+  on(event: "session_start", handler: (event: { reason: string }, ctx: PiContext) => void): () => void;
+  on(
+    event: "session_shutdown",
+    handler: (event: { reason: string }, ctx: PiContext) => Promise<void>,
+  ): () => void;
+  on(
+    event: "before_agent_start",
+    handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
+  ): () => void;
+  registerTool(tool: PiTool): void;
+  registerCommand(name: string, command: PiCommand): void;
+  getActiveTools(): string[];
+  setActiveTools(names: string[]): void;
+  getCommands(): CommandInfo[];
+  events: {
+    emit(channel: string, data: unknown): void;
+    on(channel: string, handler: (data: unknown) => void): () => void;
+  };
+}

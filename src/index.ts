@@ -1,0 +1,37 @@
+/** Pi's entry point: assembles the extension. Contains no logic of its own. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { claim } from "./claim.ts";
+import type { Pi } from "./host.ts";
+import { createSession } from "./session.ts";
+import { createMcpCommand } from "./ui/mcp-command.ts";
+import { notify } from "./ui/notices.ts";
+import { warnOfOtherOwner } from "./ui/other-owner.ts";
+
+/** `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`, as Pi has it. */
+const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
+
+export default function piMcpThreads(pi: Pi): void {
+  const location = fileURLToPath(import.meta.url);
+  const owner = claim(pi, location);
+  if (owner !== undefined) {
+    pi.on("session_start", (_event, ctx) => {
+      notify(
+        ctx,
+        `pi-mcp-threads is loaded twice: ${owner} is in use, ${location} does nothing. Remove one.`,
+        "warning",
+      );
+    });
+    return;
+  }
+  const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
+  session.register();
+  pi.registerCommand("mcp", createMcpCommand(session.status));
+  pi.on("session_start", (_event, ctx) => {
+    session.start(ctx);
+    warnOfOtherOwner(pi, ctx, location);
+  });
+  pi.on("before_agent_start", () => session.beforeAgentStart());
+  pi.on("session_shutdown", () => session.stop());
+}

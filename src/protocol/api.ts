@@ -1,0 +1,45 @@
+/**
+ * The requests that main makes of the connection worker, over comlink. Each takes one object and
+ * answers a `Reply`; `requestId` lets main abort it.
+ */
+import type { Reply } from "./errors.ts";
+import type { CallToolParams, SessionFacts, StatusReport } from "./types.ts";
+
+/** Method -> what it takes and what it answers. */
+export interface ConnectionMethods {
+  /** Loads the configuration and starts what it names. Answers when the plan is made, not when servers are up. */
+  startSession: { params: SessionFacts; value: undefined };
+  /**
+   * Answers when every server's tools are known or its connect has failed, or after `timeoutMs`.
+   * `checksum`: of the snapshot that then holds; its event may still be under way on the other port.
+   */
+  settleTools: { params: { timeoutMs: number }; value: { pending: string[]; checksum: number | undefined } };
+  /** `value`: a msgpackr-encoded `CallResult`. */
+  callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
+  status: { params: Record<string, never>; value: StatusReport };
+  /** One line for the log file, from main. */
+  log: { params: { level: LogLevel; message: string }; value: undefined };
+  /** Closes every server and flushes the log. */
+  shutdown: { params: Record<string, never>; value: undefined };
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export type ConnectionMethod = keyof ConnectionMethods;
+
+export const CONNECTION_METHODS = [
+  "startSession",
+  "settleTools",
+  "callTool",
+  "status",
+  "log",
+  "shutdown",
+] as const satisfies readonly ConnectionMethod[];
+
+/** What the worker exposes. `cancel` is one-way in meaning: it never fails and answers nothing of interest. */
+export type ConnectionApi = {
+  [M in ConnectionMethod]: (
+    requestId: number,
+    params: ConnectionMethods[M]["params"],
+  ) => Promise<Reply<ConnectionMethods[M]["value"]>>;
+} & { cancel(requestId: number): void };

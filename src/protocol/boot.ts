@@ -1,0 +1,12 @@
+/** What main hands to a new connection worker as `workerData`. Types only. */
+
+/** The sending side of a `MessagePort`, without naming Node or the DOM. */
+export interface EventSink {
+  postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void;
+}
+
+export interface WorkerBoot {
+  /** One-way: `WorkerEvent`s to main. */
+  events: EventSink;
+  logFile: string;
+}

@@ -1,0 +1,18 @@
+/**
+ * Bytes for payloads that cross a thread or lie in a file: msgpackr with plain maps, so that any
+ * msgpack reader can decode them and a decoder needs no shared state.
+ */
+import { Packr } from "msgpackr";
+
+const packr = new Packr({ useRecords: false, mapsAsObjects: true, moreTypes: false });
+
+/** Encodes into a buffer of its own, so that it can be transferred. */
+export function encode(value: unknown): Uint8Array<ArrayBuffer> {
+  // `pack` returns a view into a pooled buffer; transferring that would take the pool along.
+  return new Uint8Array(packr.pack(value));
+}
+
+/** Decodes what `encode` made. The caller checks the shape: bytes may come from a file. Throws on broken bytes. */
+export function decode(bytes: Uint8Array): unknown {
+  return packr.unpack(bytes);
+}

@@ -1,0 +1,112 @@
+/**
+ * The one error vocabulary of the system: the codes, the error class every side throws, and the wire
+ * form in which an error crosses a thread. comlink drops an error's `code`, so errors never cross as
+ * exceptions: they cross as `WireError` values inside a `Reply`.
+ */
+
+/**
+ * Every way a request can fail, with when it is raised and what `data` holds.
+ *
+ * - `cancelled`: the caller's signal was aborted. No data.
+ * - `deadline`: no reply within the deadline. `{deadlineMs}`
+ * - `runtime_exited`: the worker ended while the request was open. `{exitCode}`
+ * - `runtime_stopped`: the request was made after the session's worker was stopped. No data.
+ * - `internal`: a bug on the other side; message and stack are in the log. No data.
+ * - `bad_config`: a server definition cannot be used. `{file?, line?, column?}`
+ * - `unknown_server`: no server of that name is configured. `{known}`
+ * - `unknown_tool`: the server does not offer that tool. `{server, known}`
+ * - `server_disabled`: the server is switched off in the configuration. `{server}`
+ * - `spawn_failed`: the server's command could not be started. `{server}`
+ * - `connect_failed`: the server was reached but did not complete `initialize`. `{server, status?}`
+ * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
+ * - `needs_auth`: the server answered 401 or 403. `{server}`
+ * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`
+ * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
+ * - `call_rejected`: the server answered a JSON-RPC error. `{server, rpcCode, rpcData?}`
+ * - `message_too_large`: one message exceeded the size limit. `{server, limitBytes}`
+ */
+export const ERROR_CODES = [
+  "cancelled",
+  "deadline",
+  "runtime_exited",
+  "runtime_stopped",
+  "internal",
+  "bad_config",
+  "unknown_server",
+  "unknown_tool",
+  "server_disabled",
+  "spawn_failed",
+  "connect_failed",
+  "connect_timeout",
+  "needs_auth",
+  "server_died",
+  "call_timeout",
+  "call_rejected",
+  "message_too_large",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Values that survive a structured clone and JSON alike. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+export type ErrorData = { [key: string]: JsonValue };
+
+/** An error as it crosses a thread. `remedy` says what the user or the model can do about it. */
+export interface WireError {
+  code: ErrorCode;
+  message: string;
+  remedy?: string;
+  data?: ErrorData;
+}
+
+/** The answer to every request: never an exception, so that nothing is lost in a clone. */
+export type Reply<T> = { ok: true; value: T } | { ok: false; error: WireError };
+
+/** The error that every side throws and catches. */
+export class ThreadsError extends Error {
+  readonly code: ErrorCode;
+  readonly remedy: string | undefined;
+  readonly data: ErrorData | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { remedy?: string | undefined; data?: ErrorData | undefined; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "ThreadsError";
+    this.code = code;
+    this.remedy = details.remedy;
+    this.data = details.data;
+  }
+}
+
+const isErrorCode = (code: unknown): code is ErrorCode => ERROR_CODES.includes(code as ErrorCode);
+
+/** The wire form of anything thrown. Foreign errors become `internal` and keep only their message. */
+export function toWireError(error: unknown): WireError {
+  if (error instanceof ThreadsError) {
+    const wire: WireError = { code: error.code, message: error.message };
+    if (error.remedy !== undefined) wire.remedy = error.remedy;
+    if (error.data !== undefined) wire.data = error.data;
+    return wire;
+  }
+  return { code: "internal", message: error instanceof Error ? error.message : String(error) };
+}
+
+/** The one decoder: rebuilds the error that `toWireError` described. Unknown codes become `internal`. */
+export function fromWireError(wire: WireError): ThreadsError {
+  return new ThreadsError(isErrorCode(wire.code) ? wire.code : "internal", wire.message, {
+    remedy: wire.remedy,
+    data: wire.data,
+  });
+}
+
+/** One line for people: message, then remedy. */
+export function describeError(error: { message: string; remedy?: string | undefined }): string {
+  return error.remedy ? `${error.message} ${error.remedy}` : error.message;
+}
+
+/** The message of anything thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

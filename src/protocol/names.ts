@@ -1,0 +1,47 @@
+/**
+ * How an MCP tool is named in Pi: `<server>__<tool>`, at most 64 characters of `[A-Za-z0-9_-]`, unique,
+ * and the same from one start to the next.
+ */
+import { LIMITS } from "./limits.ts";
+
+const HASH_CHARS = 6;
+
+/** FNV-1a, 32 bit: a short, stable mark. Not for security. */
+export function shortHash(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    hash ^= text.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return (hash >>> 0).toString(36).padStart(HASH_CHARS, "0").slice(-HASH_CHARS);
+}
+
+const sanitize = (text: string): string => text.replace(/[^A-Za-z0-9_-]/g, "_");
+
+/** Prefix of a server's tools: its name with hyphens and foreign characters as underscores. */
+export const serverPrefix = (server: string): string => sanitize(server).replaceAll("-", "_");
+
+/** The name a tool would have if it were alone and short enough. */
+export const plainToolName = (server: string, tool: string): string =>
+  `${serverPrefix(server)}__${sanitize(tool)}`;
+
+function hashedName(plain: string, server: string, tool: string): string {
+  const hash = shortHash(`${server}\u0000${tool}`);
+  return `${plain.slice(0, LIMITS.toolNameChars - HASH_CHARS - 1)}_${hash}`;
+}
+
+/**
+ * Names for a whole catalog, index for index. A name that is too long is cut and ends in a hash; where
+ * two tools would share a name, each of them gets its hash, so that a name never depends on the order
+ * in which servers answered.
+ */
+export function assignToolNames(tools: readonly { server: string; tool: string }[]): string[] {
+  const plain = tools.map(({ server, tool }) => plainToolName(server, tool));
+  const uses = new Map<string, number>();
+  for (const name of plain) uses.set(name, (uses.get(name) ?? 0) + 1);
+  return tools.map(({ server, tool }, i) => {
+    const name = plain[i] ?? "";
+    const fits = name.length <= LIMITS.toolNameChars;
+    return fits && uses.get(name) === 1 ? name : hashedName(name, server, tool);
+  });
+}

@@ -1,0 +1,42 @@
+/**
+ * The server processes that the worker has reported, so that none outlives it: children of a worker
+ * survive its end. Every pid leads a process group of its own (on Windows, a tree).
+ */
+import { spawnSync } from "node:child_process";
+
+export interface PidRegistry {
+  add(pid: number): void;
+  remove(pid: number): void;
+  /** Kills every group that is still registered. Synchronous: also runs in an exit hook. */
+  killAll(): void;
+  /** Stops watching for the end of the process. */
+  dispose(): void;
+}
+
+function killGroup(pid: number): void {
+  if (process.platform === "win32") {
+    spawnSync("taskkill", ["/PID", String(pid), "/T", "/F"], { windowsHide: true });
+    return;
+  }
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    // Gone already (ESRCH), or no longer ours (EPERM on a reused id): nothing left to do, and an exit hook must not throw.
+    if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+export function createPidRegistry(): PidRegistry {
+  const pids = new Set<number>();
+  const killAll = (): void => {
+    for (const pid of pids) killGroup(pid);
+    pids.clear();
+  };
+  process.on("exit", killAll);
+  return {
+    add: (pid) => pids.add(pid),
+    remove: (pid) => pids.delete(pid),
+    killAll,
+    dispose: () => process.off("exit", killAll),
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * Requests to the connection worker. The one place where a request settles: by reply, deadline, abort or
+ * the worker's exit, whichever is first. Every rejection is a `ThreadsError`.
+ */
+import type { ConnectionMethod, ConnectionMethods } from "../protocol/api.ts";
+import { fromWireError, messageOf, type Reply, ThreadsError } from "../protocol/errors.ts";
+import type { RuntimeThread } from "./thread.ts";
+
+export interface RequestOptions {
+  /** Milliseconds until the request fails with `deadline`. */
+  deadlineMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Rpc {
+  request<M extends ConnectionMethod>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+    options: RequestOptions,
+  ): Promise<ConnectionMethods[M]["value"]>;
+  /** Number of requests that have not settled. */
+  readonly open: number;
+}
+
+type Send = (requestId: number, params: unknown) => Promise<Reply<unknown>>;
+
+export function createRpc(thread: RuntimeThread): Rpc {
+  let lastId = 0;
+  const open = new Map<number, (error: ThreadsError) => void>();
+  let gone: ThreadsError | undefined;
+
+  thread.exited.then(({ exitCode, reason }) => {
+    gone = new ThreadsError(
+      "runtime_exited",
+      `The connection worker ended with code ${exitCode}${reason === undefined ? "" : `: ${reason}`}.`,
+      { remedy: "The call may have run. /reload starts the servers again.", data: { exitCode } },
+    );
+    for (const fail of open.values()) fail(gone);
+  });
+
+  const request = async (
+    method: ConnectionMethod,
+    params: unknown,
+    options: RequestOptions,
+  ): Promise<unknown> => {
+    if (gone) throw gone;
+    if (options.signal?.aborted) throw cancelled(method);
+    const id = ++lastId;
+    const settled = new AbortController();
+    thread.hold();
+    try {
+      const reply = await new Promise<Reply<unknown>>((resolve, reject) => {
+        // Told once; a worker that is gone or deaf needs no answer to it.
+        const abandon = (error: ThreadsError): void => {
+          thread.api.cancel(id).catch(() => undefined);
+          reject(error);
+        };
+        open.set(id, reject);
+        const timer = setTimeout(() => abandon(late(method, options.deadlineMs)), options.deadlineMs);
+        settled.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+        options.signal?.addEventListener("abort", () => abandon(cancelled(method)), {
+          signal: settled.signal,
+        });
+        const send = thread.api[method] as unknown as Send;
+        // comlink rejects only where the arguments cannot be cloned; the other side answers replies.
+        send(id, params).then(resolve, (error) => reject(new ThreadsError("internal", messageOf(error))));
+      });
+      if (reply.ok) return reply.value;
+      throw fromWireError(reply.error);
+    } finally {
+      settled.abort();
+      open.delete(id);
+      thread.release();
+    }
+  };
+
+  return {
+    request: request as Rpc["request"],
+    get open() {
+      return open.size;
+    },
+  };
+}
+
+const cancelled = (method: string): ThreadsError => new ThreadsError("cancelled", `${method} was cancelled.`);
+
+const late = (method: string, deadlineMs: number): ThreadsError =>
+  new ThreadsError(
+    "deadline",
+    `The connection worker did not answer ${method} within ${deadlineMs / 1_000} s.`,
+    {
+      remedy: "If this goes on, /reload starts it again; mcp-threads.log may say why.",
+      data: { deadlineMs },
+    },
+  );

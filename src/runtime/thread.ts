@@ -1,0 +1,75 @@
+/**
+ * The connection worker as a thread: spawns it, passes its events on, and tells when it is gone. Knows
+ * nothing of what is said to it. The thread never keeps Pi alive except while a request is open.
+ */
+import { MessageChannel, Worker } from "node:worker_threads";
+import { type Remote, wrap } from "comlink";
+import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
+import type { ConnectionApi } from "../protocol/api.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { WorkerEvent } from "../protocol/types.ts";
+
+export interface RuntimeThread {
+  api: Remote<ConnectionApi>;
+  /** Settles with the exit code and, where it crashed, with why. Never rejects. */
+  exited: Promise<{ exitCode: number; reason: string | undefined }>;
+  /** While held, the thread keeps the process alive. */
+  hold(): void;
+  release(): void;
+  terminate(): Promise<void>;
+}
+
+/** Raw TypeScript beside a checkout, one bundled file beside the packed entry. */
+export function connectionWorkerUrl(here = import.meta.url): URL {
+  return here.endsWith(".ts")
+    ? new URL("../../workers/connection.ts", here)
+    : new URL("./workers/connection.js", here);
+}
+
+export function startThread(options: {
+  logFile: string;
+  onEvent: (event: WorkerEvent) => void;
+  url?: URL;
+}): RuntimeThread {
+  const { port1: events, port2 } = new MessageChannel();
+  const worker = new Worker(options.url ?? connectionWorkerUrl(), {
+    name: "pi-mcp-threads connection",
+    workerData: { events: port2, logFile: options.logFile },
+    transferList: [port2],
+    stdout: true,
+    stderr: true,
+  });
+  // The worker writes its own output to the log file; whatever still gets here must not reach the terminal.
+  worker.stdout.resume();
+  worker.stderr.resume();
+
+  let reason: string | undefined;
+  // Without this listener an error in the worker would end Pi.
+  worker.on("error", (error) => {
+    reason = messageOf(error);
+  });
+  events.on("message", (event: WorkerEvent) => options.onEvent(event));
+  const api = wrap<ConnectionApi>(nodeEndpoint(worker));
+  worker.unref();
+  events.unref();
+
+  let holders = 0;
+  return {
+    api,
+    exited: new Promise((resolve) => {
+      worker.once("exit", (exitCode) => {
+        events.close();
+        resolve({ exitCode, reason });
+      });
+    }),
+    hold: () => {
+      if (holders++ === 0) worker.ref();
+    },
+    release: () => {
+      if (--holders === 0) worker.unref();
+    },
+    terminate: async () => {
+      await worker.terminate();
+    },
+  };
+}

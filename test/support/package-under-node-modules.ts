@@ -1,0 +1,55 @@
+/**
+ * Owns: this package as users get it: packed by npm, unpacked below a folder named `node_modules`, alone.
+ * Must not: build (the caller runs `npm run build` first) or install dependencies.
+ * Called by: end-to-end tests on the published package; Node refuses to run `.ts` below `node_modules`,
+ * and a dependency that was not bundled is missing there, so both mistakes fail in such a test.
+ */
+import { existsSync, rmSync } from "node:fs";
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packInto, unpackAs } from "./npm-pack.ts";
+
+const PACKAGE_NAME = "pi-mcp-threads";
+const PROJECT_DIR = join(import.meta.dirname, "..", "..");
+
+export interface UnpackedPackage {
+  /** Absolute path of `dist/index.js`, to be handed to Pi as extension. */
+  entry: string;
+  /** `<tmp>/node_modules/pi-mcp-threads`. */
+  dir: string;
+  /** Removes the folder; the next call of `unpackTarball` makes a new one. */
+  dispose(): Promise<void>;
+}
+
+let pending: Promise<UnpackedPackage> | undefined;
+
+/**
+ * Packs and unpacks once per process, in about 0.2 s. The folder is removed by `dispose` or when the process
+ * exits; vitest ends its workers without that event, so test files call `dispose` in `afterAll`.
+ */
+export function unpackTarball(): Promise<UnpackedPackage> {
+  pending ??= unpack();
+  return pending;
+}
+
+async function unpack(): Promise<UnpackedPackage> {
+  if (!existsSync(join(PROJECT_DIR, "dist", "index.js"))) {
+    throw new Error("dist/index.js is missing: run `npm run build` before the tests that use the package");
+  }
+  const root = await mkdtemp(join(await realpath(tmpdir()), "pi-package-"));
+  const removeAtExit = (): void => rmSync(root, { recursive: true, force: true });
+  process.once("exit", removeAtExit);
+  const destination = join(root, "tarball");
+  const dir = join(root, "node_modules", PACKAGE_NAME);
+  await mkdir(destination);
+  await mkdir(join(root, "node_modules"));
+  const tarball = await packInto({ cwd: PROJECT_DIR, destination });
+  await unpackAs(tarball, dir);
+  const dispose = async (): Promise<void> => {
+    pending = undefined;
+    process.off("exit", removeAtExit);
+    await rm(root, { recursive: true, force: true });
+  };
+  return { entry: join(dir, "dist", "index.js"), dir, dispose };
+}

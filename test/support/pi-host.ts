@@ -1,0 +1,141 @@
+/**
+ * Owns: one verified copy of the real Pi under `node_modules/.cache/pi-host/<version>/`.
+ * Must not: install it as a dependency, change package.json, or hand out a copy it has not verified.
+ * Called by: pi-process.ts before every start of Pi; a global setup of the runner may call it first.
+ *
+ * Pi's tarball carries a bundled CLI, so no install is needed. The bundle leaves out `jiti`, which Pi
+ * requires as soon as an extension loads; it lies in `node_modules/` beside the unpacked package.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { packInto, unpackAs, verifyIntegrity } from "./npm-pack.ts";
+
+export const PI_VERSION = "1.5.2";
+
+/** The oldest Node that Pi starts on: [major, minor]. */
+const OLDEST_NODE = [22, 19] as const;
+
+interface Pin {
+  spec: string;
+  /** As `npm view <spec> dist.integrity` prints it. */
+  integrity: string;
+  /** Where the package goes, as path segments below the version folder. */
+  place: readonly string[];
+}
+
+const PINS: readonly Pin[] = [
+  {
+    spec: `@earendil-works/pi-coding-agent@${PI_VERSION}`,
+    integrity:
+      "sha512-mUWI04rqF1Vd/m1q+Ps1XeWsTXEVvRUnsmRa83I3Dzua0Tx5bYS93imeqtIfrXf7PkkaR6ERz+AuQhIJlom5yA==",
+    place: ["package"],
+  },
+  {
+    spec: "jiti@2.7.0",
+    integrity:
+      "sha512-AC/7JofJvZGrrneWNaEnJeOLUx+JlGt7tNa0wZiRPT4MY1wmfKjt2+6O2p2uz2+skll8OZZmJMNqeke7kKbNgQ==",
+    place: ["node_modules", "jiti"],
+  },
+];
+
+/** What the stamp of a finished copy holds: a copy made from other pins is made anew. */
+const STAMP = PINS.map((pin) => `${pin.spec} ${pin.integrity}\n`).join("");
+
+export interface PiHost {
+  /** Absolute path of the script to run with Node. */
+  cli: string;
+  /** Absolute path of the unpacked `@earendil-works/pi-coding-agent`. */
+  packageDir: string;
+  version: typeof PI_VERSION;
+}
+
+let pending: Promise<PiHost> | undefined;
+
+/**
+ * The real Pi, fetched on first use (about 20 MB) and cached.
+ * Safe to call from several processes at once: each prepares its own copy, one rename wins.
+ * Throws, and never skips, when Pi cannot be fetched or differs from its pin.
+ */
+export function ensurePi(): Promise<PiHost> {
+  pending ??= provide(join(import.meta.dirname, "..", "..", "node_modules", ".cache", "pi-host", PI_VERSION));
+  pending.catch(() => {
+    pending = undefined;
+  });
+  return pending;
+}
+
+async function provide(target: string): Promise<PiHost> {
+  requireNode(process.versions.node);
+  if (!(await isComplete(target))) {
+    const copy = await prepareCopy(dirname(target));
+    await publish(copy, target);
+  }
+  const packageDir = join(target, "package");
+  return { cli: join(packageDir, "dist", "bundle", "cli.js"), packageDir, version: PI_VERSION };
+}
+
+function requireNode(version: string): void {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    throw new Error(
+      `Pi ${PI_VERSION} needs Node ${OLDEST_NODE.join(".")} or later and the tests run on ${version}: start them with an npm script, which uses node_modules/.bin/node`,
+    );
+  }
+}
+
+async function isComplete(dir: string): Promise<boolean> {
+  const stamp = await readFile(join(dir, "stamp"), "utf8").catch(() => "");
+  return stamp === STAMP && existsSync(join(dir, "package", "dist", "bundle", "cli.js"));
+}
+
+/** Fetches, verifies and unpacks into a new folder beside the target, so that a rename can publish it. */
+async function prepareCopy(cacheDir: string): Promise<string> {
+  await mkdir(cacheDir, { recursive: true });
+  const copy = await mkdtemp(join(cacheDir, "new-"));
+  try {
+    // One after the other: nothing may still write into the folder that a failure removes.
+    for (const pin of PINS) await place(pin, copy);
+    await writeFile(join(copy, "stamp"), STAMP);
+    return copy;
+  } catch (cause) {
+    await rm(copy, { recursive: true, force: true });
+    throw new Error(
+      `The end-to-end tests run the real Pi ${PI_VERSION}, which could not be fetched. They need npm, tar and a reachable package registry on their first run; run them again with one. Cause: ${String(cause)}`,
+      { cause },
+    );
+  }
+}
+
+async function place(pin: Pin, copy: string): Promise<void> {
+  const target = join(copy, ...pin.place);
+  const destination = join(copy, `tarball-${pin.place.at(-1)}`);
+  await mkdir(dirname(target), { recursive: true });
+  await mkdir(destination);
+  const tarball = await packInto({ spec: pin.spec, cwd: destination, destination });
+  await verifyIntegrity(tarball, pin.integrity);
+  await unpackAs(tarball, target);
+  await rm(destination, { recursive: true, force: true });
+}
+
+/** Renames the copy to the target. Loses gracefully to another process that was first. */
+async function publish(copy: string, target: string): Promise<void> {
+  try {
+    await rename(copy, target);
+    return;
+  } catch (error) {
+    if (!existsSync(target)) throw error;
+  }
+  if (await isComplete(target)) {
+    await rm(copy, { recursive: true, force: true });
+    return;
+  }
+  // The target is a damaged copy or one made from other pins. A Pi that still runs from it is not cut off
+  // half-way through a deletion: the folder moves aside first.
+  const old = `${copy}-old`;
+  await rename(target, old).catch(() => undefined);
+  await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }));
+  await rm(old, { recursive: true, force: true });
+  if (!(await isComplete(target))) throw new Error(`${target} is not a complete copy of Pi: delete it`);
+}

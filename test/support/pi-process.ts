@@ -1,0 +1,94 @@
+/**
+ * Owns: one child process that runs the real Pi against a scripted model, from start to exit.
+ * Must not: interpret Pi's output.
+ * Called by: pi-run.ts.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ScriptedModel } from "./model.ts";
+import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
+import { ensurePi } from "./pi-host.ts";
+
+export interface PiOptions {
+  home: PiHome;
+  model: ScriptedModel;
+  /** Paths handed to `-e`; none runs bare Pi. */
+  extensions?: string | readonly string[];
+  /** More arguments, before the prompt: for example `["--tools", "read"]`, `["--approve"]`, `["--continue"]`. */
+  args?: readonly string[];
+  /** Set last in the environment; `undefined` removes a variable. */
+  env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface PiExit {
+  /** Null if a signal ended the process. */
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** From the start until the process was gone, without waiting for children that still hold its output. */
+  durationMs: number;
+}
+
+export interface PiProcess {
+  pid: number;
+  /** Milliseconds since the epoch, with fractions, taken right before the spawn. */
+  startedAtMs: number;
+  /** Null unless it was asked for. */
+  stdin: Writable | null;
+  stdout: Readable;
+  stderr: Readable;
+  /** Resolves after the exit and the end of the output, never rejects. */
+  exited: Promise<PiExit>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** A surviving child may hold Pi's stdout open for ever; what Pi itself wrote has arrived by then. */
+const OUTPUT_GRACE_MS = 300;
+
+/** Starts Pi with `--provider`, `--model`, the extensions and `modeArgs`. */
+export async function startPi(
+  options: PiOptions & { modeArgs: readonly string[]; stdin: "ignore" | "pipe" },
+): Promise<PiProcess> {
+  const pi = await ensurePi();
+  await options.home.useModel(options.model.url);
+  const args = [
+    pi.cli,
+    ...["--provider", STUB_PROVIDER, "--model", STUB_MODEL],
+    ...[options.extensions ?? []].flat().flatMap((path) => ["-e", path]),
+    ...(options.args ?? []),
+    ...options.modeArgs,
+  ];
+  const startedAtMs = performance.timeOrigin + performance.now();
+  const child = spawn(process.execPath, args, {
+    cwd: options.home.cwd,
+    env: options.home.env(options.env),
+    stdio: [options.stdin, "pipe", "pipe"],
+  });
+  const { pid, stdout, stderr } = child;
+  if (pid === undefined || stdout === null || stderr === null) {
+    const [error] = await once(child, "error");
+    throw new Error(`Pi did not start: ${String(error)}`, { cause: error });
+  }
+  return {
+    pid,
+    startedAtMs,
+    stdin: child.stdin,
+    stdout: stdout.setEncoding("utf8"),
+    stderr: stderr.setEncoding("utf8"),
+    exited: waitForExit(child, startedAtMs),
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+async function waitForExit(child: ChildProcess, startedAtMs: number): Promise<PiExit> {
+  const closed = once(child, "close");
+  const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+  const durationMs = performance.timeOrigin + performance.now() - startedAtMs;
+  const timer = new AbortController();
+  await Promise.race([closed, sleep(OUTPUT_GRACE_MS, undefined, { signal: timer.signal }).catch(() => {})]);
+  timer.abort();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  return { code, signal, durationMs };
+}

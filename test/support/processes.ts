@@ -1,0 +1,126 @@
+/**
+ * Owns: looking at the processes of this machine: descendants, survivors with a marker, waiting for an end.
+ * Must not: start processes, or end any that does not carry the marker of a test.
+ * Called by: pi-home.ts for its cleanup, and tests on what survives an exit.
+ *
+ * Linux reads /proc; macOS and other Unix systems read `ps`. Windows is not supported and throws.
+ */
+import { execFile } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+export interface ProcessInfo {
+  pid: number;
+  ppid: number;
+  /** Arguments joined by blanks. */
+  command: string;
+}
+
+interface ProcessEntry extends ProcessInfo {
+  /** Environment as `NAME=value` entries; empty where it cannot be read. */
+  environment: readonly string[];
+}
+
+const POLL_MS = 20;
+const PS_OUTPUT_BYTES = 16_000_000;
+
+/** All running processes that `pid` started, directly or not, nearest first. Orphans have left this tree. */
+export async function descendants(pid: number): Promise<ProcessInfo[]> {
+  const all = await listProcesses();
+  const found: ProcessInfo[] = [];
+  let parents = new Set([pid]);
+  while (parents.size > 0) {
+    const children = all.filter((entry) => parents.has(entry.ppid));
+    found.push(...children.map(toInfo));
+    parents = new Set(children.map((child) => child.pid));
+  }
+  return found;
+}
+
+/**
+ * Running processes whose environment or command line contains `marker`, this process left out.
+ * `home.dir` is a good marker: it finds orphans too, as servers inherit HOME.
+ */
+export async function processesWithMarker(marker: string): Promise<ProcessInfo[]> {
+  const all = await listProcesses();
+  return all
+    .filter((entry) => entry.pid !== process.pid)
+    .filter((entry) => entry.command.includes(marker) || entry.environment.some((v) => v.includes(marker)))
+    .map(toInfo);
+}
+
+/** Waits until none of the processes runs (a zombie does not run). Returns the pids that still do. */
+export async function waitGone(pids: readonly number[], timeoutMs: number): Promise<number[]> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    const running = new Set((await listProcesses()).map((entry) => entry.pid));
+    const left = pids.filter((pid) => running.has(pid));
+    if (left.length === 0 || performance.now() > deadlineMs) return left;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Kills every process with exactly this `NAME=value` in its environment and waits up to 2 s for their end. */
+export async function killMarked(variable: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const all = await listProcesses();
+  const marked = all.filter((entry) => entry.pid !== process.pid && entry.environment.includes(variable));
+  for (const entry of marked) {
+    try {
+      process.kill(entry.pid, "SIGKILL");
+    } catch (error) {
+      // It may have ended since it was listed.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+  if (marked.length === 0) return;
+  await waitGone(
+    marked.map((entry) => entry.pid),
+    2_000,
+  );
+}
+
+function toInfo({ pid, ppid, command }: ProcessEntry): ProcessInfo {
+  return { pid, ppid, command };
+}
+
+async function listProcesses(): Promise<ProcessEntry[]> {
+  if (process.platform === "linux") return listFromProc();
+  if (process.platform === "win32") throw new Error("processes.ts lists processes on Unix systems only");
+  return listFromPs();
+}
+
+async function listFromProc(): Promise<ProcessEntry[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const entries = await Promise.all(pids.map((pid) => readProc(Number(pid))));
+  return entries.filter((entry) => entry !== undefined);
+}
+
+/** Undefined for a zombie and for a process that ended meanwhile. */
+async function readProc(pid: number): Promise<ProcessEntry | undefined> {
+  const read = (name: string): Promise<string> => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "");
+  const [stat, cmdline, environ] = await Promise.all([read("stat"), read("cmdline"), read("environ")]);
+  // proc(5): `pid (name) state ppid ...`; the name may hold blanks and brackets.
+  const [state, ppid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (stat === "" || state === "Z" || state === "X" || ppid === undefined) return undefined;
+  return {
+    pid,
+    ppid: Number(ppid),
+    command: cmdline.split("\0").join(" ").trim(),
+    environment: environ.split("\0").filter((variable) => variable !== ""),
+  };
+}
+
+/** `-E` appends the environment to the command on macOS, parted by blanks; other systems ignore or lack it. */
+async function listFromPs(): Promise<ProcessEntry[]> {
+  const flags = process.platform === "darwin" ? ["-E"] : [];
+  const args = [...flags, "-A", "-ww", "-o", "pid=,ppid=,state=,command="];
+  const { stdout } = await promisify(execFile)("ps", args, { maxBuffer: PS_OUTPUT_BYTES });
+  return stdout.split("\n").flatMap((line) => {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
+    if (match === null || match[3]?.startsWith("Z")) return [];
+    const command = match[4] ?? "";
+    return [{ pid: Number(match[1]), ppid: Number(match[2]), command, environment: command.split(" ") }];
+  });
+}

@@ -1,0 +1,209 @@
+/**
+ * Owns: a conversation with one Pi in RPC mode: sending, collecting, waiting, answering dialogs, stopping.
+ * Must not: start the process or interpret events beyond responses, `agent_settled` and dialogs.
+ * Called by: pi-run.ts creates it; end-to-end tests use it.
+ */
+import type { PiExit, PiProcess } from "./pi-process.ts";
+import { type RpcAnswer, type RpcDialog, type RpcEvent, toDialog } from "./rpc-events.ts";
+
+/** Undefined leaves the dialog open. */
+export type RpcAnswerer = (dialog: RpcDialog) => RpcAnswer | undefined;
+
+const DEFAULT_TIMEOUT_MS = 20_000;
+const STDERR_TAIL_CHARS = 2_000;
+
+interface Waiter {
+  predicate: (event: RpcEvent) => boolean;
+  resolve: (event: RpcEvent) => void;
+  reject: (error: Error) => void;
+}
+
+export class RpcSession {
+  /** Every record so far, responses included, oldest first. */
+  readonly events: RpcEvent[] = [];
+  /** Lines on stdout that are no JSON object: someone wrote past the protocol. */
+  readonly strayLines: string[] = [];
+  readonly exited: Promise<PiExit>;
+  readonly pid: number;
+  readonly startedAtMs: number;
+  stderr = "";
+  #process: PiProcess;
+  #waiters = new Set<Waiter>();
+  #openDialogs: RpcDialog[] = [];
+  #answerer: RpcAnswerer = () => undefined;
+  #lastId = 0;
+  #line = "";
+  #exit: PiExit | undefined;
+
+  constructor(child: PiProcess) {
+    this.#process = child;
+    this.pid = child.pid;
+    this.startedAtMs = child.startedAtMs;
+    this.exited = child.exited.then((exit) => this.#onExit(exit));
+    child.stdout.on("data", (chunk: string) => this.#onData(chunk));
+    child.stderr.on("data", (chunk: string) => {
+      this.stderr += chunk;
+    });
+    // A write after the exit is reported by the waiter it belongs to, not as an uncaught EPIPE.
+    child.stdin?.on("error", () => {});
+  }
+
+  /**
+   * Sends a prompt and resolves with all records since, once Pi has settled.
+   * If an extension handled the prompt, no run starts and it resolves with the response.
+   */
+  async prompt(text: string, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent[]> {
+    const since = this.events.length;
+    const response = await this.request({ type: "prompt", message: text }, timeoutMs);
+    if (dispositionOf(response) !== "handled") {
+      await this.waitFor((event) => event.type === "agent_settled", timeoutMs, since);
+    }
+    return this.events.slice(since);
+  }
+
+  /**
+   * Runs a slash command and resolves with all records since, once its handler has returned: Pi sends the
+   * response after it. Throws if no extension handled it, as Pi then shows it to the model.
+   */
+  async command(text: string, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent[]> {
+    const since = this.events.length;
+    const response = await this.request({ type: "prompt", message: text }, timeoutMs);
+    if (dispositionOf(response) !== "handled") throw this.#failure(`no extension handled ${text}`);
+    return this.events.slice(since);
+  }
+
+  /** Sends a command under a new id and resolves with its response; throws if that says `success: false`. */
+  async request(record: RpcEvent, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent> {
+    this.#lastId += 1;
+    const id = `request-${this.#lastId}`;
+    const since = this.events.length;
+    this.send({ ...record, id });
+    const isResponse = (event: RpcEvent): boolean => event.type === "response" && event.id === id;
+    const response = await this.waitFor(isResponse, timeoutMs, since);
+    if (response.success !== true) {
+      throw this.#failure(`Pi refused ${JSON.stringify(record)}: ${String(response.error)}`);
+    }
+    return response;
+  }
+
+  /** Resolves once Pi has loaded its extensions and awaited their `session_start` handlers. */
+  async ready(timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<void> {
+    await this.request({ type: "get_state" }, timeoutMs);
+  }
+
+  /** Writes one record as it is. */
+  send(record: RpcEvent): void {
+    this.#process.stdin?.write(`${JSON.stringify(record)}\n`);
+  }
+
+  /** The first record at or after index `since` that the predicate accepts; rejects on timeout or exit. */
+  waitFor(
+    predicate: (event: RpcEvent) => boolean,
+    timeoutMs: number = DEFAULT_TIMEOUT_MS,
+    since = 0,
+  ): Promise<RpcEvent> {
+    const known = this.events.slice(since).find(predicate);
+    if (known !== undefined) return Promise.resolve(known);
+    if (this.#exit !== undefined) return Promise.reject(this.#failure("Pi has exited"));
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { predicate, resolve: settle(resolve), reject: settle(reject) };
+      const timer = setTimeout(() => waiter.reject(this.#failure(`nothing in ${timeoutMs} ms`)), timeoutMs);
+      const waiters = this.#waiters;
+      waiters.add(waiter);
+      function settle<T>(inner: (value: T) => void): (value: T) => void {
+        return (value) => {
+          clearTimeout(timer);
+          waiters.delete(waiter);
+          inner(value);
+        };
+      }
+    });
+  }
+
+  /** Answers open and later dialogs, until it is called again. Without an answerer dialogs stay open. */
+  answerUi(answer: RpcAnswer | RpcAnswerer): void {
+    this.#answerer = typeof answer === "function" ? answer : () => answer;
+    const open = this.#openDialogs;
+    this.#openDialogs = [];
+    for (const dialog of open) this.#onDialog(dialog);
+  }
+
+  /** Dialogs without an answer, oldest first. */
+  get openDialogs(): readonly RpcDialog[] {
+    return this.#openDialogs;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Closes stdin, which asks Pi to shut down, and kills it if it is still there after the timeout. */
+  async stop(timeoutMs = 10_000): Promise<PiExit> {
+    this.#process.stdin?.end();
+    const timer = setTimeout(() => this.kill("SIGKILL"), timeoutMs);
+    const exit = await this.exited;
+    clearTimeout(timer);
+    return exit;
+  }
+
+  /** Records end at LF only: `readline` would also split at U+2028, which JSON strings may hold. */
+  #onData(chunk: string): void {
+    const lines = (this.#line + chunk).split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) this.#onLine(line);
+  }
+
+  #onLine(line: string): void {
+    const event = parseRecord(line);
+    if (event === undefined) {
+      this.strayLines.push(line);
+      return;
+    }
+    this.events.push(event);
+    const dialog = toDialog(event);
+    if (dialog !== undefined) this.#onDialog(dialog);
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.predicate(event)) waiter.resolve(event);
+    }
+  }
+
+  #onDialog(dialog: RpcDialog): void {
+    const answer = this.#answerer(dialog);
+    if (answer === undefined) this.#openDialogs.push(dialog);
+    else this.send({ type: "extension_ui_response", id: dialog.id, ...answer });
+  }
+
+  #onExit(exit: PiExit): PiExit {
+    this.#exit = exit;
+    for (const waiter of [...this.#waiters]) waiter.reject(this.#failure("Pi exited meanwhile"));
+    return exit;
+  }
+
+  #failure(reason: string): Error {
+    const exit = this.#exit === undefined ? "" : ` (code ${this.#exit.code}, signal ${this.#exit.signal})`;
+    const lastTypes = this.events.slice(-8).map((event) => event.type);
+    const dialogs = this.#openDialogs.map((dialog) => `${dialog.method} "${dialog.title}"`);
+    return new Error(
+      [
+        `${reason}${exit}`,
+        `last records: ${lastTypes.join(", ")}`,
+        `open dialogs: ${dialogs.join(", ")}`,
+        `stderr: ${this.stderr.slice(-STDERR_TAIL_CHARS)}`,
+      ].join("\n"),
+    );
+  }
+}
+
+function parseRecord(line: string): RpcEvent | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && "type" in value ? (value as RpcEvent) : undefined;
+  } catch {
+    // Not JSON: the caller keeps the line.
+    return undefined;
+  }
+}
+
+function dispositionOf(response: RpcEvent): unknown {
+  return (response.data as { disposition?: unknown } | undefined)?.disposition;
+}

@@ -1,0 +1,260 @@
+/**
+ * One live connection to a server through the MCP SDK: initialize, tool list, tool call, close. Knows
+ * nothing of lifecycles; every failure leaves as a `ThreadsError` that says who, what and what to do.
+ */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { type CallToolResult, ErrorCode, McpError, ResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
+import { type JsonValue, messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { TransportKind } from "../../src/protocol/types.ts";
+import type { CachedTool } from "../cache/metadata-cache.ts";
+import type { ServerDefinition } from "./config/definition.ts";
+import { createSse, createStreamable, describeHttpFailure, refusesStreamable } from "./transports/http.ts";
+import { type CloseTimes, StdioTransport } from "./transports/stdio.ts";
+
+const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
+
+export interface ConnectOptions {
+  definition: ServerDefinition;
+  cwd: string;
+  signal: AbortSignal;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  onNote: (note: string) => void;
+  /** The connection ended, whoever ended it. */
+  onClosed: () => void;
+}
+
+export interface Connection {
+  transport: TransportKind;
+  pid: number | undefined;
+  instructions: string | undefined;
+  listTools(signal: AbortSignal): Promise<CachedTool[]>;
+  callTool(call: CallRequest): Promise<CallToolResult>;
+  close(times: CloseTimes): Promise<void>;
+}
+
+export interface CallRequest {
+  tool: string;
+  args: Record<string, unknown>;
+  timeoutMs: number;
+  signal: AbortSignal;
+  onProgress: (message: string) => void;
+}
+
+/** Results are shaped loosely (content.ts), so the SDK's schema compiler, ajv, is never started. */
+const noValidator: jsonSchemaValidator = {
+  getValidator:
+    <T>(): JsonSchemaValidator<T> =>
+    (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
+};
+
+/** `initialize` over the transport. The SDK closes the transport where it fails. */
+async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
+  const client = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: noValidator });
+  client.onerror = (error) => options.onNote(error.message);
+  await client.connect(transport, {
+    signal: options.signal,
+    timeout: options.definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs,
+  });
+  client.onclose = options.onClosed;
+  return client;
+}
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof McpError && error.code === ErrorCode.RequestTimeout;
+
+function startupTimeout({ definition }: ConnectOptions): ThreadsError {
+  const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+  return new ThreadsError(
+    "connect_timeout",
+    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
+    {
+      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
+      data: { server: definition.name, timeoutMs },
+    },
+  );
+}
+
+const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
+
+function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
+  if (error instanceof ThreadsError) return error;
+  if (transport.failure) return transport.failure;
+  if (isTimeout(error)) return startupTimeout(options);
+  const { name } = options.definition;
+  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
+  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
+  return new ThreadsError("connect_failed", text, {
+    remedy: "Run its command in a shell to see more.",
+    data: { server: name },
+  });
+}
+
+async function connectStdio(options: ConnectOptions): Promise<Connection> {
+  const { definition } = options;
+  if (definition.target.kind !== "stdio") throw new Error("not a stdio server");
+  const transport = new StdioTransport({
+    ...options,
+    server: definition.name,
+    target: definition.target,
+    maxMessageBytes: LIMITS.messageBytes,
+  });
+  try {
+    const client = await initialize(transport, options);
+    return toConnection(client, {
+      definition,
+      transport: "stdio",
+      pid: transport.pid,
+      close: (times) => transport.closeWithin(times),
+      whyClosed: () =>
+        transport.failure?.message ??
+        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
+    });
+  } catch (error) {
+    const failure = stdioFailure(transport, options, error);
+    await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
+    throw failure;
+  }
+}
+
+async function connectHttp(options: ConnectOptions): Promise<Connection> {
+  const { definition } = options;
+  const { target } = definition;
+  if (target.kind !== "http") throw new Error("not an HTTP server");
+  const open = async (transport: Transport, kind: "http" | "sse"): Promise<Connection> => {
+    const client = await initialize(transport, options);
+    return toConnection(client, {
+      definition,
+      transport: kind,
+      pid: undefined,
+      close: () => transport.close(),
+      whyClosed: () => `${definition.name} closed its connection.`,
+    });
+  };
+  const explain = (error: unknown): ThreadsError =>
+    isTimeout(error) ? startupTimeout(options) : describeHttpFailure(definition.name, target, error);
+  if (!target.sseOnly) {
+    try {
+      return await open(createStreamable(target), "http");
+    } catch (error) {
+      if (!refusesStreamable(error)) throw explain(error);
+      options.onNote(`refuses Streamable HTTP (${messageOf(error)}), trying SSE`);
+    }
+  }
+  try {
+    return await open(createSse(target), "sse");
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+/** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
+export function connect(options: ConnectOptions): Promise<Connection> {
+  return options.definition.target.kind === "stdio" ? connectStdio(options) : connectHttp(options);
+}
+
+interface Parts {
+  definition: ServerDefinition;
+  transport: TransportKind;
+  pid: number | undefined;
+  close: (times: CloseTimes) => Promise<void>;
+  whyClosed: () => string;
+}
+
+function toConnection(client: Client, parts: Parts): Connection {
+  return {
+    transport: parts.transport,
+    pid: parts.pid,
+    instructions: client.getInstructions(),
+    listTools: (signal) => listTools(client, parts.definition, signal),
+    callTool: (call) => callTool(client, parts, call),
+    close: parts.close,
+  };
+}
+
+const isTool = (tool: unknown): tool is CachedTool =>
+  typeof tool === "object" && tool !== null && typeof (tool as CachedTool).name === "string";
+
+/**
+ * All pages of `tools/list` (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely, so that
+ * one malformed tool costs the server only that tool. Ends at a repeated cursor and at the page limit.
+ */
+async function listTools(
+  client: Client,
+  definition: ServerDefinition,
+  signal: AbortSignal,
+): Promise<CachedTool[]> {
+  if (!client.getServerCapabilities()?.tools) return [];
+  const tools = new Map<string, CachedTool>();
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 0; page < LIMITS.listPages && tools.size < LIMITS.toolsPerServer; page++) {
+    const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
+    const timeout = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+    const result = await client.request(request, ResultSchema, { signal, timeout });
+    for (const tool of Array.isArray(result.tools) ? result.tools : []) {
+      if (isTool(tool) && !tools.has(tool.name)) tools.set(tool.name, tool);
+    }
+    const next = result.nextCursor;
+    if (typeof next !== "string" || next === "" || seen.has(next)) break;
+    seen.add(next);
+    cursor = next;
+  }
+  return [...tools.values()].slice(0, LIMITS.toolsPerServer);
+}
+
+async function callTool(client: Client, parts: Parts, call: CallRequest): Promise<CallToolResult> {
+  const { name } = parts.definition;
+  try {
+    const params = { name: call.tool, arguments: call.args };
+    const result = await client.request({ method: "tools/call", params }, ResultSchema, {
+      signal: call.signal,
+      timeout: call.timeoutMs,
+      resetTimeoutOnProgress: true,
+      onprogress: ({ message, progress, total }) =>
+        call.onProgress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
+    });
+    return result as CallToolResult;
+  } catch (error) {
+    throw callFailure(name, parts, call, error);
+  }
+}
+
+function callFailure(server: string, parts: Parts, call: CallRequest, error: unknown): ThreadsError {
+  if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+  if (isTimeout(error)) {
+    return new ThreadsError(
+      "call_timeout",
+      `${server}/${call.tool} gave no answer within ${call.timeoutMs / 1_000} s.`,
+      {
+        remedy:
+          "It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer.",
+        data: { server, timeoutMs: call.timeoutMs },
+      },
+    );
+  }
+  if (error instanceof McpError && error.code !== ErrorCode.ConnectionClosed) {
+    const text = error.message.replace(/^MCP error -?\d+: /, "");
+    const data = (error.data === undefined ? {} : { rpcData: error.data as JsonValue }) satisfies Record<
+      string,
+      JsonValue
+    >;
+    return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
+      data: { server, rpcCode: error.code, ...data },
+    });
+  }
+  return new ThreadsError(
+    "server_died",
+    `${server}/${call.tool} got no answer: ${diedReason(parts, error)}`,
+    {
+      remedy: "The call may have run. The next call connects again.",
+      data: { server },
+    },
+  );
+}
+
+const diedReason = (parts: Parts, error: unknown): string =>
+  error instanceof McpError ? parts.whyClosed() : `${messageOf(error)}.`;

@@ -1,0 +1,44 @@
+/**
+ * The requests of main, each handed to the session that is open. Owns which session that is: a new one
+ * replaces the old, whose servers are closed first.
+ */
+import { ThreadsError } from "../../src/protocol/errors.ts";
+import type { WorkerEvent } from "../../src/protocol/types.ts";
+import { createCachePool } from "./cache-pool.ts";
+import type { Log } from "./log.ts";
+import type { Handlers } from "./serve.ts";
+import { openSession, type Session } from "./session.ts";
+
+export function createHandlers({ emit, log }: { emit: (event: WorkerEvent) => void; log: Log }): Handlers {
+  const cache = createCachePool(log);
+  let session: Session | undefined;
+
+  const current = (): Session => {
+    if (session) return session;
+    throw new ThreadsError("runtime_stopped", "No session is open in the connection worker.");
+  };
+
+  return {
+    startSession: async (facts) => {
+      await session?.close();
+      session = openSession(facts, { emit, log, cache });
+      await session.planned;
+      return undefined;
+    },
+    settleTools: ({ timeoutMs }, signal) => current().settleTools(timeoutMs, signal),
+    callTool: (params, signal) => current().callTool(params, signal),
+    status: async () => current().status(),
+    log: async ({ level, message }) => {
+      log.write(level, message, "main");
+      return undefined;
+    },
+    shutdown: async () => {
+      await session?.close();
+      session = undefined;
+      await cache.close();
+      log.info("stopped");
+      await log.flush();
+      return undefined;
+    },
+  };
+}

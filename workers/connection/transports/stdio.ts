@@ -1,0 +1,201 @@
+/**
+ * MCP over the stdin and stdout of a child process (MCP 2025-11-25, basic/transports, stdio): one JSON
+ * message a line. Implements the SDK's `Transport`; unlike the SDK's own it ends the whole process tree,
+ * copies each byte once and has a size limit of its own.
+ */
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { messageOf, ThreadsError } from "../../../src/protocol/errors.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import type { StdioTarget } from "../config/definition.ts";
+import { createLineReader } from "./line-reader.ts";
+import { killTree, type ServerProcess, spawnServer } from "./process-tree.ts";
+
+export interface StdioOptions {
+  server: string;
+  target: StdioTarget;
+  /** Folder that relative paths of the definition start from. */
+  cwd: string;
+  maxMessageBytes: number;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  /** One line about something odd that is not an error. */
+  onNote: (note: string) => void;
+}
+
+export interface CloseTimes {
+  termMs: number;
+  killMs: number;
+}
+
+const NOTED_CHARS = 200;
+
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  readonly #options: StdioOptions;
+  #process: ServerProcess | undefined;
+  #stderr: Buffer[] = [];
+  #stderrBytes = 0;
+  #exited: Promise<void> = Promise.resolve();
+  #ended = false;
+  #failure: ThreadsError | undefined;
+  #exit = "";
+
+  constructor(options: StdioOptions) {
+    this.#options = options;
+  }
+
+  /** Why the connection ended, where the reason was ours to see; otherwise how the process ended. */
+  get failure(): ThreadsError | undefined {
+    return this.#failure;
+  }
+
+  /** For example `exited with code 1`; empty while it runs. */
+  get exit(): string {
+    return this.#exit;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** The end of what the server wrote to stderr. */
+  get stderrTail(): string {
+    return Buffer.concat(this.#stderr).toString("utf8").slice(-LIMITS.stderrTailBytes).trim();
+  }
+
+  /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
+  async start(): Promise<void> {
+    const { server, target, cwd } = this.#options;
+    const child = spawnServer({ ...target, cwd: target.cwd ?? cwd });
+    this.#process = child;
+    this.#exited = new Promise((resolve) => {
+      child.once("close", (code, signal) => this.#onProcessEnd(code, signal, resolve));
+    });
+    this.#listen(child);
+    try {
+      await once(child, "spawn");
+    } catch (error) {
+      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+      throw new ThreadsError(
+        "spawn_failed",
+        missing
+          ? `${server}: the command "${target.command}" was not found.`
+          : `${server}: "${target.command}" could not be started: ${messageOf(error)}.`,
+        { remedy: "Check command, cwd and PATH in mcp.json.", data: { server } },
+      );
+    }
+    if (child.pid !== undefined) this.#options.onSpawn(child.pid);
+  }
+
+  #listen(child: ServerProcess): void {
+    const reader = createLineReader({
+      maxBytes: this.#options.maxMessageBytes,
+      onLine: (line) => this.#onLine(line),
+      onTooLong: () => this.#onTooLong(),
+    });
+    child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));
+    // A server that closes its stdin answers writes with EPIPE; its end is told by "close".
+    child.stdin.on("error", (error) => this.onerror?.(error));
+    child.stdout.on("error", (error) => this.onerror?.(error));
+    child.stderr.on("error", (error) => this.onerror?.(error));
+    child.on("error", (error) => this.onerror?.(error));
+  }
+
+  #onLine(line: Buffer): void {
+    let message: JSONRPCMessage;
+    try {
+      message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
+    } catch {
+      this.#options.onNote(`printed a line that is not JSON: ${line.toString("utf8", 0, NOTED_CHARS)}`);
+      return;
+    }
+    if (typeof message !== "object" || message === null || message.jsonrpc !== "2.0") {
+      this.#options.onNote(
+        `printed JSON that is no JSON-RPC 2.0 message: ${line.toString("utf8", 0, NOTED_CHARS)}`,
+      );
+      return;
+    }
+    this.onmessage?.(message);
+  }
+
+  #onTooLong(): void {
+    const { server, maxMessageBytes } = this.#options;
+    const mebibytes = Math.round(maxMessageBytes / 1024 / 1024);
+    this.#failure = new ThreadsError(
+      "message_too_large",
+      `${server} sent one message of more than ${mebibytes} MiB; the connection was closed.`,
+      { remedy: "Ask the server for less at a time.", data: { server, limitBytes: maxMessageBytes } },
+    );
+    this.#kill("SIGKILL");
+  }
+
+  #keepStderr(chunk: Buffer): void {
+    this.#stderr.push(chunk);
+    this.#stderrBytes += chunk.length;
+    while (
+      this.#stderr.length > 1 &&
+      this.#stderrBytes - (this.#stderr[0]?.length ?? 0) >= LIMITS.stderrTailBytes
+    ) {
+      this.#stderrBytes -= this.#stderr.shift()?.length ?? 0;
+    }
+  }
+
+  #onProcessEnd(code: number | null, signal: NodeJS.Signals | null, resolve: () => void): void {
+    this.#exit = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+    const pid = this.pid;
+    if (pid !== undefined) this.#options.onExit(pid);
+    resolve();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.onclose?.();
+  }
+
+  /** Rejects where the process no longer reads. Waits while its pipe is full. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#process?.stdin;
+    if (!stdin?.writable) throw new Error(`${this.#options.server} ${this.#exit || "is not running"}`);
+    if (stdin.write(`${JSON.stringify(message)}\n`)) return;
+    await Promise.race([once(stdin, "drain"), this.#exited]);
+  }
+
+  #kill(signal: "SIGTERM" | "SIGKILL"): void {
+    const pid = this.pid;
+    if (pid !== undefined) killTree(pid, signal);
+  }
+
+  async #exitsWithin(ms: number): Promise<boolean> {
+    const timer = new AbortController();
+    const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
+    const exited = await Promise.race([this.#exited.then(() => true), late]);
+    timer.abort();
+    return exited;
+  }
+
+  async close(): Promise<void> {
+    await this.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
+  }
+
+  /** Ends stdin, then SIGTERM to the group after `termMs`, SIGKILL after `killMs`, both from now. */
+  async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
+    if (this.#process?.pid !== undefined) {
+      this.#process.stdin.end();
+      if (!(await this.#exitsWithin(termMs))) {
+        this.#kill("SIGTERM");
+        await this.#exitsWithin(killMs - termMs);
+      }
+      // Also where the server itself is gone: what it started may still be in its group.
+      this.#kill("SIGKILL");
+      await this.#exited;
+    }
+    if (this.#ended) return;
+    this.#ended = true;
+    this.onclose?.();
+  }
+}
