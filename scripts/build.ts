@@ -40,6 +40,8 @@ const shared: BuildOptions = {
   platform: "node",
   target: "node22.19",
   format: "esm",
+  // jsonc-parser's CommonJS build hides its requires from a bundler.
+  mainFields: ["module", "main"],
   minifySyntax: true,
   minifyWhitespace: true,
   // Names stay: stacks in the log file must be readable.

@@ -31,8 +31,15 @@ export interface CatalogPublisher {
   readonly checksum: number | undefined;
 }
 
+const DESCRIPTION_CHARS = 250;
+
+/** What a server is for, in a line: its instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
-  text?.trim().split("\n", 1)[0]?.slice(0, 250);
+  text
+    ?.trim()
+    .split("\n", 1)[0]
+    ?.replace(/^#+\s*/, "")
+    .slice(0, DESCRIPTION_CHARS);
 
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   const fresh = new Set<Server>();
