@@ -3,7 +3,7 @@
  * Nothing in them imports anything but `node:` modules, so they run below `node_modules`, without it, and
  * in Pi's Bun build.
  */
-import { rm, stat } from "node:fs/promises";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
@@ -65,8 +65,14 @@ const outputs: Record<string, BuildOptions> = {
 };
 
 await rm(new URL("../dist", import.meta.url), { recursive: true, force: true });
+/** Which source files went into which output: a boundary test reads it. */
+const sources: Record<string, string[]> = {};
 for (const [outfile, options] of Object.entries(outputs)) {
-  await build({ ...shared, ...options, outfile });
+  const { metafile } = await build({ ...shared, ...options, outfile, metafile: true });
+  sources[outfile] = Object.keys(metafile.inputs);
   const { size } = await stat(new URL(`../${outfile}`, import.meta.url));
   console.log(`${outfile}  ${(size / 1024).toFixed(1)} KB`);
 }
+const cache = new URL("../node_modules/.cache/", import.meta.url);
+await mkdir(cache, { recursive: true });
+await writeFile(new URL("build-sources.json", cache), JSON.stringify(sources, null, 1));

@@ -37,6 +37,25 @@ const PINS: readonly Pin[] = [
       "sha512-AC/7JofJvZGrrneWNaEnJeOLUx+JlGt7tNa0wZiRPT4MY1wmfKjt2+6O2p2uz2+skll8OZZmJMNqeke7kKbNgQ==",
     place: ["node_modules", "jiti"],
   },
+  // Only for the types that Pi's own name; out of reach of the running Pi.
+  {
+    spec: `@earendil-works/pi-agent-core@${PI_VERSION}`,
+    integrity:
+      "sha512-ie5mejS7mGfXt//9As7i3LfxVXdktZvF1JP4EQsUXTp4mU437h23MNGx7wXZ5VYs3YiG/Qnj3e7OZ2HC069OMw==",
+    place: ["types", "@earendil-works", "pi-agent-core"],
+  },
+  {
+    spec: `@earendil-works/pi-ai@${PI_VERSION}`,
+    integrity:
+      "sha512-2tWPSnV3qzfiDIY3aWluBag3vC++Vs+VsXt/UquSU5onPMohPih72FUhIhaqmDdMYubOgB3Byl9uF4Vk40JLvQ==",
+    place: ["types", "@earendil-works", "pi-ai"],
+  },
+  {
+    spec: "typebox@1.3.27",
+    integrity:
+      "sha512-zu+jc1pcy4UiNThxikUr36f0Rybk9PEeCg/NE6adeWr/SKsdNO4EzZHYRDlv2YCVAfj3Odq3dESSo/jNyoBXzA==",
+    place: ["types", "typebox"],
+  },
 ];
 
 /** What the stamp of a finished copy holds: a copy made from other pins is made anew. */
@@ -47,6 +66,8 @@ export interface PiHost {
   cli: string;
   /** Absolute path of the unpacked `@earendil-works/pi-coding-agent`. */
   packageDir: string;
+  /** Folder of packages that Pi's types import, for a compiler's `paths`. */
+  typesDir: string;
   version: typeof PI_VERSION;
 }
 
@@ -72,7 +93,12 @@ async function provide(target: string): Promise<PiHost> {
     await publish(copy, target);
   }
   const packageDir = join(target, "package");
-  return { cli: join(packageDir, "dist", "bundle", "cli.js"), packageDir, version: PI_VERSION };
+  return {
+    cli: join(packageDir, "dist", "bundle", "cli.js"),
+    packageDir,
+    typesDir: join(target, "types"),
+    version: PI_VERSION,
+  };
 }
 
 function requireNode(version: string): void {

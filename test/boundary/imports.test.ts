@@ -1,0 +1,128 @@
+/**
+ * What the built files may contain and import: the direction of the design, held on what is shipped.
+ * `npm test` builds first.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..", "..");
+const MAIN_BYTES = 150 * 1024;
+const OUTPUTS = [
+  "dist/index.js",
+  "dist/workers/cache.js",
+  "dist/workers/connection.js",
+  "dist/workers/worker.js",
+];
+
+async function sourcesOf(output: string): Promise<string[]> {
+  const text = await readFile(join(root, "node_modules/.cache/build-sources.json"), "utf8");
+  return (JSON.parse(text) as Record<string, string[]>)[output] ?? [];
+}
+
+/** Every specifier that the file imports, requires or imports dynamically. */
+async function importsOf(file: string): Promise<string[]> {
+  const { metafile } = await build({
+    entryPoints: [join(root, file)],
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "node",
+    format: "esm",
+    logLevel: "silent",
+    outfile: "out.js",
+    plugins: [
+      {
+        name: "list-imports",
+        setup: (pluginBuild) => {
+          pluginBuild.onResolve({ filter: /.*/ }, ({ kind, path }) =>
+            kind === "entry-point" ? null : { path, external: true },
+          );
+        },
+      },
+    ],
+  });
+  return Object.values(metafile.inputs).flatMap((input) => input.imports.map(({ path }) => path));
+}
+
+const packageOf = (source: string): string | undefined =>
+  /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1];
+
+describe("built files", () => {
+  test("main holds only src and its two libraries", async () => {
+    const sources = await sourcesOf("dist/index.js");
+    expect(sources.length).toBeGreaterThan(10);
+    expect(sources.filter((source) => source.startsWith("workers/"))).toEqual([]);
+    expect([...new Set(sources.map(packageOf).filter(Boolean))].sort()).toEqual(["comlink", "msgpackr"]);
+  });
+
+  test("workers hold nothing of src but protocol and search", async () => {
+    const sources = [
+      ...(await sourcesOf("dist/workers/connection.js")),
+      ...(await sourcesOf("dist/workers/cache.js")),
+    ];
+    const foreign = sources.filter((source) => /^src\/(?!protocol\/|search\/)/.test(source));
+    expect(sources.length).toBeGreaterThan(10);
+    expect(foreign).toEqual([]);
+  });
+
+  test("the cache worker holds no MCP SDK", async () => {
+    const packages = (await sourcesOf("dist/workers/cache.js")).map(packageOf).filter(Boolean);
+    expect([...new Set(packages)]).toEqual(["msgpackr"]);
+  });
+
+  test.each(OUTPUTS)("%s imports nothing but Node's own modules", async (file) => {
+    const builtin =
+      /^node:|^(assert|buffer|child_process|crypto|events|fs|http|https|module|net|os|path|perf_hooks|stream|string_decoder|tls|url|util|worker_threads|zlib)(\/|$)/;
+    const imports = await importsOf(file);
+    expect(imports.length).toBeGreaterThan(0);
+    expect(imports.filter((path) => !builtin.test(path))).toEqual([]);
+  });
+
+  test("main is under 150 KB", async () => {
+    const { size } = await stat(join(root, "dist/index.js"));
+    process.stdout.write(`main bundle: ${(size / 1024).toFixed(1)} KB\n`);
+    expect(size).toBeLessThan(MAIN_BYTES);
+  });
+});
+
+/** Files below a folder of the checkout, by extension `.ts`. */
+async function sourceFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true });
+  return entries.filter((entry) => entry.endsWith(".ts")).map((entry) => join(folder, entry));
+}
+
+async function specifiersOf(file: string): Promise<string[]> {
+  const text = await readFile(join(root, file), "utf8");
+  return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+}
+
+describe("sources", () => {
+  test.each(["src/protocol", "src/search"])("%s is pure: no Node module", async (folder) => {
+    for (const file of await sourceFiles(folder)) {
+      const node = (await specifiersOf(file)).filter((path) => path.startsWith("node:"));
+      // The one declaration file names the types of a library's argument.
+      if (!file.endsWith(".d.ts")) expect(node, file).toEqual([]);
+    }
+  });
+
+  test("src never imports workers, the SDK, piscina or chokidar", async () => {
+    for (const file of await sourceFiles("src")) {
+      const forbidden = (await specifiersOf(file)).filter((path) =>
+        /workers\/|modelcontextprotocol|piscina|chokidar|@earendil-works|typebox/.test(path),
+      );
+      expect(forbidden, file).toEqual([]);
+    }
+  });
+
+  test("the MCP SDK is imported only by the client, its transports and content", async () => {
+    const users: string[] = [];
+    for (const file of await sourceFiles("workers")) {
+      const text = await readFile(join(root, file), "utf8");
+      const runtimeImport = /^import (?!type).*"@modelcontextprotocol/m.test(text);
+      if (runtimeImport) users.push(file.replaceAll("\\", "/"));
+    }
+    expect(users.sort()).toEqual(["workers/connection/client.ts", "workers/connection/transports/http.ts"]);
+  });
+});

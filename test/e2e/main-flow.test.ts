@@ -1,0 +1,112 @@
+/** The main job in the real Pi: search, load, call; with both builds of the extension. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { toolResultTexts } from "../support/model.ts";
+import { unpackTarball } from "../support/package-under-node-modules.ts";
+import { runPrint, startRpc } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
+import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
+import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, searchFor } from "./support.ts";
+
+afterAll(async () => (await unpackTarball()).dispose());
+
+describe.each(BUILDS)("%s", (build) => {
+  test("print mode: the model finds a tool, loads it and calls it on a real server", async () => {
+    const scripted = await model([
+      searchFor("echo"),
+      call("everything__echo", { message: "through threads" }),
+      { text: "finished" },
+    ]);
+    const at = await home({ mcp: { mcpServers: SERVERS } });
+    const run = await runPrint({ home: at, model: scripted, extensions: await entryOf(build), prompt: "go" });
+
+    expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
+    const [first, second, third] = scripted.requests;
+    expect(first?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
+    expect(second?.toolNames).toContain("everything__echo");
+    const declared = second?.tools.find((tool) => tool.function.name === "everything__echo");
+    expect(declared?.function.parameters).toMatchObject({
+      type: "object",
+      properties: { message: { type: "string" } },
+      required: ["message"],
+    });
+    const [searched, echoed] = third ? toolResultTexts(third) : [];
+    expect(searched).toContain("everything__echo(message: string)");
+    expect(echoed).toBe("Echo: through threads");
+    expect(await processesWithMarker(at.dir)).toEqual([]);
+  });
+
+  test("the next start knows the tools from its snapshot and connects nothing until a call", async () => {
+    const at = await home({ mcp: { mcpServers: SERVERS } });
+    const entry = await entryOf(build);
+    const warm = await model([searchFor("echo")]);
+    await runPrint({ home: at, model: warm, extensions: entry, prompt: "go" });
+    expect(existsSync(join(at.agentDir, "mcp-cache.json"))).toBe(true);
+    const before = (await readLog(at)).length;
+
+    const scripted = await model([searchFor("select:memory__read_graph"), { text: "ok" }]);
+    const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
+    expect(run.code).toBe(0);
+    expect(scripted.requests[1]?.toolNames).toContain("memory__read_graph");
+    const log = (await readLog(at)).slice(before);
+    expect(log).toContain("started");
+    expect(log).not.toContain("connected over");
+  });
+
+  test("RPC: images arrive, /mcp tells the state, a new session leaves nothing behind", async () => {
+    const scripted = await model([
+      searchFor("select:everything__get-tiny-image"),
+      call("everything__get-tiny-image", {}),
+      { text: "seen" },
+      call("everything__get-tiny-image", {}),
+    ]);
+    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: await entryOf(build) });
+    onCleanup(() => rpc.stop());
+
+    const ends = toolEnds(await rpc.prompt("show me"));
+    const image = ends.find((end) => end.toolName === "everything__get-tiny-image");
+    expect(image?.isError).toBe(false);
+    expect(JSON.stringify(image?.result)).toContain('"mimeType":"image/png"');
+
+    const [status] = notices(await rpc.command("/mcp"));
+    expect(status?.message).toMatch(
+      /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools\)$/,
+    );
+
+    await rpc.request({ type: "new_session" });
+    const again = toolEnds(await rpc.prompt("again"));
+    expect(again.map((end) => end.isError)).toEqual([true]);
+    await rpc.command("/mcp");
+    const servers = (await processesWithMarker(at.dir)).filter(({ command }) =>
+      command.includes("server-everything"),
+    );
+    expect(servers.length).toBeLessThanOrEqual(1);
+
+    expect(extensionErrors(rpc.events)).toEqual([]);
+    expect(rpc.strayLines).toEqual([]);
+    const exit = await rpc.stop();
+    expect(exit.code).toBe(0);
+    expect(await processesWithMarker(at.dir)).toEqual([]);
+    expect(rpc.stderr).toBe("");
+  });
+
+  test("several calls of one message run side by side and keep their results apart", async () => {
+    const scripted = await model([
+      searchFor("select:everything__echo,everything__get-sum"),
+      {
+        toolCalls: [
+          ...Array.from({ length: 8 }, (_, i) => ({ name: "everything__echo", args: { message: `m${i}` } })),
+          { name: "everything__get-sum", args: { a: 2, b: 40 } },
+        ],
+      },
+      { text: "ok" },
+    ]);
+    const at = await home({ mcp: { mcpServers: SERVERS } });
+    await runPrint({ home: at, model: scripted, extensions: await entryOf(build), prompt: "go" });
+    const results = scripted.requests[2] ? toolResultTexts(scripted.requests[2]).slice(1) : [];
+    expect(results.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
+    expect(results[8]).toContain("42");
+  });
+});

@@ -1,0 +1,68 @@
+/** Shared by the end-to-end tests: which build of the extension runs, real servers, and cleaning up. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
+import { unpackTarball } from "../support/package-under-node-modules.ts";
+import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
+
+export const root = join(import.meta.dirname, "..", "..");
+
+export const RAW_ENTRY = join(root, "src", "index.ts");
+
+/** The raw TypeScript of the checkout, and the tarball below a folder named `node_modules`, alone. */
+export const BUILDS = ["raw TypeScript", "packed package"] as const;
+export type Build = (typeof BUILDS)[number];
+
+export async function entryOf(build: Build): Promise<string> {
+  if (build === "raw TypeScript") return RAW_ENTRY;
+  return (await unpackTarball()).entry;
+}
+
+const npmServer = (name: string, ...args: string[]): { command: string; args: string[] } => ({
+  command: process.execPath,
+  args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
+});
+
+/** Entries of `mcpServers` that start real servers from npm. */
+export const SERVERS = {
+  everything: npmServer("server-everything"),
+  filesystem: npmServer("server-filesystem", "."),
+  memory: npmServer("server-memory"),
+};
+
+/** A server that lies in test/fixtures/servers. */
+export const fixtureServer = (name: string, env: Record<string, string> = {}): Record<string, unknown> => ({
+  command: process.execPath,
+  args: [join(root, "test/fixtures/servers", name)],
+  env,
+});
+
+const cleanups: (() => Promise<unknown>)[] = [];
+
+/** Runs after the test, last registered first. */
+export const onCleanup = (cleanup: () => Promise<unknown>): void => {
+  cleanups.push(cleanup);
+};
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+export async function home(options: HomeOptions): Promise<PiHome> {
+  const made = await createHome(options);
+  onCleanup(() => made.dispose());
+  return made;
+}
+
+export async function model(script: ModelScript): Promise<ScriptedModel> {
+  const started = await startModel(script);
+  onCleanup(() => started.close());
+  return started;
+}
+
+export const readLog = (at: PiHome): Promise<string> =>
+  readFile(join(at.agentDir, "mcp-threads.log"), "utf8");
+
+export const call = (name: string, args: Record<string, unknown>) => ({ toolCalls: [{ name, args }] });
+export const searchFor = (query: string) => call("ToolSearch", { query });
