@@ -108,5 +108,11 @@ export function describeError(error: { message: string; remedy?: string | undefi
   return error.remedy ? `${error.message} ${error.remedy}` : error.message;
 }
 
+/** The same under a heading that names the server already. */
+export const describeErrorOf = (
+  server: string,
+  error: { message: string; remedy?: string | undefined },
+): string => describeError({ ...error, message: error.message.replace(`${server}: `, "") });
+
 /** The message of anything thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

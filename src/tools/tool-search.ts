@@ -4,7 +4,7 @@
  */
 import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolResult } from "../host.ts";
-import { describeError } from "../protocol/errors.ts";
+import { describeErrorOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseQuery } from "../search/query.ts";
@@ -72,7 +72,7 @@ function serverNotes(servers: readonly ServerStatus[], pending: readonly string[
   return [
     ...(pending.length > 0 ? [`Still connecting, search again later: ${pending.join(", ")}`] : []),
     ...failed.map(
-      (server) => `Not available: ${server.name}: ${server.error ? describeError(server.error) : ""}`,
+      ({ name, error }) => `Not available: ${name}: ${error ? describeErrorOf(name, error) : ""}`,
     ),
   ];
 }

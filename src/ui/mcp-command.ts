@@ -1,6 +1,6 @@
 /** The `/mcp` command: each server with its state, transport, tools and last error, and every mistake in a file. */
 import type { PiCommand } from "../host.ts";
-import { describeError, messageOf } from "../protocol/errors.ts";
+import { describeErrorOf, messageOf } from "../protocol/errors.ts";
 import type { ConfigProblem, ServerStatus, StatusReport } from "../protocol/types.ts";
 import { notify } from "./notices.ts";
 
@@ -8,7 +8,7 @@ const plural = (count: number, noun: string): string => `${count} ${noun}${count
 
 function serverLine(server: ServerStatus): string {
   const tools = server.toolsKnown ? plural(server.toolCount, "tool") : "tools unknown";
-  const error = server.error ? `: ${describeError(server.error).replaceAll("\n", " | ")}` : "";
+  const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
   return `${server.name}: ${server.state} (${server.transport}, ${tools})${error}`;
 }
 
