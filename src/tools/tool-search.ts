@@ -4,7 +4,7 @@
  */
 import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolResult } from "../host.ts";
-import { describeErrorOf } from "../protocol/errors.ts";
+import { describeError, describeErrorOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseQuery } from "../search/query.ts";
@@ -96,6 +96,19 @@ function report(activation: Activation, notes: readonly string[]): string {
   return [...lines, ...notes].join("\n");
 }
 
+/** Without a worker the search still answers from what is known, and says what is wrong. */
+async function settled(
+  host: ToolSearchHost,
+  signal: AbortSignal | undefined,
+): Promise<{ pending: string[]; problem: string[] }> {
+  try {
+    return { pending: await host.settle(signal), problem: [] };
+  } catch (error) {
+    const known = error instanceof Error ? error : { message: String(error) };
+    return { pending: [], problem: [describeError(known)] };
+  }
+}
+
 export function createToolSearch(description: string, host: ToolSearchHost): PiTool {
   const answer = (text: string, loaded: string[]): ToolResult => ({
     content: [{ type: "text", text }],
@@ -110,11 +123,11 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     exposure: "model-only",
     async execute(_callId, params, signal) {
       const query = typeof params.query === "string" ? params.query : "";
-      const pending = await host.settle(signal);
+      const { pending, problem } = await settled(host, signal);
       const found = find(host.catalog(), query);
       if (!found) return answer("The query is empty. Write keywords, or select:name1,name2.", []);
       const activation = host.activate(found.tools);
-      const notes = [...found.notes, ...serverNotes(host.servers(), pending)];
+      const notes = [...found.notes, ...serverNotes(host.servers(), pending), ...problem];
       return answer(
         report(activation, notes),
         activation.active.map((tool) => tool.name),

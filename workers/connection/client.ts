@@ -1,6 +1,6 @@
 /**
- * One live connection to a server through the MCP SDK: initialize, tool list, tool call, close. Knows
- * nothing of lifecycles; every failure leaves as a `ThreadsError` that says who, what and what to do.
+ * One live connection to a server through the MCP SDK: initialize, tool list, tool call. Knows nothing of
+ * transports and lifecycles; a failed call leaves as a `ThreadsError` that says who, what and what to do.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -11,8 +11,7 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { TransportKind } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/metadata-cache.ts";
 import type { ServerDefinition } from "./config/definition.ts";
-import { createSse, createStreamable, describeHttpFailure, refusesStreamable } from "./transports/http.ts";
-import { type CloseTimes, StdioTransport } from "./transports/stdio.ts";
+import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 
@@ -52,7 +51,7 @@ const noValidator: jsonSchemaValidator = {
 };
 
 /** `initialize` over the transport. The SDK closes the transport where it fails. */
-async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
+export async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
   const client = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: noValidator });
   client.onerror = (error) => options.onNote(error.message);
   await client.connect(transport, {
@@ -63,10 +62,10 @@ async function initialize(transport: Transport, options: ConnectOptions): Promis
   return client;
 }
 
-const isTimeout = (error: unknown): boolean =>
+export const isTimeout = (error: unknown): boolean =>
   error instanceof McpError && error.code === ErrorCode.RequestTimeout;
 
-function startupTimeout({ definition }: ConnectOptions): ThreadsError {
+export function startupTimeout({ definition }: ConnectOptions): ThreadsError {
   const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
   return new ThreadsError(
     "connect_timeout",
@@ -78,93 +77,17 @@ function startupTimeout({ definition }: ConnectOptions): ThreadsError {
   );
 }
 
-const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
-
-function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
-  if (error instanceof ThreadsError) return error;
-  if (transport.failure) return transport.failure;
-  if (isTimeout(error)) return startupTimeout(options);
-  const { name } = options.definition;
-  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
-  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
-  return new ThreadsError("connect_failed", text, {
-    remedy: "Run its command in a shell to see more.",
-    data: { server: name },
-  });
-}
-
-async function connectStdio(options: ConnectOptions): Promise<Connection> {
-  const { definition } = options;
-  if (definition.target.kind !== "stdio") throw new Error("not a stdio server");
-  const transport = new StdioTransport({
-    ...options,
-    server: definition.name,
-    target: definition.target,
-    maxMessageBytes: LIMITS.messageBytes,
-  });
-  try {
-    const client = await initialize(transport, options);
-    return toConnection(client, {
-      definition,
-      transport: "stdio",
-      pid: transport.pid,
-      close: (times) => transport.closeWithin(times),
-      whyClosed: () =>
-        transport.failure?.message ??
-        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
-    });
-  } catch (error) {
-    const failure = stdioFailure(transport, options, error);
-    await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
-    throw failure;
-  }
-}
-
-async function connectHttp(options: ConnectOptions): Promise<Connection> {
-  const { definition } = options;
-  const { target } = definition;
-  if (target.kind !== "http") throw new Error("not an HTTP server");
-  const open = async (transport: Transport, kind: "http" | "sse"): Promise<Connection> => {
-    const client = await initialize(transport, options);
-    return toConnection(client, {
-      definition,
-      transport: kind,
-      pid: undefined,
-      close: () => transport.close(),
-      whyClosed: () => `${definition.name} closed its connection.`,
-    });
-  };
-  const explain = (error: unknown): ThreadsError =>
-    isTimeout(error) ? startupTimeout(options) : describeHttpFailure(definition.name, target, error);
-  if (!target.sseOnly) {
-    try {
-      return await open(createStreamable(target), "http");
-    } catch (error) {
-      if (!refusesStreamable(error)) throw explain(error);
-      options.onNote(`refuses Streamable HTTP (${messageOf(error)}), trying SSE`);
-    }
-  }
-  try {
-    return await open(createSse(target), "sse");
-  } catch (error) {
-    throw explain(error);
-  }
-}
-
-/** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
-export function connect(options: ConnectOptions): Promise<Connection> {
-  return options.definition.target.kind === "stdio" ? connectStdio(options) : connectHttp(options);
-}
-
-interface Parts {
+/** What a connection is made of beside the SDK's client. */
+export interface ConnectionParts {
   definition: ServerDefinition;
   transport: TransportKind;
   pid: number | undefined;
   close: (times: CloseTimes) => Promise<void>;
+  /** One sentence for a call that was open when the connection ended. */
   whyClosed: () => string;
 }
 
-function toConnection(client: Client, parts: Parts): Connection {
+export function toConnection(client: Client, parts: ConnectionParts): Connection {
   return {
     transport: parts.transport,
     pid: parts.pid,
@@ -206,7 +129,7 @@ async function listTools(
   return [...tools.values()].slice(0, LIMITS.toolsPerServer);
 }
 
-async function callTool(client: Client, parts: Parts, call: CallRequest): Promise<CallToolResult> {
+async function callTool(client: Client, parts: ConnectionParts, call: CallRequest): Promise<CallToolResult> {
   const { name } = parts.definition;
   try {
     const params = { name: call.tool, arguments: call.args };
@@ -223,7 +146,12 @@ async function callTool(client: Client, parts: Parts, call: CallRequest): Promis
   }
 }
 
-function callFailure(server: string, parts: Parts, call: CallRequest, error: unknown): ThreadsError {
+function callFailure(
+  server: string,
+  parts: ConnectionParts,
+  call: CallRequest,
+  error: unknown,
+): ThreadsError {
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
   if (isTimeout(error)) {
     return new ThreadsError(
@@ -256,5 +184,5 @@ function callFailure(server: string, parts: Parts, call: CallRequest, error: unk
   );
 }
 
-const diedReason = (parts: Parts, error: unknown): string =>
+const diedReason = (parts: ConnectionParts, error: unknown): string =>
   error instanceof McpError ? parts.whyClosed() : `${messageOf(error)}.`;

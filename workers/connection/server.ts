@@ -7,8 +7,9 @@ import { ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerState, ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/metadata-cache.ts";
-import { type CallRequest, type Connection, connect } from "./client.ts";
+import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
+import { connect } from "./connect.ts";
 import type { Log } from "./log.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 

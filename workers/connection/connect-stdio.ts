@@ -1,0 +1,55 @@
+/** Connects to a server that is a process of ours, and explains why it could not be done. */
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import {
+  type Connection,
+  type ConnectOptions,
+  initialize,
+  isTimeout,
+  startupTimeout,
+  toConnection,
+} from "./client.ts";
+import type { StdioTarget } from "./config/definition.ts";
+import { StdioTransport } from "./transports/stdio.ts";
+
+const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
+
+function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
+  if (error instanceof ThreadsError) return error;
+  if (transport.failure) return transport.failure;
+  if (isTimeout(error)) return startupTimeout(options);
+  const { name } = options.definition;
+  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
+  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
+  return new ThreadsError("connect_failed", text, {
+    remedy: "Run its command in a shell to see more.",
+    data: { server: name },
+  });
+}
+
+/** Throws `ThreadsError`; nothing is left running then. */
+export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
+  const { definition } = options;
+  const transport = new StdioTransport({
+    ...options,
+    server: definition.name,
+    target,
+    maxMessageBytes: LIMITS.messageBytes,
+  });
+  try {
+    const client = await initialize(transport, options);
+    return toConnection(client, {
+      definition,
+      transport: "stdio",
+      pid: transport.pid,
+      close: (times) => transport.closeWithin(times),
+      whyClosed: () =>
+        transport.failure?.message ??
+        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
+    });
+  } catch (error) {
+    const failure = stdioFailure(transport, options, error);
+    await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
+    throw failure;
+  }
+}
