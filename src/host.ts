@@ -79,6 +79,7 @@ export interface Pi {
     event: "before_agent_start",
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
+  on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   registerTool(tool: PiTool): void;
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];

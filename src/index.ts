@@ -27,11 +27,12 @@ export default function piMcpThreads(pi: Pi): void {
   }
   const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
   session.register();
-  pi.registerCommand("mcp", createMcpCommand(session.status));
+  pi.registerCommand("mcp", createMcpCommand(session));
   pi.on("session_start", (_event, ctx) => {
     session.start(ctx);
     warnOfOtherOwner(pi, ctx, location);
   });
   pi.on("before_agent_start", () => session.beforeAgentStart());
+  pi.on("turn_end", () => session.turnEnded());
   pi.on("session_shutdown", () => session.stop());
 }

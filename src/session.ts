@@ -1,76 +1,80 @@
 /**
- * One Pi session on the main thread: starts and stops the runtime, keeps the catalog current, and joins
- * tools and commands to both. Events of an older generation are dropped.
+ * One Pi session on the main thread: starts and stops the runtime and joins the catalog, the tools and
+ * what the user sees to it. Events of an older generation are dropped.
  */
 import { join } from "node:path";
-import { type Catalog, catalogFrom } from "./catalog/catalog.ts";
-import { readCatalog } from "./catalog/snapshot-file.ts";
+import { createCatalogStore } from "./catalog/store.ts";
 import type { Pi, PiContext } from "./host.ts";
-import { ThreadsError } from "./protocol/errors.ts";
+import { describeError, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
-import type { CallResult, ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
+import type { CallResult, ServerStatus, WorkerEvent } from "./protocol/types.ts";
+import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
+import { createHealthNotices } from "./ui/health-notices.ts";
+import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
+import { createStatusLine } from "./ui/status-line.ts";
+import { problemLine } from "./ui/status-text.ts";
 
-export interface Session {
+export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
   register(): void;
   start(ctx: PiContext): void;
   /** Bounded wait for the server names, where no snapshot told them. */
   beforeAgentStart(): Promise<void>;
+  turnEnded(): void;
   stop(): Promise<void>;
-  status(): Promise<StatusReport>;
+}
+
+/** What lives from session_start to session_shutdown. */
+interface Running {
+  generation: number;
+  runtime: Runtime;
+  statuses: Map<string, ServerStatus>;
+  planned: PromiseWithResolvers<void>;
 }
 
 let generations = 0;
 
-const notStarted = (): ThreadsError =>
-  new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped.", {
-    remedy: "/reload starts them again.",
-  });
+const CRASHED = "The MCP connection worker ended unexpectedly";
+
+const crashText = ({ reason, givenUp }: Crash): string =>
+  givenUp
+    ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
+    : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
 
 export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
   const { agentDir } = options;
+  const store = createCatalogStore(agentDir, options.cwd);
   const progress = new Map<string, (message: string) => void>();
-  let catalog: Catalog = readCatalog(agentDir, options.cwd);
-  let runtime: Runtime | undefined;
-  let generation = 0;
-  let statuses = new Map<string, ServerStatus>();
-  let planned = Promise.withResolvers<void>();
-  let catalogWaiters: { checksum: number; resolve: () => void }[] = [];
+  let running: Running | undefined;
   let described: string | undefined;
 
-  const running = (): Runtime => {
-    if (runtime) return runtime;
-    throw notStarted();
+  const now = (): Running => {
+    if (running) return running;
+    throw new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped.", {
+      remedy: "/reload starts them again.",
+    });
   };
 
   const call = async ({ callId, server, tool, args, signal, onProgress }: ToolCall): Promise<CallResult> => {
+    const { runtime, generation } = now();
     progress.set(callId, onProgress);
     try {
-      return await running().callTool({ generation, callId, server, tool, args }, signal);
+      return await runtime.callTool({ generation, callId, server, tool, args }, signal);
     } finally {
       progress.delete(callId);
     }
   };
   const registrar = createRegistrar(pi, call);
 
-  /** Settles when main's catalog is the one of `checksum`; the event may come after the reply that names it. */
-  const catalogAt = (checksum: number | undefined): Promise<void> => {
-    if (checksum === undefined || catalog.checksum === checksum) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, LIMITS.rpcShortMs);
-    catalogWaiters.push({ checksum, resolve });
-    return promise.finally(() => clearTimeout(timer));
-  };
-
   const settle = async (signal: AbortSignal | undefined): Promise<string[]> => {
-    const { pending, checksum } = await running().settleTools(LIMITS.searchWaitMs, signal);
-    await catalogAt(checksum);
+    const { pending, checksum } = await now().runtime.settleTools(LIMITS.searchWaitMs, signal);
+    await store.reached(checksum);
     return pending;
   };
 
@@ -81,88 +85,101 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     pi.registerTool(
       createToolSearch(description, {
         settle,
-        catalog: () => catalog,
-        servers: () => [...statuses.values()],
+        catalog: store.current,
+        servers: () => [...(running?.statuses.values() ?? [])],
         activate: registrar.activate,
       }),
     );
   };
 
-  const takeCatalog = (snapshot: Uint8Array): void => {
-    const next = catalogFrom(snapshot);
-    if (!next) return;
-    catalog = next;
-    registrar.follow(catalog);
-    catalogWaiters = catalogWaiters.filter(({ checksum, resolve }) => {
-      if (checksum !== catalog.checksum) return true;
-      resolve();
-      return false;
-    });
-  };
-
-  const onEvent = (from: number, event: WorkerEvent): void => {
-    if (from !== generation) return;
-    if (event.type === "progress") progress.get(event.callId)?.(event.message);
-    if (event.type === "server") statuses.set(event.status.name, event.status);
-    if (event.type === "catalog") takeCatalog(event.snapshot);
-    if (event.type === "planned") {
-      statuses = new Map(event.servers.map((status) => [status.name, status]));
-      planned.resolve();
-    }
+  /** Everything that a worker's events do to this session; bound to one generation. */
+  const createEventHandler = (ctx: PiContext, mine: () => Running | undefined) => {
+    const statusLine = createStatusLine(ctx);
+    const health = createHealthNotices();
+    return (event: WorkerEvent): void => {
+      const session = mine();
+      if (!session) return;
+      switch (event.type) {
+        case "progress":
+          progress.get(event.callId)?.(event.message);
+          break;
+        case "catalog":
+          if (store.replace(event.snapshot)) registrar.follow(store.current());
+          break;
+        case "planned":
+          session.statuses = new Map(event.servers.map((status) => [status.name, status]));
+          session.planned.resolve();
+          for (const problem of event.problems) notify(ctx, problemLine(problem), "warning");
+          statusLine.show(event.servers);
+          break;
+        case "server": {
+          session.statuses.set(event.status.name, event.status);
+          statusLine.show([...session.statuses.values()]);
+          const notice = health.onStatus(event.status);
+          if (notice) notify(ctx, notice.text, notice.level);
+          break;
+        }
+      }
+    };
   };
 
   return {
     register: () => {
-      describe(catalog.servers);
-      registrar.registerAll(catalog);
+      describe(store.current().servers);
+      registrar.registerAll(store.current());
     },
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
-      if (runtime) return;
-      const mine = ++generations;
-      generation = mine;
-      statuses = new Map();
-      planned = Promise.withResolvers<void>();
-      const started = startRuntime({
+      if (running) return;
+      const generation = ++generations;
+      const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
+      const { cwd } = ctx;
+      const projectTrusted = ctx.isProjectTrusted();
+      const runtime = startRuntime({
         logFile: join(agentDir, LOG_FILE),
-        onEvent: (event) => onEvent(mine, event),
-        onCrash: (reason) => {
-          if (generation !== mine) return;
-          notify(
-            ctx,
-            `The MCP connection worker ended unexpectedly (${reason}). /reload starts it again.`,
-            "error",
-          );
+        facts: () => ({
+          generation,
+          cwd,
+          agentDir,
+          projectTrusted,
+          snapshotChecksum: store.current().checksum,
+        }),
+        onEvent: createEventHandler(ctx, mine),
+        onCrash: (crash) => {
+          if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+        },
+        onStartFailed: (error) => {
+          const session = mine();
+          session?.planned.resolve();
+          // A crash tells itself.
+          if (!session || (error instanceof ThreadsError && error.code === "runtime_restarted")) return;
+          notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
         },
       });
-      runtime = started;
-      const facts = {
-        generation: mine,
-        cwd: ctx.cwd,
-        agentDir,
-        projectTrusted: ctx.isProjectTrusted(),
-        snapshotChecksum: catalog.checksum,
-      };
-      started.startSession(facts).catch((error: Error) => {
-        planned.resolve();
-        if (generation === mine) notify(ctx, `MCP servers could not be started: ${error.message}`, "error");
-      });
+      running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
     },
     beforeAgentStart: async () => {
-      if (catalog.checksum !== undefined || !runtime) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, LIMITS.firstPlanWaitMs);
-      await Promise.race([planned.promise, promise]);
+      if (!running || store.current().checksum !== undefined) return;
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
+      await Promise.race([running.planned.promise, late.promise]);
       clearTimeout(timer);
-      if (described === toolSearchDescription([]))
-        describe([...statuses.values()].map(({ name }) => ({ name })));
+      if (described !== toolSearchDescription([])) return;
+      describe(
+        [...running.statuses.values()]
+          .filter(({ state }) => state !== "disabled")
+          .map(({ name }) => ({ name })),
+      );
     },
+    turnEnded: () => running?.runtime.turnEnded(),
     stop: async () => {
-      const stopped = runtime;
-      runtime = undefined;
-      generation = 0;
-      await stopped?.stop();
+      const stopped = running;
+      running = undefined;
+      await stopped?.runtime.stop();
     },
-    status: () => running().status(),
+    status: () => now().runtime.status(),
+    reconnect: (server) => now().runtime.reconnect(server),
+    catalog: store.current,
+    servers: () => [...(running?.statuses.values() ?? [])],
   };
 }

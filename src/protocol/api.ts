@@ -16,6 +16,12 @@ export interface ConnectionMethods {
   settleTools: { params: { timeoutMs: number }; value: { pending: string[]; checksum: number | undefined } };
   /** `value`: a msgpackr-encoded `CallResult`. */
   callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
+  /** Connects one server, or all that should be: for the user. Answers when each has connected or failed. */
+  reconnect: { params: { server: string | undefined }; value: undefined };
+  /** A turn of the model ended: a moment to bring dropped eager servers back. */
+  turnEnded: { params: Record<string, never>; value: undefined };
+  /** Whether the worker's loop turns. */
+  ping: { params: Record<string, never>; value: undefined };
   status: { params: Record<string, never>; value: StatusReport };
   /** One line for the log file, from main. */
   log: { params: { level: LogLevel; message: string }; value: undefined };
@@ -31,6 +37,9 @@ export const CONNECTION_METHODS = [
   "startSession",
   "settleTools",
   "callTool",
+  "reconnect",
+  "turnEnded",
+  "ping",
   "status",
   "log",
   "shutdown",

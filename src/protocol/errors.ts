@@ -9,8 +9,8 @@
  *
  * - `cancelled`: the caller's signal was aborted. No data.
  * - `deadline`: no reply within the deadline. `{deadlineMs}`
- * - `runtime_exited`: the worker ended while the request was open. `{exitCode}`
- * - `runtime_stopped`: the request was made after the session's worker was stopped. No data.
+ * - `runtime_restarted`: the worker ended while the request was open; a new one is started. `{exitCode}`
+ * - `runtime_stopped`: there is no worker: the session is over, or it crashed too often. No data.
  * - `internal`: a bug on the other side; message and stack are in the log. No data.
  * - `bad_config`: a server definition cannot be used. `{file?, line?, column?}`
  * - `unknown_server`: no server of that name is configured. `{known}`
@@ -28,7 +28,7 @@
 export const ERROR_CODES = [
   "cancelled",
   "deadline",
-  "runtime_exited",
+  "runtime_restarted",
   "runtime_stopped",
   "internal",
   "bad_config",

@@ -14,14 +14,29 @@ export const LIMITS = {
 
   /** From spawn or first request to the complete tool list. */
   startupTimeoutMs: 30_000,
-  /** One tool call, renewed by progress. */
+  /** One tool call, renewed by progress, but never beyond the cap. */
   requestTimeoutMs: 60_000,
+  requestCapMs: 60 * 60 * 1_000,
+  /** Progress reaches Pi at most this often. */
+  progressIntervalMs: 100,
   /** What main adds to the worker's own limits before it gives up on a reply. */
   rpcGraceMs: 5_000,
   /** Requests that only read the worker's state. */
   rpcShortMs: 5_000,
   /** A failed connect is not repeated by calls for this long. */
   retryAfterFailureMs: 60_000,
+  /** Background connects at a time; what a call waits for is not counted. */
+  connectsAtATime: 10,
+  /** A lazy server that nothing has used for this long is closed. */
+  idleTimeoutMs: 10 * 60 * 1_000,
+  /** A keep-alive server is asked whether it lives, and has this long to answer. */
+  healthCheckMs: 30_000,
+  healthAnswerMs: 10_000,
+  /** `list_changed` notifications are gathered, then cost at most one list an interval. */
+  refreshDelayMs: 100,
+  refreshIntervalMs: 1_000,
+  /** A server that is replaced finishes its open calls within this. */
+  drainMs: 30_000,
 
   /** Pages of one `tools/list`. */
   listPages: 200,
@@ -42,6 +57,14 @@ export const LIMITS = {
   closeKillMs: 2_000,
   shutdownTermMs: 250,
   shutdownKillMs: 800,
+  /** Main asks the connection worker this often whether it lives; no answer for as long means it hangs. */
+  heartbeatMs: 5_000,
+  /** Delays before a new worker after a crash; the last one repeats. */
+  respawnMs: [100, 1_000, 5_000],
+  /** Crashes within a minute after which no new worker is started. */
+  respawnsAMinute: 5,
+  /** Old-space limit of the connection worker. */
+  workerHeapMebibytes: 1_024,
   /** Main gives the worker this long to close everything before it kills what is left. */
   shutdownMs: 1_000,
 

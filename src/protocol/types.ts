@@ -31,6 +31,7 @@ export type TransportKind = "stdio" | "http" | "sse";
 export interface ServerStatus {
   name: string;
   state: ServerState;
+  lifecycle: "lazy" | "eager" | "keep-alive";
   /** Known before the first connect from the configuration, then what was really used. */
   transport: TransportKind;
   /** Where the server is defined. */

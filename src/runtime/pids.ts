@@ -1,6 +1,7 @@
 /**
  * The server processes that the worker has reported, so that none outlives it: children of a worker
- * survive its end. Every pid leads a process group of its own (on Windows, a tree).
+ * survive its end, and no exit hook of a worker runs. Every pid leads a process group of its own (on
+ * Windows, a tree).
  */
 import { spawnSync } from "node:child_process";
 
@@ -12,6 +13,9 @@ export interface PidRegistry {
   /** Stops watching for the end of the process. */
   dispose(): void;
 }
+
+/** Signals that end a process without any hook, where nobody listens to them. */
+const DEADLY = ["SIGINT", "SIGHUP"] as const;
 
 function killGroup(pid: number): void {
   if (process.platform === "win32") {
@@ -32,11 +36,22 @@ export function createPidRegistry(): PidRegistry {
     for (const pid of pids) killGroup(pid);
     pids.clear();
   };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // Another listener, for example Pi's own, decides what the signal means; then this is not the end.
+    if (process.listenerCount(signal) > 1) return;
+    killAll();
+    process.off(signal, onSignal);
+    process.kill(process.pid, signal);
+  };
   process.on("exit", killAll);
+  for (const signal of DEADLY) process.on(signal, onSignal);
   return {
     add: (pid) => pids.add(pid),
     remove: (pid) => pids.delete(pid),
     killAll,
-    dispose: () => process.off("exit", killAll),
+    dispose: () => {
+      process.off("exit", killAll);
+      for (const signal of DEADLY) process.off(signal, onSignal);
+    },
   };
 }

@@ -10,6 +10,8 @@ export interface RequestOptions {
   /** Milliseconds until the request fails with `deadline`. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
+  /** Nobody waits for it: it does not keep the process alive. */
+  background?: boolean;
 }
 
 export interface Rpc {
@@ -31,9 +33,12 @@ export function createRpc(thread: RuntimeThread): Rpc {
 
   thread.exited.then(({ exitCode, reason }) => {
     gone = new ThreadsError(
-      "runtime_exited",
+      "runtime_restarted",
       `The connection worker ended with code ${exitCode}${reason === undefined ? "" : `: ${reason}`}.`,
-      { remedy: "The call may have run. /reload starts the servers again.", data: { exitCode } },
+      {
+        remedy: "A new one is started. The call may have run: repeat it only if that does no harm.",
+        data: { exitCode },
+      },
     );
     for (const fail of open.values()) fail(gone);
   });
@@ -47,7 +52,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
     if (options.signal?.aborted) throw cancelled(method);
     const id = ++lastId;
     const settled = new AbortController();
-    thread.hold();
+    if (!options.background) thread.hold();
     try {
       const reply = await new Promise<Reply<unknown>>((resolve, reject) => {
         // Told once; a worker that is gone or deaf needs no answer to it.
@@ -70,7 +75,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
     } finally {
       settled.abort();
       open.delete(id);
-      thread.release();
+      if (!options.background) thread.release();
     }
   };
 

@@ -1,8 +1,8 @@
 /**
- * Everything that one session runs off the main thread, behind a handful of calls: thread, requests and
- * the processes that must not outlive it.
+ * Everything that one session runs off the main thread, behind a handful of calls: the worker that is
+ * kept alive, requests to it, and the processes that must not outlive it.
  */
-import type { LogLevel } from "../protocol/api.ts";
+import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../protocol/api.ts";
 import { decode } from "../protocol/codec.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type {
@@ -13,66 +13,98 @@ import type {
   WorkerEvent,
 } from "../protocol/types.ts";
 import { createPidRegistry } from "./pids.ts";
-import { createRpc } from "./rpc.ts";
+import { type Crash, keepWorker } from "./respawn.ts";
+import type { RequestOptions } from "./rpc.ts";
 import { startThread } from "./thread.ts";
+import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
 export interface Runtime {
-  startSession(facts: SessionFacts): Promise<void>;
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;
   settleTools(
     timeoutMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<{ pending: string[]; checksum: number | undefined }>;
+  ): Promise<ConnectionMethods["settleTools"]["value"]>;
+  reconnect(server: string | undefined): Promise<void>;
+  /** Never fails: a missed moment comes again. */
+  turnEnded(): void;
   status(): Promise<StatusReport>;
   log(level: LogLevel, message: string): void;
-  /** Closes all servers and ends the thread; within `LIMITS.shutdownMs` and a kill. */
+  /** Closes all servers and ends the thread, within `LIMITS.shutdownMs`; kills what is left. */
   stop(): Promise<void>;
 }
 
-/** Beyond any limit of the worker's own: a server's start, a call, renewals by progress. */
-const CALL_DEADLINE_MS = 24 * 60 * 60 * 1_000;
-
-export function startRuntime(options: {
+export interface RuntimeOptions {
   logFile: string;
+  /** Told to each worker that starts, the first and every one after a crash. */
+  facts: () => SessionFacts;
   onEvent: (event: WorkerEvent) => void;
-  /** The worker ended without being asked to. */
-  onCrash: (reason: string) => void;
-}): Runtime {
+  onCrash: (crash: Crash) => void;
+  /** The worker runs but could not open the session. */
+  onStartFailed: (error: Error) => void;
+  /** The packed or raw worker of this checkout, unless a test brings its own. */
+  workerUrl?: URL;
+}
+
+/** Above any limit of the worker's own: a server's start, the cap of a call. */
+const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
+
+export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
-  let stopping = false;
-  const thread = startThread({
-    logFile: options.logFile,
-    onEvent: (event) => {
-      if (event.type === "spawned") pids.add(event.pid);
-      if (event.type === "exited") pids.remove(event.pid);
-      options.onEvent(event);
+  const files = createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  let first = true;
+
+  const onEvent = (event: WorkerEvent): void => {
+    if (event.type === "spawned") pids.add(event.pid);
+    if (event.type === "exited") pids.remove(event.pid);
+    options.onEvent(event);
+  };
+
+  const worker = keepWorker({
+    start: async () => {
+      const url = first ? files.url : await files.locate();
+      first = false;
+      return startThread({ logFile: options.logFile, onEvent, url });
     },
+    onStart: (rpc) => {
+      rpc
+        .request("startSession", options.facts(), { deadlineMs: LIMITS.startupTimeoutMs, background: true })
+        .then(() => files.remember(), options.onStartFailed);
+    },
+    onGone: pids.killAll,
+    onCrash: options.onCrash,
   });
-  const rpc = createRpc(thread);
-  thread.exited.then(({ exitCode, reason }) => {
-    pids.killAll();
-    pids.dispose();
-    if (!stopping) options.onCrash(reason ?? `exit code ${exitCode}`);
-  });
-  const short = { deadlineMs: LIMITS.rpcShortMs };
+
+  const request = async <M extends ConnectionMethod>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+    requestOptions: RequestOptions,
+  ): Promise<ConnectionMethods[M]["value"]> => {
+    const rpc = await worker.ready(requestOptions.signal);
+    return rpc.request(method, params, requestOptions);
+  };
+  const short: RequestOptions = { deadlineMs: LIMITS.rpcShortMs };
+  /** For what nobody waits for; without a worker there is nobody to do it. */
+  const tell = <M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void => {
+    request(method, params, { ...short, background: true }).catch(() => undefined);
+  };
 
   return {
-    startSession: (facts) => rpc.request("startSession", facts, { deadlineMs: LIMITS.startupTimeoutMs }),
     callTool: async (params, signal) =>
-      decode(await rpc.request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal })) as CallResult,
+      decode(await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal })) as CallResult,
     settleTools: (timeoutMs, signal) =>
-      rpc.request("settleTools", { timeoutMs }, { deadlineMs: timeoutMs + LIMITS.rpcGraceMs, signal }),
-    status: () => rpc.request("status", {}, short),
-    log: (level, message) => {
-      // The log is a courtesy: without a worker there is nobody to write it.
-      rpc.request("log", { level, message }, short).catch(() => undefined);
-    },
+      request("settleTools", { timeoutMs }, { deadlineMs: timeoutMs + LIMITS.rpcGraceMs, signal }),
+    reconnect: (server) =>
+      request("reconnect", { server }, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
+    turnEnded: () => tell("turnEnded", {}),
+    status: () => request("status", {}, short),
+    log: (level, message) => tell("log", { level, message }),
     stop: async () => {
-      stopping = true;
-      // A worker that does not finish in time is ended; what it leaves running is killed by its exit.
-      await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
-      await thread.terminate();
-      await thread.exited;
+      await worker.stop(async (rpc) => {
+        // A worker that does not finish in time is ended; what it leaves running is killed behind it.
+        await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
+      });
+      pids.killAll();
+      pids.dispose();
     },
   };
 }

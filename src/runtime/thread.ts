@@ -7,6 +7,7 @@ import { type Remote, wrap } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { ConnectionApi } from "../protocol/api.ts";
 import { messageOf } from "../protocol/errors.ts";
+import { LIMITS } from "../protocol/limits.ts";
 import type { WorkerEvent } from "../protocol/types.ts";
 
 export interface RuntimeThread {
@@ -19,25 +20,19 @@ export interface RuntimeThread {
   terminate(): Promise<void>;
 }
 
-/** Raw TypeScript beside a checkout, one bundled file beside the packed entry. */
-export function connectionWorkerUrl(here = import.meta.url): URL {
-  return here.endsWith(".ts")
-    ? new URL("../../workers/connection.ts", here)
-    : new URL("./workers/connection.js", here);
-}
-
 export function startThread(options: {
   logFile: string;
   onEvent: (event: WorkerEvent) => void;
-  url?: URL;
+  url: URL;
 }): RuntimeThread {
   const { port1: events, port2 } = new MessageChannel();
-  const worker = new Worker(options.url ?? connectionWorkerUrl(), {
+  const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: { events: port2, logFile: options.logFile },
     transferList: [port2],
     stdout: true,
     stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: LIMITS.workerHeapMebibytes },
   });
   // The worker writes its own output to the log file; whatever still gets here must not reach the terminal.
   worker.stdout.resume();

@@ -1,41 +1,68 @@
-/** The `/mcp` command: each server with its state, transport, tools and last error, and every mistake in a file. */
-import type { PiCommand } from "../host.ts";
-import { describeErrorOf, messageOf } from "../protocol/errors.ts";
-import type { ConfigProblem, ServerStatus, StatusReport } from "../protocol/types.ts";
+/** The `/mcp` command: which words it takes, their completion, and what each does. */
+import type { Catalog } from "../catalog/catalog.ts";
+import type { PiCommand, PiContext } from "../host.ts";
+import { describeError, ThreadsError } from "../protocol/errors.ts";
+import type { ServerStatus, StatusReport } from "../protocol/types.ts";
 import { notify } from "./notices.ts";
+import { renderStatus, renderTools } from "./status-text.ts";
 
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
-function serverLine(server: ServerStatus): string {
-  const tools = server.toolsKnown ? plural(server.toolCount, "tool") : "tools unknown";
-  const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
-  return `${server.name}: ${server.state} (${server.transport}, ${tools})${error}`;
+export interface McpCommandHost {
+  status(): Promise<StatusReport>;
+  reconnect(server: string | undefined): Promise<void>;
+  catalog(): Catalog;
+  servers(): readonly ServerStatus[];
 }
 
-function problemLine(problem: ConfigProblem): string {
-  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}. ${problem.remedy}`;
+const USAGE = "Usage: /mcp [status] | /mcp tools [server] | /mcp reconnect [server]";
+/** Subcommand -> whether a server may follow. */
+const WORDS = { status: false, tools: true, reconnect: true } as const;
+
+type Completion = { value: string; label: string };
+
+/** Completions of what stands behind `/mcp `: a subcommand, then a server. */
+export function completeMcp(prefix: string, servers: readonly string[]): Completion[] | null {
+  const [word = "", server] = prefix.split(/\s+/, 2);
+  const takesServer = Object.hasOwn(WORDS, word) && WORDS[word as keyof typeof WORDS];
+  const values =
+    server === undefined
+      ? Object.keys(WORDS).filter((candidate) => candidate.startsWith(word))
+      : takesServer
+        ? servers.filter((name) => name.startsWith(server)).map((name) => `${word} ${name}`)
+        : [];
+  return values.length > 0 ? values.map((value) => ({ value, label: value })) : null;
 }
 
-export function renderStatus(report: StatusReport): string {
-  const { servers, problems, files } = report;
-  const connected = servers.filter((server) => server.state === "connected").length;
-  const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
-  const head = `MCP: ${connected} of ${plural(servers.length, "server")} connected, ${plural(tools, "tool")} known`;
-  if (servers.length === 0 && problems.length === 0) {
-    return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
+async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  const [word = "status", server, ...rest] = args.trim().split(/\s+/).filter(Boolean);
+  if (rest.length > 0 || (server !== undefined && word === "status")) return notify(ctx, USAGE, "warning");
+  switch (word) {
+    case "status":
+      return notify(ctx, renderStatus(await host.status()), "info");
+    case "tools":
+      return notify(ctx, renderTools(host.catalog(), host.servers(), server), "info");
+    case "reconnect": {
+      await host.reconnect(server);
+      return notify(ctx, renderStatus(await host.status()), "info");
+    }
+    default:
+      return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   }
-  return [head, ...servers.map(serverLine), ...problems.map(problemLine)].join("\n");
 }
 
-export function createMcpCommand(status: () => Promise<StatusReport>): PiCommand {
+export function createMcpCommand(host: McpCommandHost): PiCommand {
   return {
-    description: "MCP servers: state, tools, errors",
-    handler: async (_args, ctx) => {
+    description: "MCP servers: state, tools, reconnect",
+    getArgumentCompletions: (prefix) =>
+      completeMcp(
+        prefix,
+        host.servers().map((server) => server.name),
+      ),
+    handler: async (args, ctx) => {
       try {
-        notify(ctx, renderStatus(await status()), "info");
+        await run(args, ctx, host);
       } catch (error) {
-        notify(ctx, `MCP status is not available: ${messageOf(error)}`, "error");
+        const known = error instanceof ThreadsError ? error : { message: String(error) };
+        notify(ctx, `/mcp: ${describeError(known)}`, "error");
       }
     },
   };

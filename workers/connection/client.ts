@@ -4,7 +4,14 @@
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { type CallToolResult, ErrorCode, McpError, ResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type CallToolResult,
+  ErrorCode,
+  McpError,
+  ResourceListChangedNotificationSchema,
+  ResultSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { type JsonValue, messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
@@ -19,11 +26,14 @@ export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
   signal: AbortSignal;
+  maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;
   /** The connection ended, whoever ended it. */
   onClosed: () => void;
+  /** The server says that its tools or resources are no longer what they were. */
+  onListChanged: () => void;
 }
 
 export interface Connection {
@@ -32,6 +42,10 @@ export interface Connection {
   instructions: string | undefined;
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   callTool(call: CallRequest): Promise<CallToolResult>;
+  /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
+  ping(timeoutMs: number): Promise<void>;
+  /** One sentence on how the connection ended. */
+  whyClosed(): string;
   close(times: CloseTimes): Promise<void>;
 }
 
@@ -59,6 +73,8 @@ export async function initialize(transport: Transport, options: ConnectOptions):
     timeout: options.definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs,
   });
   client.onclose = options.onClosed;
+  client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
   return client;
 }
 
@@ -94,6 +110,10 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     instructions: client.getInstructions(),
     listTools: (signal) => listTools(client, parts.definition, signal),
     callTool: (call) => callTool(client, parts, call),
+    ping: async (timeout) => {
+      await client.ping({ timeout });
+    },
+    whyClosed: parts.whyClosed,
     close: parts.close,
   };
 }
@@ -137,6 +157,7 @@ async function callTool(client: Client, parts: ConnectionParts, call: CallReques
       signal: call.signal,
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
+      maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
       onprogress: ({ message, progress, total }) =>
         call.onProgress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
     });

@@ -34,7 +34,8 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     ...options,
     server: definition.name,
     target,
-    maxMessageBytes: LIMITS.messageBytes,
+    maxMessageBytes: options.maxMessageBytes,
+    onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
   });
   try {
     const client = await initialize(transport, options);

@@ -27,6 +27,15 @@ export function createHandlers({ emit, log }: { emit: (event: WorkerEvent) => vo
     },
     settleTools: ({ timeoutMs }, signal) => current().settleTools(timeoutMs, signal),
     callTool: (params, signal) => current().callTool(params, signal),
+    reconnect: async ({ server }) => {
+      await current().reconnect(server);
+      return undefined;
+    },
+    turnEnded: async () => {
+      await current().turnEnded();
+      return undefined;
+    },
+    ping: async () => undefined,
     status: async () => current().status(),
     log: async ({ level, message }) => {
       log.write(level, message, "main");

@@ -1,44 +1,77 @@
 /**
- * One configured server: its state, its connection, its tools. Connects when it is needed; concurrent
- * users share one attempt; a failure stays with this server. Called by the supervisor only.
+ * One configured server: carries out what `transition` decides. Owns its connection, its timers and its
+ * tools; concurrent users share one attempt; a failure stays with this server. Called by the supervisor.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
-import { ThreadsError, toWireError } from "../../src/protocol/errors.ts";
+import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { ServerState, ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
+import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/metadata-cache.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { connect } from "./connect.ts";
+import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
+import { refusal, unknownTool } from "./server-errors.ts";
+import {
+  type LifecyclePolicy,
+  type ServerEffect,
+  type ServerEvent,
+  type ServerPhase,
+  transition,
+  type WantedBy,
+} from "./server-state.ts";
+import { createThrottle, type Throttle } from "./throttle.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 export interface ServerContext {
   cwd: string;
   log: Log;
   emit: (event: WorkerEvent) => void;
-  /** Lets at most so many servers connect at a time. */
-  gate: <T>(task: () => Promise<T>) => Promise<T>;
+  gate: Gate;
+  /** Minutes-to-milliseconds default of the settings, for lazy servers. */
+  idleTimeoutMs: number;
+  maxMessageBytes: number;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
 
+interface Attempt {
+  promise: Promise<Connection>;
+  /** Fires when a user waits for it: it then no longer queues behind background connects. */
+  urgent: AbortController;
+}
+
+type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
+
+export const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+const closeTimes: CloseTimes = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
+
 export class Server {
   readonly definition: ServerDefinition;
   readonly #context: ServerContext;
   readonly #lifetime = new AbortController();
-  #state: ServerState;
-  #error: ThreadsError | undefined;
+  readonly #refresh: Throttle;
+  #phase: ServerPhase;
+  #attempt: Attempt | undefined;
   #connection: Connection | undefined;
-  #attempt: Promise<Connection> | undefined;
   #tools: CachedTool[] | undefined;
   #instructions: string | undefined;
+  #inFlight = 0;
+  /** Settles when every connection that was given up is closed. */
+  #closing: Promise<unknown> = Promise.resolve();
+  #timers: { idle?: NodeJS.Timeout | undefined; reconnect?: NodeJS.Timeout; health?: NodeJS.Timeout } = {};
 
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.definition = definition;
     this.#context = context;
-    this.#state = definition.enabled ? "idle" : "disabled";
+    this.#phase = { name: definition.enabled ? "idle" : "disabled" };
+    this.#refresh = createThrottle({
+      delayMs: LIMITS.refreshDelayMs,
+      intervalMs: LIMITS.refreshIntervalMs,
+      task: () => this.#relist(),
+    });
   }
 
   get name(): string {
@@ -54,9 +87,21 @@ export class Server {
     return this.#instructions;
   }
 
+  get phase(): ServerPhase["name"] {
+    return this.#phase.name;
+  }
+
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return this.#tools === undefined && this.#state === "connecting";
+    return this.#tools === undefined && this.#phase.name === "connecting";
+  }
+
+  get #policy(): LifecyclePolicy {
+    const { lifecycle, idleTimeoutMs } = this.definition;
+    return {
+      lifecycle,
+      idleTimeoutMs: idleTimeoutMs ?? (lifecycle === "lazy" ? this.#context.idleTimeoutMs : 0),
+    };
   }
 
   /** Takes the tools of a valid cache entry. */
@@ -68,140 +113,248 @@ export class Server {
 
   status(): ServerStatus {
     const pid = this.#connection?.pid;
+    const error = "error" in this.#phase ? this.#phase.error : undefined;
     return {
       name: this.name,
-      state: this.#state,
+      state: this.#phase.name,
+      lifecycle: this.definition.lifecycle,
       transport: this.#connection?.transport ?? transportOf(this.definition),
       source: this.definition.file,
       toolCount: this.#tools?.length ?? 0,
       toolsKnown: this.#tools !== undefined,
-      ...(this.#error ? { error: toWireError(this.#error) } : {}),
+      ...(error ? { error: toWireError(error) } : {}),
       ...(pid === undefined ? {} : { pid }),
     };
   }
 
-  /** The open connection, or one attempt that all callers share. Rejects with `ThreadsError`. */
-  connect(): Promise<Connection> {
-    if (this.#state === "disabled") return Promise.reject(this.#disabled());
-    if (this.#lifetime.signal.aborted) return Promise.reject(this.#removed());
+  /** The open connection, or the attempt that all callers share. Rejects with `ThreadsError`. */
+  connect(by: WantedBy): Promise<Connection> {
+    const refused = this.#dispatch({ type: "wanted", by, nowMs: performance.now() });
+    if (refused) return Promise.reject(refusal(this.definition, this.#phase, refused, performance.now()));
     if (this.#connection) return Promise.resolve(this.#connection);
-    this.#attempt ??= this.#open().finally(() => {
-      this.#attempt = undefined;
-    });
-    return this.#attempt;
+    const attempt = this.#attempt;
+    if (!attempt) return Promise.reject(refusal(this.definition, this.#phase, "closing", 0));
+    if (by === "call" || by === "user") attempt.urgent.abort();
+    return attempt.promise;
   }
 
-  async #open(): Promise<Connection> {
-    this.#enter("connecting");
-    try {
-      return await this.#context.gate(() => this.#openNow());
-    } catch (error) {
-      const failure =
-        error instanceof ThreadsError ? error : new ThreadsError("internal", String(error), { cause: error });
-      this.#error = failure;
-      this.#enter(failure.code === "needs_auth" ? "needs-auth" : "failed");
-      this.#context.log.error(`${this.name}: ${failure.message}`);
-      throw failure;
+  /** Changes the state by the one function and carries out the effects. Answers why a wish was refused, if it was. */
+  #dispatch(event: ServerEvent): Refusal | undefined {
+    const before = this.#phase;
+    const { state, effects } = transition(before, event, this.#policy);
+    this.#phase = state;
+    let refused: Refusal | undefined;
+    for (const effect of effects) {
+      if (effect.type === "refuse") refused = effect.reason;
+      else this.#carryOut(effect, event);
+    }
+    if (state !== before) this.#context.onStatus(this);
+    return refused;
+  }
+
+  #carryOut(effect: Exclude<ServerEffect, { type: "refuse" }>, event: ServerEvent): void {
+    switch (effect.type) {
+      case "open": {
+        clearTimeout(this.#timers.reconnect);
+        const urgent = new AbortController();
+        const promise = this.#open(urgent.signal).finally(() => {
+          this.#attempt = undefined;
+        });
+        // Background connects have nobody who waits; their failure is in the state and in the log.
+        promise.catch(() => undefined);
+        this.#attempt = { promise, urgent };
+        return;
+      }
+      case "close":
+        this.#drop(event.type === "closed" ? shutdownTimes : closeTimes);
+        return;
+      case "reconnect-later":
+        this.#timers.reconnect = setTimeout(() => {
+          this.connect("timer").catch(() => undefined);
+        }, effect.delayMs);
     }
   }
 
-  async #openNow(): Promise<Connection> {
-    const { log, emit, cwd } = this.#context;
+  async #open(urgent: AbortSignal): Promise<Connection> {
+    const leave = await this.#context.gate.enter(AbortSignal.any([urgent, this.#lifetime.signal]));
+    try {
+      const connection = await during(this.#lifetime.signal, (signal) => this.#openNow(signal));
+      this.#dispatch({ type: "opened" });
+      this.#watch(connection);
+      this.#context.onTools(this);
+      return connection;
+    } catch (error) {
+      const failure =
+        error instanceof ThreadsError
+          ? error
+          : new ThreadsError("internal", messageOf(error), { cause: error });
+      if (!this.#lifetime.signal.aborted) this.#context.log.error(`${this.name}: ${failure.message}`);
+      this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
+      throw failure;
+    } finally {
+      leave();
+    }
+  }
+
+  async #openNow(signal: AbortSignal): Promise<Connection> {
+    const { log, emit, cwd, maxMessageBytes } = this.#context;
     const startedAt = performance.now();
-    let closed = false;
+    signal.throwIfAborted();
+    let opened: Connection | undefined;
     const connection = await connect({
       definition: this.definition,
       cwd,
-      signal: this.#lifetime.signal,
+      signal,
+      maxMessageBytes,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
       onNote: (note) => log.info(`${this.name} ${note}`),
-      onClosed: () => {
-        closed = true;
-        this.#onClosed();
-      },
+      onClosed: () => this.#onClosed(opened),
+      onListChanged: () => this.#refresh.request(),
     });
+    opened = connection;
     this.#connection = connection;
     try {
-      const tools = await connection.listTools(this.#lifetime.signal);
-      if (closed) throw this.#removed();
-      this.#accept(tools, connection);
+      this.#tools = await connection.listTools(signal);
+      this.#instructions = connection.instructions;
+      signal.throwIfAborted();
     } catch (error) {
       this.#connection = undefined;
       await connection.close(shutdownTimes);
-      if (error instanceof ThreadsError) throw error;
-      throw new ThreadsError(
-        "connect_failed",
-        `${this.name} did not list its tools: ${(error as Error).message}.`,
-        {
-          remedy: "Its log is in mcp-threads.log.",
-          data: { server: this.name },
-        },
-      );
+      throw new ThreadsError("connect_failed", `${this.name} did not list its tools: ${messageOf(error)}.`, {
+        remedy: "Its messages are in mcp-threads.log.",
+        data: { server: this.name },
+        cause: error,
+      });
     }
     const tookMs = Math.round(performance.now() - startedAt);
     const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;
-    log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.#tools?.length ?? 0} tools`);
+    log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.#tools.length} tools`);
     return connection;
   }
 
-  #accept(tools: CachedTool[], connection: Connection): void {
-    this.#tools = tools;
-    this.#instructions = connection.instructions;
-    this.#error = undefined;
-    this.#enter("connected");
-    this.#context.onTools(this);
+  /** Starts what runs beside an open connection: health checks and the idle clock. */
+  #watch(connection: Connection): void {
+    this.#restartIdleClock();
+    if (this.definition.lifecycle !== "keep-alive") return;
+    clearInterval(this.#timers.health);
+    this.#timers.health = setInterval(() => {
+      connection.ping(LIMITS.healthAnswerMs).catch((error: unknown) => {
+        if (this.#connection !== connection) return;
+        this.#onDropped(`${this.name} did not answer its health check: ${messageOf(error)}.`);
+      });
+    }, LIMITS.healthCheckMs);
   }
 
-  #onClosed(): void {
-    this.#connection = undefined;
-    if (this.#state !== "connected") return;
-    this.#enter("idle");
-    this.#context.log.warn(`${this.name} closed its connection; the next call connects again`);
+  #restartIdleClock(): void {
+    clearTimeout(this.#timers.idle);
+    const { idleTimeoutMs } = this.#policy;
+    if (idleTimeoutMs === 0 || this.#inFlight > 0 || this.#phase.name !== "connected") return;
+    this.#timers.idle = setTimeout(() => {
+      this.#context.log.info(`${this.name} closed after ${Math.round(idleTimeoutMs / 60_000)} idle minutes`);
+      this.#dispatch({ type: "idle-expired" });
+    }, idleTimeoutMs);
   }
 
-  #enter(state: ServerState): void {
-    this.#state = state;
-    this.#context.onStatus(this);
+  /** A connection that was replaced or is being closed says nothing about this server any more. */
+  #onClosed(connection: Connection | undefined): void {
+    if (!connection || this.#connection !== connection || this.#phase.name !== "connected") return;
+    this.#onDropped(connection.whyClosed());
   }
 
-  #disabled(): ThreadsError {
-    return new ThreadsError("server_disabled", `${this.name} is disabled in ${this.definition.file}.`, {
-      remedy: 'Set "enabled": true for it there.',
-      data: { server: this.name },
+  #onDropped(message: string): void {
+    this.#context.log.warn(`${message} The next call connects again.`);
+    this.#dispatch({
+      type: "dropped",
+      error: new ThreadsError("server_died", message, { data: { server: this.name } }),
     });
   }
 
-  #removed(): ThreadsError {
-    return new ThreadsError("server_died", `${this.name} is being closed.`, { data: { server: this.name } });
+  /** Ends the connection without waiting; `close` waits. */
+  #drop(times: CloseTimes): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    clearTimeout(this.#timers.idle);
+    clearTimeout(this.#timers.reconnect);
+    clearInterval(this.#timers.health);
+    this.#closing = Promise.all([this.#closing, connection?.close(times)]);
+    this.#closing.catch((error) =>
+      this.#context.log.error(`${this.name}: closing failed: ${messageOf(error)}`),
+    );
+  }
+
+  #relist(): void {
+    const connection = this.#connection;
+    if (!connection) return;
+    during(this.#lifetime.signal, (signal) => connection.listTools(signal)).then(
+      (tools) => {
+        if (this.#connection !== connection) return;
+        this.#tools = tools;
+        this.#context.onStatus(this);
+        this.#context.onTools(this);
+      },
+      (error) =>
+        this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${messageOf(error)}`),
+    );
   }
 
   /** Connects where needed, then calls. Never repeats a call: it may have run. */
   async callTool(request: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
-    const connection = await this.connect();
-    this.#requireTool(request.tool);
-    const timeoutMs = this.definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs;
-    return connection.callTool({ ...request, timeoutMs });
+    this.#inFlight++;
+    clearTimeout(this.#timers.idle);
+    try {
+      const connection = await abortable(this.connect("call"), request);
+      if (!this.#tools?.some(({ name }) => name === request.tool))
+        throw unknownTool(this.name, request.tool, this.#tools);
+      const timeoutMs = this.definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs;
+      return await connection.callTool({ ...request, timeoutMs });
+    } finally {
+      this.#inFlight--;
+      this.#restartIdleClock();
+    }
   }
 
-  #requireTool(tool: string): void {
-    const known = this.#tools ?? [];
-    if (known.some(({ name }) => name === tool)) return;
-    throw new ThreadsError("unknown_tool", `${this.name} no longer offers a tool named ${tool}.`, {
-      remedy: "Search again with ToolSearch.",
-      data: { server: this.name, known: known.slice(0, 20).map(({ name }) => name) },
-    });
+  /** For the user: a new connection, whatever the state. Rejects with `ThreadsError`. */
+  async reconnect(): Promise<void> {
+    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
+    await this.connect("user");
   }
 
   /** Ends the connection and any attempt. Settles when nothing of this server runs. */
-  async close(times: CloseTimes): Promise<void> {
-    const connection = this.#connection;
-    if (this.#state === "connected") this.#enter("closing");
+  async close(): Promise<void> {
+    this.#refresh.stop();
+    this.#dispatch({ type: "closed" });
     this.#lifetime.abort();
-    await connection?.close(times);
-    // The attempt's failure is its callers' business; here it only has to be over.
-    await this.#attempt?.catch(() => undefined);
+    await this.#attempt?.promise.catch(() => undefined);
+    await this.#closing;
   }
 }
 
-export const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+/**
+ * Runs `task` with a signal that follows `parent` only until it has settled: the SDK keeps listening to a
+ * signal after its request, and would tell a closed server to cancel it.
+ */
+async function during<T>(parent: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const follow = (): void => controller.abort(parent.reason);
+  if (parent.aborted) follow();
+  parent.addEventListener("abort", follow, { once: true });
+  try {
+    return await task(controller.signal);
+  } finally {
+    parent.removeEventListener("abort", follow);
+  }
+}
+
+/** The same promise, but given up when the call is cancelled: a connect may take much longer than the user waits. */
+function abortable<T>(
+  promise: Promise<T>,
+  { signal, tool }: { signal: AbortSignal; tool: string },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = (): void => reject(new ThreadsError("cancelled", `${tool} was cancelled.`));
+    if (signal.aborted) return cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancel));
+  });
+}

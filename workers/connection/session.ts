@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type { CallToolParams, SessionFacts, StatusReport, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachePool } from "./cache-pool.ts";
@@ -26,6 +27,8 @@ export interface Session {
   planned: Promise<void>;
   settleTools(timeoutMs: number, signal: AbortSignal): Promise<ConnectionMethods["settleTools"]["value"]>;
   callTool(params: CallToolParams, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  reconnect(server: string | undefined): Promise<void>;
+  turnEnded(): Promise<void>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
@@ -58,6 +61,8 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
     cwd,
     log,
     emit,
+    idleTimeoutMs: LIMITS.idleTimeoutMs,
+    maxMessageBytes: LIMITS.messageBytes,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
   });
@@ -96,6 +101,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       const { supervisor } = await started;
       return runCall(params, { supervisor, emit: context.emit, signal });
     },
+    reconnect: async (server) => (await started).supervisor.reconnect(server),
+    turnEnded: async () => (await started).supervisor.revive(),
     status: async () => {
       const { config, supervisor } = await started;
       return {

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import type { TransportKind } from "../../../src/protocol/types.ts";
+import type { Lifecycle } from "../server-state.ts";
 
 const strings = z.record(z.string(), z.string());
 
@@ -21,6 +22,9 @@ const entrySchema = z.looseObject({
   requestTimeoutMs: z.number().positive().optional(),
   startupTimeoutMs: z.number().positive().optional(),
   description: z.string().optional(),
+  lifecycle: z.enum(["lazy", "eager", "keep-alive"]).optional(),
+  idleTimeout: z.number().nonnegative().optional(),
+  debug: z.boolean().optional(),
 });
 
 export type StdioTarget = {
@@ -41,6 +45,11 @@ export interface ServerDefinition {
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
   requestTimeoutMs: number | undefined;
   startupTimeoutMs: number | undefined;
+  lifecycle: Lifecycle;
+  /** Undefined: what the settings say, else the default of the lifecycle. 0: never. */
+  idleTimeoutMs: number | undefined;
+  /** Its stderr goes to the log. */
+  debug: boolean;
   /** The entry as it stands in the file: what is hashed. */
   raw: Record<string, unknown>;
 }
@@ -118,6 +127,9 @@ export function parseEntry(
       target,
       requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
       startupTimeoutMs: entry.startupTimeoutMs,
+      lifecycle: entry.lifecycle ?? "lazy",
+      idleTimeoutMs: entry.idleTimeout === undefined ? undefined : entry.idleTimeout * 60_000,
+      debug: entry.debug ?? false,
       raw: raw as Record<string, unknown>,
     },
   };

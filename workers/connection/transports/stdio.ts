@@ -23,6 +23,8 @@ export interface StdioOptions {
   onExit: (pid: number) => void;
   /** One line about something odd that is not an error. */
   onNote: (note: string) => void;
+  /** Everything it writes to stderr, where somebody wants it. */
+  onStderr?: ((text: string) => void) | undefined;
 }
 
 export interface CloseTimes {
@@ -137,6 +139,7 @@ export class StdioTransport implements Transport {
   }
 
   #keepStderr(chunk: Buffer): void {
+    this.#options.onStderr?.(chunk.toString("utf8"));
     this.#stderr.push(chunk);
     this.#stderrBytes += chunk.length;
     while (

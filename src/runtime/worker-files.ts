@@ -1,0 +1,54 @@
+/**
+ * Where the worker's code lies. An update of the package may delete it while Pi runs, and a worker that
+ * crashes must come back all the same: the packed files are kept in memory and, if they are gone, written
+ * to a private temp folder.
+ */
+import { access, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** Raw TypeScript beside a checkout, one bundled file beside the packed entry. */
+export function connectionWorkerUrl(here = import.meta.url): URL {
+  return here.endsWith(".ts")
+    ? new URL("../../workers/connection.ts", here)
+    : new URL("./workers/connection.js", here);
+}
+
+export interface WorkerFiles {
+  url: URL;
+  /** Keeps the packed files. A checkout is left alone: nobody deletes it under a running Pi. */
+  remember(): Promise<void>;
+  /** The URL to start from now; after a deletion, that of the copy. */
+  locate(): Promise<URL>;
+}
+
+export function createWorkerFiles(url: URL): WorkerFiles {
+  const path = fileURLToPath(url);
+  const kept = new Map<string, Buffer>();
+  let copy: URL | undefined;
+  const exists = (file: string): Promise<boolean> =>
+    access(file).then(
+      () => true,
+      () => false,
+    );
+  return {
+    url,
+    remember: async () => {
+      if (path.endsWith(".ts") || kept.size > 0) return;
+      const folder = dirname(path);
+      for (const name of await readdir(folder)) {
+        if (name.endsWith(".js")) kept.set(name, await readFile(join(folder, name)));
+      }
+    },
+    locate: async () => {
+      if (copy) return copy;
+      if (kept.size === 0 || (await exists(path))) return url;
+      const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
+      for (const [name, code] of kept) await writeFile(join(folder, name), code);
+      await writeFile(join(folder, "package.json"), '{"type":"module"}');
+      copy = pathToFileURL(join(folder, "connection.js"));
+      return copy;
+    },
+  };
+}

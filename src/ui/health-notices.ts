@@ -1,0 +1,31 @@
+/** One notice when a server fails, one when it works again, none while all is well. */
+import { describeErrorOf } from "../protocol/errors.ts";
+import type { ServerStatus } from "../protocol/types.ts";
+
+export interface Notice {
+  level: "info" | "error";
+  text: string;
+}
+
+export interface HealthNotices {
+  /** What to say about this change of a server's status, if anything. */
+  onStatus(status: ServerStatus): Notice | undefined;
+}
+
+export function createHealthNotices(): HealthNotices {
+  /** Servers whose failure was told, with its message. */
+  const told = new Map<string, string>();
+  return {
+    onStatus({ name, state, error }) {
+      if (state === "connected") {
+        return told.delete(name) ? { level: "info", text: `MCP server ${name} works again.` } : undefined;
+      }
+      if (state !== "failed" && state !== "needs-auth") return undefined;
+      const text = error ? describeErrorOf(name, error) : state;
+      // A keep-alive server that keeps failing for the same reason is told of once.
+      if (told.has(name)) return undefined;
+      told.set(name, text);
+      return { level: "error", text: `MCP server ${name}: ${text}` };
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** What `/mcp` prints, as text. Pure. */
+import type { Catalog } from "../catalog/catalog.ts";
+import { describeErrorOf } from "../protocol/errors.ts";
+import type { ConfigProblem, ServerStatus, StatusReport } from "../protocol/types.ts";
+import { firstSentence } from "../tools/signature.ts";
+
+const TOOL_LINES = 300;
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function serverLine(server: ServerStatus): string {
+  const tools = server.toolsKnown ? plural(server.toolCount, "tool") : "tools unknown";
+  const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
+  const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
+  return `${server.name}: ${server.state} (${server.transport}, ${tools}${lifecycle})${error}`;
+}
+
+/** One line: file, position, key, what is wrong, what to do. */
+export function problemLine(problem: ConfigProblem): string {
+  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
+  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}. ${problem.remedy}`;
+}
+
+export function renderStatus({ servers, problems, files }: StatusReport): string {
+  const connected = servers.filter((server) => server.state === "connected").length;
+  const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
+  const head = `MCP: ${connected} of ${plural(servers.length, "server")} connected, ${plural(tools, "tool")} known`;
+  if (servers.length === 0 && problems.length === 0) {
+    return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
+  }
+  return [head, ...servers.map(serverLine), ...problems.map(problemLine)].join("\n");
+}
+
+/** The tools of one server, or of all, by server. */
+export function renderTools(
+  catalog: Catalog,
+  servers: readonly ServerStatus[],
+  server: string | undefined,
+): string {
+  const known = new Set([...servers.map(({ name }) => name), ...catalog.servers.map(({ name }) => name)]);
+  if (server !== undefined && !known.has(server)) {
+    return `No server named ${server} is configured. Configured: ${[...known].join(", ") || "none"}.`;
+  }
+  const lines = [...known]
+    .filter((name) => server === undefined || name === server)
+    .flatMap((name) => {
+      const tools = catalog.tools.filter((tool) => tool.server.name === name);
+      return [
+        `${name}: ${plural(tools.length, "tool")}`,
+        ...tools.map((tool) => `  ${tool.name} - ${firstSentence(tool.description)}`),
+      ];
+    });
+  if (lines.length <= TOOL_LINES) return lines.join("\n");
+  return [
+    ...lines.slice(0, TOOL_LINES),
+    `and ${lines.length - TOOL_LINES} more lines: /mcp tools <server>`,
+  ].join("\n");
+}

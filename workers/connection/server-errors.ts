@@ -1,0 +1,39 @@
+/** What a user of a server is told when it is not to be had. Pure. */
+import { ThreadsError } from "../../src/protocol/errors.ts";
+import type { CachedTool } from "../cache/metadata-cache.ts";
+import type { ServerDefinition } from "./config/definition.ts";
+import type { ServerPhase } from "./server-state.ts";
+
+const KNOWN_SHOWN = 20;
+
+const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000));
+
+/** Why a wish for a connection was refused, and when or how it would not be. */
+export function refusal(
+  { name, file }: ServerDefinition,
+  phase: ServerPhase,
+  reason: "waiting-to-retry" | "disabled" | "closing",
+  nowMs: number,
+): ThreadsError {
+  if (reason === "disabled") {
+    return new ThreadsError("server_disabled", `${name} is disabled in ${file}.`, {
+      remedy: 'Set "enabled": true for it there.',
+      data: { server: name },
+    });
+  }
+  if (phase.name === "failed" && reason === "waiting-to-retry") {
+    const waitS = seconds(phase.retryAtMs - nowMs);
+    return new ThreadsError(phase.error.code, phase.error.message, {
+      remedy: `It is tried again in ${waitS} s; /mcp reconnect ${name} tries now.`,
+      data: { ...phase.error.data, server: name, retryInMs: waitS * 1_000 },
+    });
+  }
+  return new ThreadsError("server_died", `${name} is being closed.`, { data: { server: name } });
+}
+
+export function unknownTool(server: string, tool: string, known: readonly CachedTool[] = []): ThreadsError {
+  return new ThreadsError("unknown_tool", `${server} no longer offers a tool named ${tool}.`, {
+    remedy: "Search again with ToolSearch.",
+    data: { server, known: known.slice(0, KNOWN_SHOWN).map(({ name }) => name) },
+  });
+}
