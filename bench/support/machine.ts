@@ -1,0 +1,34 @@
+/**
+ * Owns: the line that says where and with what figures were measured.
+ * Must not: name the host or the user.
+ */
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { PI_VERSION } from "../../test/support/pi-host.ts";
+
+export interface Machine {
+  cpu: string;
+  cores: number;
+  memoryGb: number;
+  platform: string;
+  node: string;
+  pi: string;
+  /** Day of the run, `2026-01-31`. */
+  date: string;
+}
+
+export function describeMachine(): Machine {
+  return {
+    cpu: (cpus()[0]?.model ?? "unknown CPU").replaceAll(/\s+/g, " ").trim(),
+    cores: availableParallelism(),
+    memoryGb: Math.round(totalmem() / 1024 ** 3),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.versions.node,
+    pi: PI_VERSION,
+    date: new Date().toISOString().slice(0, 10),
+  };
+}
+
+export function machineLine(machine: Machine): string {
+  const { cpu, cores, memoryGb, platform, node, pi, date } = machine;
+  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${platform}, Node ${node}, Pi ${pi}, ${date}`;
+}

@@ -1,0 +1,56 @@
+/**
+ * Owns: reading what probe.mjs wrote: stalls and CPU of Pi's main thread, times between marks.
+ * Must not: start Pi.
+ * Called by: the demo and the scenarios that run Pi.
+ */
+import { readFile } from "node:fs/promises";
+
+/** Times are milliseconds since Pi's process started; CPU is that of its main thread since then. */
+interface RawReport {
+  gaps: { startMs: number; ms: number; cpuMs: number }[];
+  marks: { name: string; atMs: number; cpuMs: number }[];
+  rssBytes: number;
+}
+
+export interface ProbeReport {
+  /** Longest time between two beats of the 2 ms heartbeat, until Pi had loaded all extensions, and from there on. */
+  longestStallLoadingMs: number;
+  longestStallSessionMs: number;
+  /** The most CPU of the main thread in one gap of the session: a stall less the time others had the core. */
+  mostCpuInStallMs: number;
+  /** Import and factory of the subject, and what Pi spends on any extension. */
+  loadMs: number;
+  /** Handlers of the subject; undefined if the event did not happen. */
+  sessionStartMs: number | undefined;
+  beforeAgentStartMs: number | undefined;
+  shutdownMs: number | undefined;
+  /** CPU of the main thread from the start of the process. */
+  cpuMs: number;
+  rssMb: number;
+}
+
+/** Reads a report. Throws if Pi wrote none: it then ended without running its exit hooks. */
+export async function readProbeReport(file: string): Promise<ProbeReport> {
+  const raw = JSON.parse(await readFile(file, "utf8")) as RawReport;
+  const find = (name: string) => raw.marks.find((mark) => mark.name === name);
+  const between = (from: string, to: string): number | undefined => {
+    const [start, end] = [find(from), find(to)];
+    return start && end ? end.atMs - start.atMs : undefined;
+  };
+  const loadMs = between("subject loads", "subject loaded");
+  if (loadMs === undefined) throw new Error("Pi did not load the extensions around the one that is measured");
+  const loadedAtMs = find("session_start begins")?.atMs ?? Number.POSITIVE_INFINITY;
+  const loading = raw.gaps.filter((gap) => gap.startMs < loadedAtMs);
+  const session = raw.gaps.filter((gap) => gap.startMs >= loadedAtMs);
+  return {
+    longestStallLoadingMs: Math.max(0, ...loading.map((gap) => gap.ms)),
+    longestStallSessionMs: Math.max(0, ...session.map((gap) => gap.ms)),
+    mostCpuInStallMs: Math.max(0, ...session.map((gap) => gap.cpuMs)),
+    loadMs,
+    sessionStartMs: between("session_start begins", "session_start ends"),
+    beforeAgentStartMs: between("before_agent_start begins", "before_agent_start ends"),
+    shutdownMs: between("session_shutdown begins", "session_shutdown ends"),
+    cpuMs: raw.marks.at(-1)?.cpuMs ?? Number.NaN,
+    rssMb: raw.rssBytes / 1024 ** 2,
+  };
+}

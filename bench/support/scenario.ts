@@ -1,0 +1,33 @@
+/**
+ * Owns: the contract between the runner and a scenario. Types only.
+ */
+
+export interface ScenarioOptions {
+  /** Runs of each case; undefined leaves the choice to the scenario. */
+  runs: number | undefined;
+  /** Names of what to compare with. `none`: Pi without any MCP client. */
+  vs: readonly string[];
+  /** One line for the person who waits, on stderr. */
+  progress: (message: string) => void;
+}
+
+/** One figure of one case. */
+export interface Row {
+  /** What was varied, for example `ours, warm, 2,000 tools`. */
+  case: string;
+  /** What was measured, for example `session_start handler`. */
+  metric: string;
+  unit: "ms" | "µs" | "MB" | "KB";
+  /** One value a run. */
+  values: readonly number[];
+  /** Case of the same scenario and metric that this one is compared with. */
+  baseline?: string;
+  /** What the value, or where there is a baseline what comes on top of it, is meant to stay within. */
+  target?: number;
+}
+
+export interface Scenario {
+  name: string;
+  description: string;
+  run(options: ScenarioOptions): Promise<Row[]>;
+}

@@ -1,0 +1,65 @@
+/**
+ * Owns: the rows of a scenario as text: medians with their range, what they add to their baseline, targets.
+ * Must not: measure or decide anything: a missed target is a mark, not a failure.
+ * Called by: the runner; its tables go into bench/README.md as they are.
+ */
+import type { Row } from "./scenario.ts";
+import { formatNumber, median, summarize } from "./stats.ts";
+
+const HEAD = ["case", "metric", "median (min to max)", "over baseline", "target"];
+
+/** A Markdown table, its columns aligned. */
+export function formatRows(rows: readonly Row[]): string {
+  const body = rows.map((row, index) => {
+    const repeated = rows[index - 1]?.case === row.case;
+    return [
+      repeated ? "" : row.case,
+      row.metric,
+      valueCell(row),
+      baselineCell(row, rows),
+      targetCell(row, rows),
+    ];
+  });
+  const widths = HEAD.map((title, column) =>
+    Math.max(title.length, ...body.map((cells) => width(cells[column]))),
+  );
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
+  const rule = line(widths.map((count) => "-".repeat(count)));
+  return [line(HEAD), rule, ...body.map(line)].join("\n");
+}
+
+const width = (cell: string | undefined): number => cell?.length ?? 0;
+
+function valueCell({ values, unit }: Row): string {
+  if (values.length === 0) return "-";
+  const { median: middle, min, max } = summarize(values);
+  if (values.length === 1) return `${formatNumber(middle)} ${unit}`;
+  return `${formatNumber(middle)} ${unit} (${formatNumber(min)} to ${formatNumber(max)})`;
+}
+
+function baselineOf(row: Row, rows: readonly Row[]): Row | undefined {
+  return rows.find((other) => other.case === row.baseline && other.metric === row.metric);
+}
+
+function baselineCell(row: Row, rows: readonly Row[]): string {
+  const baseline = baselineOf(row, rows);
+  if (baseline === undefined) return "";
+  const [own, other] = [median(row.values), median(baseline.values)];
+  const over = own - other;
+  const factor = other > 0 ? `, x${formatNumber(own / other)}` : "";
+  return `${over < 0 ? "" : "+"}${formatNumber(over)} ${row.unit}${factor}`;
+}
+
+/** What the target is held against: the median, less that of the baseline where there is one. */
+export function missesTarget(row: Row, rows: readonly Row[]): boolean {
+  if (row.target === undefined) return false;
+  const baseline = baselineOf(row, rows);
+  const spent = median(row.values) - (baseline ? median(baseline.values) : 0);
+  return !(spent <= row.target);
+}
+
+function targetCell(row: Row, rows: readonly Row[]): string {
+  if (row.target === undefined) return "";
+  return `${row.target} ${row.unit}: ${missesTarget(row, rows) ? "MISSED" : "met"}`;
+}
