@@ -104,7 +104,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
           progress.get(event.callId)?.(event.message);
           break;
         case "catalog":
-          if (store.replace(event.snapshot)) registrar.follow(store.current());
+          store.replace(event.snapshot);
+          registrar.follow(store.current);
           break;
         case "planned":
           session.statuses = new Map(event.servers.map((status) => [status.name, status]));
@@ -142,7 +143,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
           cwd,
           agentDir,
           projectTrusted,
-          snapshotChecksum: store.current().checksum,
+          snapshotChecksum: store.checksum(),
         }),
         onEvent: createEventHandler(ctx, mine),
         onCrash: (crash) => {
@@ -159,7 +160,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
     },
     beforeAgentStart: async () => {
-      if (!running || store.current().checksum !== undefined) return;
+      if (!running || store.checksum() !== undefined) return;
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
       await Promise.race([running.planned.promise, late.promise]);

@@ -1,14 +1,17 @@
 /** The current catalog: from the snapshot file at first, then from the worker's events. */
 import { LIMITS } from "../protocol/limits.ts";
+import { snapshotChecksum } from "../protocol/snapshot.ts";
 import { type Catalog, catalogFrom } from "./catalog.ts";
 import { readCatalog } from "./snapshot-file.ts";
 
 export interface CatalogStore {
   current(): Catalog;
-  /** Takes a snapshot from an event; false where its bytes are none. */
-  replace(snapshot: Uint8Array): boolean;
+  /** Checksum of the newest snapshot, also of one that nobody has looked at yet. */
+  checksum(): number | undefined;
+  /** Takes a snapshot from an event. It is decoded when somebody looks: many may come while servers connect. */
+  replace(snapshot: Uint8Array): void;
   /**
-   * Settles when the current catalog is the one of `checksum`: its event may come after the reply that names
+   * Settles when the newest snapshot is the one of `checksum`: its event may come after the reply that names
    * it, on another port. Gives up after a bounded time.
    */
   reached(checksum: number | undefined): Promise<void>;
@@ -16,20 +19,27 @@ export interface CatalogStore {
 
 export function createCatalogStore(agentDir: string, cwd: string): CatalogStore {
   let catalog = readCatalog(agentDir, cwd);
+  let newest: Uint8Array | undefined;
+  let checksum = catalog.checksum;
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
   return {
-    current: () => catalog,
-    replace: (snapshot) => {
-      const next = catalogFrom(snapshot);
-      if (!next) return false;
-      catalog = next;
-      for (const { checksum, resolve } of waiting) if (checksum === catalog.checksum) resolve();
-      return true;
+    current: () => {
+      if (newest) {
+        catalog = catalogFrom(newest) ?? catalog;
+        newest = undefined;
+      }
+      return catalog;
     },
-    reached: async (checksum) => {
-      if (checksum === undefined || checksum === catalog.checksum) return;
+    checksum: () => checksum,
+    replace: (snapshot) => {
+      newest = snapshot;
+      checksum = snapshotChecksum(snapshot);
+      for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
+    },
+    reached: async (wanted) => {
+      if (wanted === undefined || wanted === checksum) return;
       const { promise, resolve } = Promise.withResolvers<void>();
-      const waiter = { checksum, resolve };
+      const waiter = { checksum: wanted, resolve };
       waiting.add(waiter);
       const timer = setTimeout(resolve, LIMITS.rpcShortMs);
       await promise;

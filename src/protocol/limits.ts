@@ -69,7 +69,7 @@ export const LIMITS = {
   shutdownMs: 1_000,
 
   /** Catalog changes are gathered for this long before the index is rebuilt. */
-  catalogDebounceMs: 50,
+  catalogDebounceMs: 100,
   /** Snapshot file. */
   snapshotBytes: 64 * 1024 * 1024,
   /** Log file, then it is rotated. */

@@ -1,17 +1,21 @@
 /**
  * The snapshot: all known tools with a prebuilt search index, in one block of bytes. The cache worker
- * writes it; main reads it in the factory from a file, and later from a catalog event. Schemas stay
+ * writes it; main reads it in the factory from a file, and later from a catalog event. It is laid out in
+ * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
  * encoded until somebody looks at them.
  *
  * Layout: 4 bytes magic, 1 byte version, 3 bytes zero, uint32 LE checksum (CRC-32) of the body,
- * uint32 LE body length, body (msgpackr).
+ * uint32 LE body length, body (msgpackr, `Columns`).
  */
 import { decode, encode } from "./codec.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 16;
-export const SNAPSHOT_VERSION = 1;
+export const SNAPSHOT_VERSION = 2;
+
+/** Between the entries of a column of texts; a text that holds it loses it. */
+const SEPARATOR = "\u0000";
 
 export interface SnapshotServer {
   name: string;
@@ -31,7 +35,7 @@ export interface SnapshotTool {
   description: string;
   annotations?: ToolAnnotations;
   /** Keys of the root of the input schema, so that it can be decoded on first access. */
-  schemaKeys: string[];
+  schemaKeys: readonly string[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
 }
@@ -43,11 +47,116 @@ export interface Snapshot {
   index: Uint8Array;
 }
 
+interface Columns {
+  servers: SnapshotServer[];
+  count: number;
+  names: string;
+  tools: string;
+  descriptions: string;
+  /** One number a tool. */
+  serverOf: number[];
+  keySets: string[][];
+  keySetOf: number[];
+  /** Two bits a hint: given, and its value. */
+  hints: number[];
+  schemas: Uint8Array;
+  /** Length of each tool's schema, in order. */
+  schemaBytes: number[];
+  index: Uint8Array;
+}
+
 export type Checksum = (bytes: Uint8Array) => number;
+
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+
+function packHints(annotations: ToolAnnotations | undefined): number {
+  let bits = 0;
+  HINTS.forEach((hint, i) => {
+    const value = annotations?.[hint];
+    if (typeof value === "boolean") bits |= (value ? 3 : 1) << (2 * i);
+  });
+  return bits;
+}
+
+/** Tools share one object for each combination of hints. */
+function createHintReader(): (bits: number) => ToolAnnotations | undefined {
+  const made: (ToolAnnotations | undefined)[] = [];
+  return (bits) => {
+    if (bits === 0) return undefined;
+    made[bits] ??= Object.fromEntries(
+      HINTS.map((hint, i) => [hint, (bits >> (2 * i)) & 3] as const)
+        .filter(([, pair]) => pair !== 0)
+        .map(([hint, pair]) => [hint, pair === 3]),
+    );
+    return made[bits];
+  };
+}
+
+const joined = (texts: readonly string[]): string =>
+  texts.map((text) => text.replaceAll(SEPARATOR, "")).join(SEPARATOR);
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function toColumns({ servers, tools, index }: Snapshot): Columns {
+  const keySets = new Map<string, number>();
+  const keySetOf = tools.map(({ schemaKeys }) => {
+    const key = JSON.stringify(schemaKeys);
+    const found = keySets.get(key) ?? keySets.size;
+    keySets.set(key, found);
+    return found;
+  });
+  return {
+    servers,
+    count: tools.length,
+    names: joined(tools.map((tool) => tool.name)),
+    tools: joined(tools.map((tool) => tool.tool)),
+    descriptions: joined(tools.map((tool) => tool.description)),
+    serverOf: tools.map((tool) => tool.server),
+    keySets: [...keySets.keys()].map((key) => JSON.parse(key) as string[]),
+    keySetOf,
+    hints: tools.map((tool) => packHints(tool.annotations)),
+    schemas: concat(tools.map((tool) => tool.schema)),
+    schemaBytes: tools.map((tool) => tool.schema.length),
+    index,
+  };
+}
+
+function fromColumns(columns: Columns): Snapshot {
+  const names = columns.names.split(SEPARATOR);
+  const toolNames = columns.tools.split(SEPARATOR);
+  const descriptions = columns.descriptions.split(SEPARATOR);
+  const hintsOf = createHintReader();
+  const tools: SnapshotTool[] = [];
+  let at = 0;
+  for (let i = 0; i < columns.count; i++) {
+    const end = at + (columns.schemaBytes[i] ?? 0);
+    const annotations = hintsOf(columns.hints[i] ?? 0);
+    const tool: SnapshotTool = {
+      name: names[i] ?? "",
+      server: columns.serverOf[i] ?? 0,
+      tool: toolNames[i] ?? "",
+      description: descriptions[i] ?? "",
+      schemaKeys: columns.keySets[columns.keySetOf[i] ?? 0] ?? [],
+      schema: columns.schemas.subarray(at, end),
+    };
+    if (annotations) tool.annotations = annotations;
+    tools.push(tool);
+    at = end;
+  }
+  return { servers: columns.servers, tools, index: columns.index };
+}
 
 /** Encodes with header. `checksum` is CRC-32; passed in since this folder knows no Node. */
 export function encodeSnapshot(snapshot: Snapshot, checksum: Checksum): Uint8Array<ArrayBuffer> {
-  const body = encode(snapshot);
+  const body = encode(toColumns(snapshot));
   const bytes = new Uint8Array(HEADER_BYTES + body.length);
   bytes.set(MAGIC, 0);
   bytes[4] = SNAPSHOT_VERSION;
@@ -74,7 +183,7 @@ export function decodeSnapshot(bytes: Uint8Array, checksum: Checksum): Snapshot 
   if (length !== body.length || checksum(body) !== stated) return undefined;
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
-    return decode(body) as Snapshot;
+    return fromColumns(decode(body) as Columns);
   } catch {
     // A body of our writer that msgpackr cannot read was made by a newer msgpackr: the same as no snapshot.
     return undefined;

@@ -3,9 +3,10 @@
  * result that ends with the expected parameters; nothing is thrown into Pi.
  */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import type { PiTool, ToolHints, ToolResult } from "../host.ts";
+import type { PiTool, ToolResult } from "../host.ts";
 import { describeError, ThreadsError, toWireError } from "../protocol/errors.ts";
 import { serverPrefix } from "../protocol/names.ts";
+import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { CallResult } from "../protocol/types.ts";
 import { lazyInputSchema } from "./schema.ts";
 import { parameterList } from "./signature.ts";
@@ -21,22 +22,28 @@ export interface ToolCall {
 
 export type CallTool = (call: ToolCall) => Promise<CallResult>;
 
-const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
-
-function hintsOf({ annotations }: CatalogTool): ToolHints | undefined {
-  const given = HINTS.filter((hint) => typeof annotations?.[hint] === "boolean");
-  return given.length === 0
-    ? undefined
-    : Object.fromEntries(given.map((hint) => [hint, annotations?.[hint]]));
-}
-
 const expected = (tool: CatalogTool): string =>
   `Expected parameters: ${tool.name}${parameterList(inputSchemaOf(tool))}`;
 
+type Namespace = NonNullable<PiTool["namespace"]>;
+const namespaces = new WeakMap<SnapshotServer, Namespace>();
+
+/** One object a server, however many tools it has. */
+function namespaceOf(server: SnapshotServer): Namespace {
+  let namespace = namespaces.get(server);
+  if (!namespace) {
+    namespace = {
+      name: serverPrefix(server.name),
+      aliases: [server.name],
+      ...(server.description === undefined ? {} : { description: server.description }),
+    };
+    namespaces.set(server, namespace);
+  }
+  return namespace;
+}
+
 export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
   const details = { server: tool.server.name, tool: tool.tool };
-  const annotations = hintsOf(tool);
-  const description = tool.server.description;
 
   const toResult = (result: CallResult): ToolResult => ({
     content: result.isError ? [...result.content, { type: "text", text: expected(tool) }] : result.content,
@@ -62,12 +69,8 @@ export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
     description: tool.description,
     parameters: lazyInputSchema(tool),
     exposure: "deferred",
-    namespace: {
-      name: serverPrefix(tool.server.name),
-      aliases: [tool.server.name],
-      ...(description === undefined ? {} : { description }),
-    },
-    ...(annotations ? { annotations } : {}),
+    namespace: namespaceOf(tool.server),
+    ...(tool.annotations ? { annotations: tool.annotations } : {}),
     async execute(callId, args, signal, onUpdate) {
       try {
         const onProgress = (text: string): void => onUpdate?.({ content: [{ type: "text", text }], details });

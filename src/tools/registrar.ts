@@ -17,7 +17,7 @@ export interface Registrar {
   /** For the factory. */
   registerAll(catalog: Catalog): void;
   /** Re-registers tools that are declared now and whose bytes differ; tells Pi of no others. */
-  follow(catalog: Catalog): void;
+  follow(catalog: () => Catalog): void;
   activate(tools: readonly CatalogTool[]): Activation;
 }
 
@@ -37,7 +37,7 @@ export function createRegistrar(pi: Pi, call: CallTool): Registrar {
     },
     follow: (catalog) => {
       for (const name of pi.getActiveTools()) {
-        const tool = registered.has(name) ? catalog.get(name) : undefined;
+        const tool = registered.has(name) ? catalog().get(name) : undefined;
         if (tool) registerIfNew(tool);
       }
     },

@@ -26,7 +26,8 @@ export interface CatalogPublisher {
   changed(server?: Server): void;
   /** Settles when everything told so far is published. */
   flush(): Promise<void>;
-  stop(): void;
+  /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
+  finish(): Promise<void>;
   /** Of the snapshot that main has been sent, or had from the start. */
   readonly checksum: number | undefined;
 }
@@ -80,11 +81,11 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     do {
       again = false;
       const result = await options.cache.publish(toTask());
-      if (!result || stopped) continue;
+      if (!result) continue;
       checksum = result.checksum;
-      if (!result.snapshot) continue;
+      if (!result.snapshot || stopped) continue;
       options.emit({ type: "catalog", generation: options.generation, snapshot: result.snapshot });
-    } while (again && !stopped);
+    } while (again);
   };
 
   const start = (): void => {
@@ -114,9 +115,13 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       }
       while (publishing) await publishing;
     },
-    stop() {
+    async finish() {
       stopped = true;
+      const due = timer !== undefined && fresh.size > 0;
       clearTimeout(timer);
+      timer = undefined;
+      if (due) start();
+      while (publishing) await publishing;
     },
   };
 }

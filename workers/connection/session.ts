@@ -113,8 +113,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
     close: async () => {
       const { supervisor, catalog } = await started;
-      catalog.stop();
-      await supervisor.close();
+      await Promise.all([catalog.finish(), supervisor.close()]);
     },
   };
 }
