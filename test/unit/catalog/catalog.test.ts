@@ -1,0 +1,89 @@
+/** Owns: the catalog made from a snapshot: look-up, search, comparison. */
+import { describe, expect, it, test } from "vitest";
+import { catalogFrom, emptyCatalog, inputSchemaOf, sameDefinition } from "../../../src/catalog/catalog.ts";
+import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
+
+const SERVERS = [
+  { name: "fs", description: "Files.", tools: [{ tool: "read", schema: { type: "object", title: "R" } }] },
+  { name: "db", project: true, tools: [{ tool: "query" }, { tool: "read" }] },
+];
+
+describe("catalogFrom", () => {
+  test("a snapshot -> servers, tools with their servers, checksum", () => {
+    const bytes = makeSnapshotBytes(SERVERS);
+    const catalog = catalogFrom(bytes);
+    expect(catalog?.checksum).toBe(snapshotChecksum(bytes));
+    expect(catalog?.servers).toEqual([
+      { name: "fs", description: "Files.", project: false },
+      { name: "db", project: true },
+    ]);
+    expect(catalog?.tools.map((tool) => [tool.name, tool.server.name])).toEqual([
+      ["fs__read", "fs"],
+      ["db__query", "db"],
+      ["db__read", "db"],
+    ]);
+  });
+
+  it.each([
+    ["no bytes", new Uint8Array()],
+    ["half of a snapshot", makeSnapshotBytes(SERVERS).subarray(0, 40)],
+    ["text", Buffer.from("not a snapshot")],
+  ])("%s -> undefined", (_name, bytes) => {
+    expect(catalogFrom(bytes)).toBeUndefined();
+  });
+});
+
+describe("catalog.get", () => {
+  it.each([
+    ["fs__read", true],
+    ["read", false],
+    ["FS__READ", false],
+    ["constructor", false],
+    ["", false],
+  ])("%j -> found: %s", (name, found) => {
+    expect(makeCatalog(SERVERS).get(name) !== undefined).toBe(found);
+  });
+});
+
+describe("catalog.search", () => {
+  test("terms -> the tools themselves, best first, with the terms that matched nothing", () => {
+    const catalog = makeCatalog(SERVERS);
+    const { tools, unmatched } = catalog.search(["read", "db", "nothing"], 5);
+    expect(tools.map((tool) => tool.name)).toEqual(["db__read", "fs__read", "db__query"]);
+    expect(tools[0]).toBe(catalog.get("db__read"));
+    expect(unmatched).toEqual(["nothing"]);
+  });
+
+  test("searched twice -> the same answer", () => {
+    const catalog = makeCatalog(SERVERS);
+    expect(catalog.search(["read"], 5)).toEqual(catalog.search(["read"], 5));
+  });
+});
+
+test("emptyCatalog: asked anything -> nothing known, every term unmatched", () => {
+  const catalog = emptyCatalog();
+  expect(catalog).toMatchObject({ checksum: undefined, servers: [], tools: [] });
+  expect(catalog.get("a")).toBeUndefined();
+  expect(catalog.search(["a"], 5)).toEqual({ tools: [], unmatched: ["a"] });
+});
+
+test("inputSchemaOf: a tool -> its schema", () => {
+  expect(inputSchemaOf(makeTool({ tool: "t", schema: { type: "object", title: "T" } }))).toEqual({
+    type: "object",
+    title: "T",
+  });
+});
+
+describe("sameDefinition", () => {
+  const base: MadeTool = { tool: "t", description: "d", schema: { type: "object" } };
+  it.each<[string, MadeTool, boolean]>([
+    ["the same", base, true],
+    ["another description", { ...base, description: "e" }, false],
+    ["another schema", { ...base, schema: { type: "object", title: "x" } }, false],
+    ["another name", { ...base, tool: "u" }, false],
+    ["other hints, which the model does not see", { ...base, annotations: { readOnlyHint: true } }, true],
+  ])("$0 -> $2", (_name, other, same) => {
+    expect(sameDefinition(makeTool(base), makeTool(other))).toBe(same);
+  });
+});

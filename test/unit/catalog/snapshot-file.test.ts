@@ -1,0 +1,66 @@
+/** Owns: finding and reading the snapshot of a working directory, whatever lies there. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { readCatalog, snapshotPath } from "../../../src/catalog/snapshot-file.ts";
+import { makeSnapshotBytes } from "../make-catalog.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+const BYTES = makeSnapshotBytes([{ name: "fs", tools: [{ tool: "read" }] }]);
+
+async function store(content: Uint8Array | string, cwd = "/project"): Promise<string> {
+  const agentDir = await tempFolder();
+  const path = snapshotPath(agentDir, cwd);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, content);
+  return agentDir;
+}
+
+describe("snapshotPath", () => {
+  test("a working directory -> a .bin file below mcp-snapshots with a fixed-length name", () => {
+    const path = snapshotPath("/agent", "/some/long/folder".repeat(50));
+    expect(dirname(path)).toBe("/agent/mcp-snapshots");
+    expect(basename(path)).toMatch(/^[0-9a-f]{32}\.bin$/);
+  });
+
+  test("two working directories -> two files", () => {
+    expect(snapshotPath("/agent", "/a")).not.toBe(snapshotPath("/agent", "/b"));
+  });
+});
+
+describe("readCatalog", () => {
+  test("a stored snapshot -> its catalog", async () => {
+    const catalog = readCatalog(await store(BYTES), "/project");
+    expect(catalog.tools.map((tool) => tool.name)).toEqual(["fs__read"]);
+    expect(catalog.checksum).toBeTypeOf("number");
+  });
+
+  test("a snapshot of another working directory -> empty", async () => {
+    expect(readCatalog(await store(BYTES), "/other").checksum).toBeUndefined();
+  });
+
+  it.each([
+    ["an empty file", ""],
+    ["text", "no snapshot"],
+    ["half a snapshot", BYTES.subarray(0, BYTES.length / 2)],
+    ["a snapshot with more behind it", Buffer.concat([BYTES, BYTES])],
+  ])("%s -> empty", async (_name, content) => {
+    expect(readCatalog(await store(content), "/project")).toMatchObject({ checksum: undefined, tools: [] });
+  });
+
+  test("no folder at all -> empty", async () => {
+    expect(readCatalog(`${await tempFolder()}/nowhere`, "/project").checksum).toBeUndefined();
+  });
+
+  test("a folder in the place of the file -> empty", async () => {
+    const agentDir = await tempFolder();
+    await mkdir(snapshotPath(agentDir, "/project"), { recursive: true });
+    expect(readCatalog(agentDir, "/project").checksum).toBeUndefined();
+  });
+
+  test("a file in the place of the agent folder -> empty", async () => {
+    const file = `${await tempFolder()}/file`;
+    await writeFile(file, "");
+    expect(readCatalog(file, "/project").checksum).toBeUndefined();
+  });
+});

@@ -1,0 +1,110 @@
+/** Owns: the snapshot format: what is written comes back, anything else is undefined. */
+import { crc32 } from "node:zlib";
+import { describe, expect, it, test } from "vitest";
+import { decode } from "../../../src/protocol/codec.ts";
+import { decodeSnapshot, encodeSnapshot, snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import { makeSnapshot } from "../make-catalog.ts";
+import { createRandom } from "../random.ts";
+
+const SNAPSHOT = makeSnapshot([
+  {
+    name: "fs",
+    description: "Files.",
+    tools: [
+      { tool: "read_file", schema: { type: "object", properties: { path: { type: "string" } } } },
+      { tool: "write_file", annotations: { destructiveHint: true } },
+    ],
+  },
+  { name: "empty", project: true, tools: [] },
+]);
+const BYTES = encodeSnapshot(SNAPSHOT, crc32);
+
+const changed = (offset: number, value: number): Uint8Array => {
+  const copy = BYTES.slice();
+  copy[offset] = value;
+  return copy;
+};
+
+describe("decodeSnapshot", () => {
+  test("what encodeSnapshot wrote -> the same snapshot", () => {
+    const back = decodeSnapshot(BYTES, crc32);
+    expect(back?.servers).toEqual(SNAPSHOT.servers);
+    expect(back?.tools.map(({ schema: _schema, ...tool }) => tool)).toEqual(
+      SNAPSHOT.tools.map(({ schema: _schema, ...tool }) => tool),
+    );
+    expect(back?.tools.map((tool) => decode(tool.schema))).toEqual(
+      SNAPSHOT.tools.map((tool) => decode(tool.schema)),
+    );
+    expect(Buffer.compare(back?.index ?? new Uint8Array(), SNAPSHOT.index)).toBe(0);
+  });
+
+  test("a view into a larger buffer, as a file read gives -> the same snapshot", () => {
+    const pool = new Uint8Array(BYTES.length + 30);
+    pool.set(BYTES, 13);
+    const view = pool.subarray(13, 13 + BYTES.length);
+    expect(decodeSnapshot(view, crc32)).toEqual(decodeSnapshot(BYTES, crc32));
+    expect(snapshotChecksum(view)).toBe(snapshotChecksum(BYTES));
+  });
+
+  test("cut at every length -> undefined", () => {
+    for (let length = 0; length < BYTES.length; length++) {
+      expect(decodeSnapshot(BYTES.subarray(0, length), crc32), `${length} bytes`).toBeUndefined();
+    }
+  });
+
+  test("bytes after the end -> undefined", () => {
+    expect(decodeSnapshot(Buffer.concat([BYTES, Uint8Array.of(0)]), crc32)).toBeUndefined();
+  });
+
+  it.each([
+    ["another magic", changed(0, 0x51)],
+    ["a later version", changed(4, 2)],
+    ["version 0", changed(4, 0)],
+    ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
+    ["another length", changed(12, (BYTES[12] ?? 0) ^ 1)],
+    ["a changed body", changed(BYTES.length - 1, (BYTES.at(-1) ?? 0) ^ 1)],
+    ["text", Buffer.from('{"mcpServers": {}}')],
+  ])("%s -> undefined", (_name, bytes) => {
+    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+  });
+
+  test("a whole body that is no MessagePack -> undefined", () => {
+    const body = Uint8Array.of(0x81, 0xa1);
+    const bytes = new Uint8Array([...BYTES.subarray(0, 16), ...body]);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(8, crc32(body), true);
+    view.setUint32(12, body.length, true);
+    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+  });
+
+  test("2,000 random mutations -> undefined or equal, never a throw", () => {
+    const random = createRandom(1);
+    const whole = decodeSnapshot(BYTES, crc32);
+    for (let round = 0; round < 2_000; round++) {
+      const mutated = BYTES.slice();
+      const count = 1 + random.below(4);
+      for (let i = 0; i < count; i++) mutated[random.below(mutated.length)] = random.below(256);
+      const decoded = decodeSnapshot(mutated, crc32);
+      if (decoded !== undefined) expect(decoded).toEqual(whole);
+    }
+  });
+});
+
+describe("snapshotChecksum", () => {
+  test("a snapshot -> the checksum of its body", () => {
+    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(16)));
+  });
+
+  test("the same content encoded twice -> the same checksum", () => {
+    expect(snapshotChecksum(encodeSnapshot(SNAPSHOT, crc32))).toBe(snapshotChecksum(BYTES));
+  });
+
+  it.each([
+    ["nothing", new Uint8Array()],
+    ["half a header", BYTES.subarray(0, 15)],
+    ["another magic", changed(1, 0)],
+    ["a later version", changed(4, 2)],
+  ])("%s -> undefined", (_name, bytes) => {
+    expect(snapshotChecksum(bytes)).toBeUndefined();
+  });
+});

@@ -1,0 +1,71 @@
+/** Owns: the real connection worker with servers over HTTP, good and bad. */
+import { describe, expect, it, test } from "vitest";
+import { freePort, start, startEverything, startHttp, textOf } from "./support.ts";
+
+describe("connection worker: server-everything over HTTP", () => {
+  it.each([
+    ["streamableHttp", "/mcp", {}, "http"],
+    ["sse", "/sse", { type: "sse" }, "sse"],
+    ["sse", "/sse", {}, "sse"],
+  ] as const)(
+    "%s at %s with %j -> connected over %s, tools and a call",
+    async (mode, path, more, transport) => {
+      const url = `${await startEverything(mode)}${path}`;
+      const at = await start({ remote: { url, ...more } });
+      const status = await at.settled("remote");
+      expect(status).toMatchObject({ state: "connected", transport });
+      expect(status.toolCount).toBeGreaterThan(5);
+      expect(textOf(await at.call("remote", "echo", { message: "hi" }))).toBe("Echo: hi");
+      const image = await at.call("remote", "get-tiny-image");
+      expect(image.content.map(({ type }) => type)).toEqual(["text", "image", "text"]);
+    },
+  );
+});
+
+describe("connection worker: addresses that are no MCP server", () => {
+  it.each([
+    ["a web page", 200, "text/html", "<!doctype html><p>hello", "connect_failed", /web page \(HTML\)/],
+    ["a web page for an error", 500, "text/html", "<html>oops</html>", "connect_failed", /500/],
+    ["401", 401, "application/json", "{}", "needs_auth", /401/],
+    ["403", 403, "text/plain", "no", "needs_auth", /403/],
+    ["404 to everything", 404, "text/plain", "nothing here", "connect_failed", /404/],
+    ["503", 503, "text/plain", "later", "connect_failed", /503/],
+    ["JSON that is no JSON-RPC", 200, "application/json", '{"hello":1}', "connect_failed", /./],
+  ])("$0 -> $4", async (_name, status, type, body, code, message) => {
+    const origin = await startHttp((_request, response) => {
+      response.writeHead(status, { "content-type": type }).end(body);
+    });
+    const at = await start({ remote: { url: `${origin}/mcp?key=secret` } });
+    const found = await at.settled("remote");
+    expect(found).toMatchObject({ state: code === "needs_auth" ? "needs-auth" : "failed", error: { code } });
+    expect(found.error?.message).toMatch(message);
+    expect(found.error?.remedy).toMatch(/./);
+    expect(JSON.stringify(found)).not.toContain("secret");
+    expect(await at.log()).not.toContain("secret");
+  });
+
+  test("connection refused -> connect_failed with ECONNREFUSED", async () => {
+    const at = await start({ remote: { url: `http://127.0.0.1:${await freePort()}/mcp` } });
+    const status = await at.settled("remote");
+    expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
+    expect(status.error?.message).toContain("ECONNREFUSED");
+  });
+
+  test("a server that never answers -> connect_timeout after startupTimeoutMs", async () => {
+    const origin = await startHttp(() => undefined);
+    const at = await start({ remote: { url: `${origin}/mcp`, startupTimeoutMs: 100 } });
+    expect(await at.settled("remote")).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
+  });
+
+  test("headers of the definition -> sent with each request", async () => {
+    const seen: (string | undefined)[] = [];
+    const origin = await startHttp((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(401).end();
+    });
+    const at = await start({ remote: { url: `${origin}/mcp`, headers: { authorization: "Bearer t0ken" } } });
+    await at.settled("remote");
+    expect(new Set(seen)).toEqual(new Set(["Bearer t0ken"]));
+    expect(await at.log()).not.toContain("t0ken");
+  });
+});

@@ -1,0 +1,336 @@
+/** Owns: the real connection worker with real servers over stdio, good and bad. */
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { readCatalog } from "../../src/catalog/snapshot-file.ts";
+import { waitGone } from "../support/processes.ts";
+import {
+  BUILDS,
+  createPlace,
+  everything,
+  filesystem,
+  fixture,
+  memory,
+  readIfThere,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
+
+describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) => {
+  test("tools, calls, files -> all as they should be", async () => {
+    const place = await createPlace();
+    await writeFile(join(place.cwd, "a.txt"), "content of a");
+    const servers = {
+      everything: everything(),
+      "file-system": filesystem(place.cwd),
+      memory: memory(join(place.agentDir, "memory.json")),
+    };
+    const at = await start(servers, { build, place });
+    const { pending, checksum } = await at.runtime.settleTools(40_000, undefined);
+    expect(pending).toEqual([]);
+    const { servers: statuses, problems } = await at.runtime.status();
+    expect(problems).toEqual([]);
+    expect(statuses.map(({ name, state, transport }) => [name, state, transport])).toEqual([
+      ["everything", "connected", "stdio"],
+      ["file-system", "connected", "stdio"],
+      ["memory", "connected", "stdio"],
+    ]);
+    for (const status of statuses) expect(status.toolCount).toBeGreaterThan(5);
+
+    await until(async () => readCatalog(at.agentDir, at.cwd).checksum === checksum || undefined);
+    const catalog = readCatalog(at.agentDir, at.cwd);
+    expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
+    expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
+    expect(catalog.search(["echo"], 1).tools.map(({ name }) => name)).toEqual(["everything__echo"]);
+    const cache = JSON.parse(await readFile(join(at.agentDir, "mcp-cache.json"), "utf8"));
+    expect(Object.keys(cache.servers).sort()).toEqual(["everything", "file-system", "memory"]);
+    for (const file of ["mcp-cache.json", "mcp-threads.log"]) {
+      expect((await stat(join(at.agentDir, file))).mode & 0o777).toBe(0o600);
+    }
+
+    const echo = await at.call("everything", "echo", { message: "é漢😀" });
+    expect(echo).toMatchObject({ isError: false, content: [{ type: "text", text: "Echo: é漢😀" }] });
+    const image = await at.call("everything", "get-tiny-image");
+    expect(image.content.map(({ type }) => type)).toEqual(["text", "image", "text"]);
+    expect(image.content[1]).toMatchObject({ mimeType: "image/png", data: expect.stringMatching(/^iVBOR/) });
+    expect(textOf(await at.call("file-system", "read_text_file", { path: join(at.cwd, "a.txt") }))).toBe(
+      "content of a",
+    );
+    const missing = await at.call("file-system", "read_text_file", { path: join(at.cwd, "none.txt") });
+    expect(missing.isError).toBe(true);
+    expect(textOf(missing)).toContain("ENOENT");
+    expect(await at.failedCall("everything", "no-such-tool")).toMatchObject({
+      code: "unknown_tool",
+      data: { server: "everything" },
+    });
+    expect(await at.failedCall("nobody", "echo")).toMatchObject({
+      code: "unknown_server",
+      data: { known: ["everything", "file-system", "memory"] },
+    });
+
+    const pids = statuses.flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+    expect(pids).toHaveLength(3);
+    await at.runtime.stop();
+    expect(await waitGone(pids, 5_000)).toEqual([]);
+    expect(at.crashes).toEqual([]);
+  });
+});
+
+describe("connection worker: a second start on the same agent folder", () => {
+  test("the same servers and the snapshot's checksum -> nothing connects, no catalog event, calls connect", async () => {
+    const servers = { everything: everything() };
+    const first = await start(servers);
+    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    await first.runtime.stop();
+    const before = (await first.log()).length;
+
+    const place = { agentDir: first.agentDir, cwd: first.cwd };
+    const second = await start(servers, { place, facts: { snapshotChecksum: checksum } });
+    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
+    expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
+    const called = await second.call("everything", "echo", { message: "again" });
+    expect(textOf(called)).toBe("Echo: again");
+    await second.runtime.stop();
+    expect(second.events.filter(({ type }) => type === "catalog")).toEqual([]);
+    expect((await second.log()).slice(before)).not.toContain("snapshot written");
+  });
+
+  test("without the checksum -> one catalog event with the same tools", async () => {
+    const servers = { everything: everything() };
+    const first = await start(servers);
+    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    await first.runtime.stop();
+    const second = await start(servers, { place: { agentDir: first.agentDir, cwd: first.cwd } });
+    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    await second.event("catalog");
+  });
+
+  test("a server with other arguments -> connected anew, as its cache entry does not fit", async () => {
+    const first = await start({ a: fixture("noisy.mjs") });
+    await first.settled("a");
+    await first.runtime.stop();
+    const place = { agentDir: first.agentDir, cwd: first.cwd };
+    const second = await start({ a: fixture("pages.mjs") }, { place });
+    expect(await second.settled("a")).toMatchObject({ state: "connected", toolCount: 4 });
+  });
+});
+
+describe("connection worker: servers that print what is no message", () => {
+  test("lines between messages -> the server works, the lines are in the log", async () => {
+    const at = await start({ noisy: fixture("noisy.mjs") });
+    expect(await at.settled("noisy")).toMatchObject({ state: "connected", toolCount: 1 });
+    for (let i = 0; i < 3; i++) expect(textOf(await at.call("noisy", "work"))).toBe("through the noise");
+    await until(async () => (await at.log()).includes("Starting...") || undefined);
+  });
+
+  it.each([
+    ["prints only garbage and ends", "garbage.mjs", /exited with code 0/],
+    ["writes to stderr and exits", "exits.mjs", /exited with code 3.*no licence found/s],
+  ])("a server that %s -> failed, with how it ended and what it wrote", async (_name, server, message) => {
+    const at = await start({ bad: fixture(server) });
+    const status = await at.settled("bad");
+    expect(status).toMatchObject({ state: "failed", toolsKnown: false, error: { code: "connect_failed" } });
+    expect(status.error?.message).toMatch(message);
+    expect(status.error?.remedy).toMatch(/./);
+    expect(await at.failedCall("bad", "work")).toMatchObject({ code: "connect_failed" });
+  });
+
+  test("a tool list in pages, with a repeated cursor and malformed tools -> every good tool, once", async () => {
+    const at = await start({ pages: fixture("pages.mjs"), everything: everything() });
+    expect(await at.settled("pages")).toMatchObject({ state: "connected", toolCount: 4 });
+    const { checksum } = await at.runtime.settleTools(40_000, undefined);
+    expect(checksum).toBeTypeOf("number");
+    const catalog = readCatalog(at.agentDir, at.cwd);
+    expect(catalog.tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["pages__one", "pages__two", "pages__three", "everything__echo"]),
+    );
+    expect(catalog.get("pages__one")?.description).toBe("Does one.");
+  });
+});
+
+describe("connection worker: servers that fail", () => {
+  it.each([
+    ["a command that does not exist", "/no/such/command", { command: "/no/such/command" }],
+    [
+      "a working directory that does not exist",
+      "/no/such/folder",
+      { command: process.execPath, cwd: "/no/such/folder" },
+    ],
+  ])("%s -> spawn_failed that names %s", async (_name, culprit, entry) => {
+    const at = await start({ bad: entry });
+    const status = await at.settled("bad");
+    expect(status).toMatchObject({ state: "failed", error: { code: "spawn_failed" } });
+    expect(status.error?.message).toContain(culprit);
+    expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
+  });
+
+  test("a server that exits during a call -> server_died with stderr; the next call connects again", async () => {
+    const at = await start({ dies: fixture("dies-in-call.mjs") });
+    for (let i = 0; i < 2; i++) {
+      const error = await at.failedCall("dies", "work");
+      expect(error).toMatchObject({ code: "server_died", data: { server: "dies" } });
+      expect(error.message).toMatch(/exited with code 7.*out of ink/s);
+    }
+    expect(at.events.filter(({ type }) => type === "spawned")).toHaveLength(2);
+  });
+
+  test("a server that answers a JSON-RPC error -> call_rejected with its code and words", async () => {
+    const at = await start({ rejects: fixture("rejects.mjs") });
+    const error = await at.failedCall("rejects", "work");
+    expect(error).toMatchObject({ code: "call_rejected", data: { server: "rejects", rpcCode: -32050 } });
+    expect(error.message).toContain("the printer is on fire");
+  });
+
+  test("a server without an answer to a call -> call_timeout", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "record");
+    const entry = fixture("records.mjs", { RECORD }, { requestTimeoutMs: 50 });
+    const at = await start({ slow: entry }, { place });
+    expect(await at.failedCall("slow", "work")).toMatchObject({
+      code: "call_timeout",
+      data: { server: "slow", timeoutMs: 50 },
+    });
+  });
+
+  test("a server that hangs in initialize -> a call to another returns, it is named as pending", async () => {
+    const at = await start({ hangs: fixture("hangs.mjs"), everything: everything() });
+    expect(textOf(await at.call("everything", "echo", { message: "x" }))).toBe("Echo: x");
+    const { servers } = await at.runtime.status();
+    expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
+    expect((await at.runtime.settleTools(1, undefined)).pending).toEqual(["hangs"]);
+  });
+
+  test("a server that hangs longer than startupTimeoutMs -> connect_timeout, its process is gone", async () => {
+    const at = await start({ hangs: fixture("hangs.mjs", {}, { startupTimeoutMs: 100 }) });
+    expect(await at.settled("hangs")).toMatchObject({
+      state: "failed",
+      error: { code: "connect_timeout", data: { server: "hangs", timeoutMs: 100 } },
+    });
+    const { pid } = await at.event("spawned");
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+  });
+
+  test("a disabled server -> not started; a call says so", async () => {
+    const at = await start({ off: { ...everything(), enabled: false } });
+    expect(await at.settled("off")).toMatchObject({ state: "disabled" });
+    expect(await at.failedCall("off", "echo")).toMatchObject({ code: "server_disabled" });
+    expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
+  });
+});
+
+describe("connection worker: a call under way", () => {
+  test("abort -> cancelled, and the server gets notifications/cancelled", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "record");
+    const at = await start({ records: fixture("records.mjs", { RECORD }) }, { place });
+    const controller = new AbortController();
+    const failed = at.failedCall("records", "work", {}, controller.signal);
+    await until(async () => (await readIfThere(RECORD)).includes("tools/call") || undefined);
+    controller.abort();
+    expect(await failed).toMatchObject({ code: "cancelled" });
+    await until(async () => (await readIfThere(RECORD)).includes("notifications/cancelled") || undefined);
+  });
+
+  test("progress -> events with the call's id and the server's words", async () => {
+    const at = await start({ everything: everything() });
+    const called = await at.call("everything", "trigger-long-running-operation", { duration: 0.2, steps: 2 });
+    expect(called.isError).toBe(false);
+    expect(await at.event("progress")).toMatchObject({
+      callId: "call-1",
+      message: expect.stringMatching(/./),
+    });
+  });
+
+  test("stop -> the open call fails, nothing is left open", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "record");
+    const at = await start({ records: fixture("records.mjs", { RECORD }) }, { place });
+    const failed = at.failedCall("records", "work");
+    await until(async () => (await readIfThere(RECORD)).includes("tools/call") || undefined);
+    await at.runtime.stop();
+    expect((await failed).code).toMatch(/^(server_died|runtime_exited)$/);
+    expect(await at.failedCall("records", "work")).toMatchObject({ code: "runtime_exited" });
+    expect(at.crashes).toEqual([]);
+  });
+});
+
+describe("runtime.stop: no process is left", () => {
+  const childPid = async (file: string): Promise<number> =>
+    Number(await until(async () => (await readIfThere(file)) || undefined));
+
+  it.each([
+    ["that shares nothing with the server", "ignore"],
+    ["that holds the server's output", "inherit"],
+  ])("a server with a child %s -> both are gone", async (_name, CHILD_STDIO) => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "child");
+    const at = await start({ parent: fixture("with-child.mjs", { RECORD, CHILD_STDIO }) }, { place });
+    const { pid } = await at.settled("parent");
+    const pids = [pid ?? 0, await childPid(RECORD)];
+    await at.runtime.stop();
+    expect(await waitGone(pids, 10_000)).toEqual([]);
+  });
+
+  test("a server that ignores SIGTERM and the end of stdin -> gone", async () => {
+    const at = await start({ stays: fixture("ignores-end.mjs") });
+    const { pid = 0 } = await at.settled("stays");
+    await at.runtime.stop();
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+  });
+
+  test("a server that hangs in initialize -> gone", async () => {
+    const at = await start({ hangs: fixture("hangs.mjs") });
+    const { pid } = await at.event("spawned");
+    await at.runtime.stop();
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+  });
+
+  test("a server that ended by itself and left a child -> the child is gone after stop", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "child");
+    const entry = fixture("with-child.mjs", { RECORD, CHILD_STDIO: "ignore" });
+    const at = await start({ parent: entry }, { place });
+    await at.settled("parent");
+    const child = await childPid(RECORD);
+    expect(await at.failedCall("parent", "work")).toMatchObject({ code: "server_died" });
+    await at.runtime.stop();
+    expect(await waitGone([child], 3_000)).toEqual([]);
+  });
+
+  test("a server that ended during a call while its child holds its output -> server_died, not call_timeout", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "child");
+    const entry = fixture("with-child.mjs", { RECORD, CHILD_STDIO: "inherit" }, { requestTimeoutMs: 8_000 });
+    const at = await start({ parent: entry }, { place });
+    await at.settled("parent");
+    expect(await at.failedCall("parent", "work")).toMatchObject({ code: "server_died" });
+  });
+
+  test("a server that exits while a child of another group holds its output -> not connecting for ever", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "child");
+    const at = await start(
+      { leaves: fixture("detached-child.mjs", { RECORD }, { startupTimeoutMs: 3_000 }) },
+      { place },
+    );
+    const child = await childPid(RECORD);
+    try {
+      expect((await at.runtime.settleTools(10_000, undefined)).pending).toEqual([]);
+    } finally {
+      // Out of reach for the runtime, since it left the group: ours to end.
+      process.kill(child, "SIGKILL");
+      await waitGone([child], 5_000);
+    }
+  });
+
+  test("stopped twice -> the second settles as well", async () => {
+    const at = await start({ noisy: fixture("noisy.mjs") });
+    await at.settled("noisy");
+    await at.runtime.stop();
+    await at.runtime.stop();
+    expect(at.crashes).toEqual([]);
+    expect(await readdir(at.cwd)).toEqual([]);
+  });
+});

@@ -1,0 +1,251 @@
+/** Owns: the real connection worker in a temp agent folder, real servers, and their end after each test. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { afterEach, expect } from "vitest";
+import { decode } from "../../src/protocol/codec.ts";
+import { ThreadsError } from "../../src/protocol/errors.ts";
+import type { CallResult, ServerStatus, SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
+import { createRpc } from "../../src/runtime/rpc.ts";
+import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
+import { startThread } from "../../src/runtime/thread.ts";
+import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+export const fixtures = join(root, "test", "fixtures");
+
+const BUILT_WORKER = join(root, "dist", "workers", "connection.js");
+/** `npm test` builds first, so both are there; a single run from a fresh checkout has the raw one. */
+export const BUILDS: readonly Build[] = existsSync(BUILT_WORKER) ? ["raw", "built"] : ["raw"];
+export type Build = "raw" | "built";
+
+type Entry = Record<string, unknown>;
+
+const npmServer = (name: string, ...args: string[]): Entry => ({
+  command: process.execPath,
+  args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
+});
+export const everything = (): Entry => npmServer("server-everything");
+export const filesystem = (folder: string): Entry => npmServer("server-filesystem", folder);
+export const memory = (file: string): Entry => ({
+  ...npmServer("server-memory"),
+  env: { MEMORY_FILE_PATH: file },
+});
+/** A server of test/fixtures/servers. */
+export const fixture = (name: string, env: Record<string, string> = {}, more: Entry = {}): Entry => ({
+  command: process.execPath,
+  args: [join(fixtures, "servers", name)],
+  env,
+  ...more,
+});
+
+const cleanups: (() => Promise<unknown>)[] = [];
+export const onCleanup = (cleanup: () => Promise<unknown>): void => {
+  cleanups.push(cleanup);
+};
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+export interface Place {
+  agentDir: string;
+  cwd: string;
+}
+
+/** A temp agent folder and working directory. What still runs with it at the end is killed and fails the test. */
+export async function createPlace(): Promise<Place> {
+  const dir = await mkdtemp(join(await realpath(tmpdir()), "pmt-worker-"));
+  const place = { agentDir: join(dir, "agent"), cwd: join(dir, "project") };
+  await mkdir(place.agentDir);
+  await mkdir(place.cwd);
+  onCleanup(async () => {
+    const left = await processesWithMarker(place.agentDir);
+    await killMarked(`PMT_PLACE=${place.agentDir}`);
+    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    expect(left.map(({ command }) => command)).toEqual([]);
+  });
+  return place;
+}
+
+/** Every server that is a process carries the agent folder in its environment, so that none is overlooked. */
+export async function configure({ agentDir }: Place, servers: Record<string, Entry>): Promise<void> {
+  const marked = Object.entries(servers).map(([name, entry]) => [
+    name,
+    "command" in entry ? { ...entry, env: { ...(entry.env ?? {}), PMT_PLACE: agentDir } } : entry,
+  ]);
+  await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers: Object.fromEntries(marked) }));
+}
+
+export interface Started extends Place {
+  runtime: Runtime;
+  events: readonly WorkerEvent[];
+  crashes: readonly string[];
+  /** The first event, past or to come, that fits. */
+  event<T extends WorkerEvent["type"]>(
+    type: T,
+    fits?: (event: Extract<WorkerEvent, { type: T }>) => boolean,
+  ): Promise<Extract<WorkerEvent, { type: T }>>;
+  call(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<CallResult>;
+  /** The error of a call that must fail. */
+  failedCall(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<ThreadsError>;
+  /** Waits for all tool lists, then the server's status. */
+  settled(name: string): Promise<ServerStatus>;
+  log(): Promise<string>;
+}
+
+/** The built worker as `startRuntime` would run it; that one finds the raw worker beside its own source. */
+function startBuilt(options: Parameters<typeof startRuntime>[0]): Runtime {
+  const thread = startThread({ ...options, url: pathToFileURL(BUILT_WORKER) });
+  const rpc = createRpc(thread);
+  const limit = { deadlineMs: 60_000 };
+  return {
+    startSession: (facts) => rpc.request("startSession", facts, limit),
+    callTool: async (params, signal) =>
+      decode(await rpc.request("callTool", params, { ...limit, signal })) as CallResult,
+    settleTools: (timeoutMs, signal) => rpc.request("settleTools", { timeoutMs }, { ...limit, signal }),
+    status: () => rpc.request("status", {}, limit),
+    log: () => undefined,
+    stop: async () => {
+      await rpc.request("shutdown", {}, limit);
+      await thread.terminate();
+      await thread.exited;
+    },
+  };
+}
+
+/** Starts the connection worker with the servers and opens a session. */
+export async function start(
+  servers: Record<string, Entry>,
+  options: { build?: Build; place?: Place; facts?: Partial<SessionFacts> } = {},
+): Promise<Started> {
+  const place = options.place ?? (await createPlace());
+  await configure(place, servers);
+  const logFile = join(place.agentDir, "mcp-threads.log");
+  const events: WorkerEvent[] = [];
+  const crashes: string[] = [];
+  const watchers = new Set<() => void>();
+  const runtime = (options.build === "built" ? startBuilt : startRuntime)({
+    logFile,
+    onEvent: (event) => {
+      events.push(event);
+      for (const watcher of watchers) watcher();
+    },
+    onCrash: (reason) => crashes.push(reason),
+  });
+  onCleanup(async () => {
+    await runtime.stop().catch(() => undefined);
+    await waitGone(
+      events.flatMap((event) => (event.type === "spawned" ? [event.pid] : [])),
+      5_000,
+    );
+  });
+  await runtime.startSession({
+    generation: 1,
+    ...place,
+    projectTrusted: true,
+    snapshotChecksum: undefined,
+    ...options.facts,
+  });
+  let calls = 0;
+  const call: Started["call"] = (server, tool, args = {}, signal) =>
+    runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, signal);
+  return {
+    ...place,
+    runtime,
+    events,
+    crashes,
+    event: (type, fits = () => true) =>
+      new Promise((resolve) => {
+        const check = (): void => {
+          for (const event of events) {
+            if (event.type !== type) continue;
+            const found = event as Parameters<typeof fits>[0];
+            if (!fits(found)) continue;
+            watchers.delete(check);
+            resolve(found);
+            return;
+          }
+        };
+        watchers.add(check);
+        check();
+      }),
+    call,
+    failedCall: async (...request) => {
+      const answer = await call(...request).catch((error: unknown) => error);
+      if (answer instanceof ThreadsError) return answer;
+      throw new Error(`the call did not fail as it must: ${JSON.stringify(answer)} ${String(answer)}`);
+    },
+    settled: async (name) => {
+      await runtime.settleTools(40_000, undefined);
+      const { servers: statuses } = await runtime.status();
+      const status = statuses.find((server) => server.name === name);
+      if (!status) throw new Error(`no server ${name}`);
+      return status;
+    },
+    log: () => readFile(logFile, "utf8"),
+  };
+}
+
+export const textOf = (result: CallResult): string =>
+  result.content.map((content) => (content.type === "text" ? content.text : `<${content.type}>`)).join("\n");
+
+/** Waits until the check gives something; the test's own time limit ends it. */
+export async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await check();
+    if (found !== undefined) return found;
+    await sleep(20);
+  }
+}
+
+export const readIfThere = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** server-everything over HTTP; settles when it listens. Answers its origin. */
+export async function startEverything(mode: "streamableHttp" | "sse"): Promise<string> {
+  const port = await freePort();
+  const [script = ""] = everything().args as string[];
+  const child: ChildProcess = spawn(process.execPath, [script, mode], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const exited = once(child, "exit");
+  onCleanup(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.stderr?.on("data", (chunk: Buffer) => {
+      if (String(chunk).includes(String(port))) resolve();
+    });
+    child.once("exit", () => reject(new Error(`server-everything ${mode} ended before it listened`)));
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+/** An HTTP server of one behaviour. Answers its origin. */
+export async function startHttp(answer: RequestListener): Promise<string> {
+  const server = createHttpServer(answer).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onCleanup(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
