@@ -22,6 +22,17 @@ const emit = (event: WorkerEvent): void => {
   boot.events.postMessage(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
 };
 
+/** Nothing of this thread may reach the terminal: what a library prints goes to the log. */
+for (const [name, stream] of [
+  ["stdout", process.stdout],
+  ["stderr", process.stderr],
+] as const) {
+  stream.write = (chunk: unknown) => {
+    log.warn(`${name}: ${String(chunk).trimEnd()}`);
+    return true;
+  };
+}
+
 process.on("unhandledRejection", (reason) => {
   log.error(`unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}`);
 });

@@ -12,7 +12,7 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
   return new Uint8Array(packr.pack(value));
 }
 
-/** Decodes what `encode` made. The caller checks the shape: bytes may come from a file. Throws on broken bytes. */
+/** Decodes what `encode` made. The caller checks the shape: bytes may come from a file. Throws on most broken bytes; the rest decode to something else. */
 export function decode(bytes: Uint8Array): unknown {
   return packr.unpack(bytes);
 }

@@ -25,23 +25,28 @@ export const serverPrefix = (server: string): string => sanitize(server).replace
 export const plainToolName = (server: string, tool: string): string =>
   `${serverPrefix(server)}__${sanitize(tool)}`;
 
-function hashedName(plain: string, server: string, tool: string): string {
-  const hash = shortHash(`${server}\u0000${tool}`);
+function hashedName(plain: string, server: string, tool: string, salt: number): string {
+  const hash = shortHash(`${server}\u0000${tool}${salt === 0 ? "" : `\u0000${salt}`}`);
   return `${plain.slice(0, LIMITS.toolNameChars - HASH_CHARS - 1)}_${hash}`;
 }
 
 /**
- * Names for a whole catalog, index for index. A name that is too long is cut and ends in a hash; where
- * two tools would share a name, each of them gets its hash, so that a name never depends on the order
- * in which servers answered.
+ * Names for a whole catalog, index for index; all different, whatever servers name their tools. A name that
+ * is too long is cut and ends in a hash; where two tools would share a name, each of them gets its hash, so
+ * that a name never depends on the order in which servers answered.
  */
 export function assignToolNames(tools: readonly { server: string; tool: string }[]): string[] {
   const plain = tools.map(({ server, tool }) => plainToolName(server, tool));
-  const uses = new Map<string, number>();
-  for (const name of plain) uses.set(name, (uses.get(name) ?? 0) + 1);
-  return tools.map(({ server, tool }, i) => {
-    const name = plain[i] ?? "";
-    const fits = name.length <= LIMITS.toolNameChars;
-    return fits && uses.get(name) === 1 ? name : hashedName(name, server, tool);
-  });
+  const names = plain.map((name) => (name.length <= LIMITS.toolNameChars ? name : undefined));
+  // A hashed name may meet a plain one or, rarely, another hash: then both are hashed anew. A name once
+  // hashed never returns to its plain form, so this ends.
+  for (let salt = 0; ; salt++) {
+    const uses = new Map<string, number>();
+    for (const name of names) if (name !== undefined) uses.set(name, (uses.get(name) ?? 0) + 1);
+    const unsettled = names.map((name) => name === undefined || uses.get(name) !== 1);
+    if (!unsettled.includes(true)) return names.map((name) => name ?? "");
+    tools.forEach(({ server, tool }, i) => {
+      if (unsettled[i]) names[i] = hashedName(plain[i] ?? "", server, tool, salt);
+    });
+  }
 }

@@ -34,9 +34,10 @@ export function startThread(options: {
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: LIMITS.workerHeapMebibytes },
   });
-  // The worker writes its own output to the log file; whatever still gets here must not reach the terminal.
-  worker.stdout.resume();
-  worker.stderr.resume();
+  // The worker writes its own output to the log file. What still gets here must not reach the terminal, and
+  // reading it, even to throw it away, would keep the process alive for ever.
+  worker.stdout.destroy();
+  worker.stderr.destroy();
 
   let reason: string | undefined;
   // Without this listener an error in the worker would end Pi.

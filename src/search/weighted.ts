@@ -58,7 +58,7 @@ function collect(texts: readonly string[][]): StoredPostings {
   const offsets = new Uint32Array(terms.length + 1);
   const tools: number[] = [];
   terms.forEach((term, i) => {
-    tools.push(...(byTerm.get(term) ?? []));
+    for (const tool of byTerm.get(term) ?? []) tools.push(tool);
     offsets[i + 1] = tools.length;
   });
   return { terms, offsets: toBytes(offsets), tools: toBytes(Uint32Array.from(tools)) };

@@ -53,7 +53,7 @@ export function parameterList(schema: Schema): string {
 
 /** The first sentence of a description, in one line. */
 export function firstSentence(description: string): string {
-  const line = description.trim().split("\n", 1)[0] ?? "";
+  const line = description.trim().split(/\r?\n/, 1)[0] ?? "";
   const sentence = /^.*?[.!?。](?=\s|$)/u.exec(line)?.[0] ?? line;
   return cut(sentence, SENTENCE_CHARS);
 }

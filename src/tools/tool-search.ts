@@ -7,7 +7,7 @@ import type { PiTool, ToolResult } from "../host.ts";
 import { describeError, describeErrorOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { parseQuery } from "../search/query.ts";
+import { type ParsedQuery, parseQuery } from "../search/query.ts";
 import type { Activation } from "./registrar.ts";
 import { firstSentence, parameterList } from "./signature.ts";
 
@@ -52,15 +52,18 @@ interface Found {
   notes: string[];
 }
 
-function find(catalog: Catalog, query: string): Found | undefined {
-  const parsed = parseQuery(query);
-  if (parsed.kind === "empty") return undefined;
+function find(catalog: Catalog, parsed: Exclude<ParsedQuery, { kind: "empty" }>): Found {
   if (parsed.kind === "select") {
     const tools = parsed.names.map((name) => catalog.get(name));
     const unknown = parsed.names.filter((_, i) => tools[i] === undefined);
+    const known = tools.filter((tool) => tool !== undefined);
+    const beyond = known.slice(LIMITS.searchResults).map((tool) => tool.name);
     return {
-      tools: tools.filter((tool) => tool !== undefined).slice(0, LIMITS.searchResults),
-      notes: unknown.length > 0 ? [`No such tool: ${unknown.join(", ")}`] : [],
+      tools: known.slice(0, LIMITS.searchResults),
+      notes: [
+        ...(beyond.length > 0 ? [`Not loaded, ${LIMITS.searchResults} at a time: ${beyond.join(", ")}`] : []),
+        ...(unknown.length > 0 ? [`No such tool: ${unknown.join(", ")}`] : []),
+      ],
     };
   }
   const { tools, unmatched } = catalog.search(parsed.terms, LIMITS.searchResults);
@@ -123,9 +126,11 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     exposure: "model-only",
     async execute(_callId, params, signal) {
       const query = typeof params.query === "string" ? params.query : "";
+      const parsed = parseQuery(query);
+      if (parsed.kind === "empty")
+        return answer("The query is empty. Write keywords, or select:name1,name2.", []);
       const { pending, problem } = await settled(host, signal);
-      const found = find(host.catalog(), query);
-      if (!found) return answer("The query is empty. Write keywords, or select:name1,name2.", []);
+      const found = find(host.catalog(), parsed);
       const activation = host.activate(found.tools);
       const notes = [...found.notes, ...serverNotes(host.servers(), pending), ...problem];
       return answer(

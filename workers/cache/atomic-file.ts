@@ -3,21 +3,24 @@
  * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, the mode is kept.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
 
-/** The file behind a symlink, or the path itself where nothing is there yet. */
+/** The file behind a symlink, also behind one whose target is not there yet; else the path itself. */
 async function targetOf(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (isMissing(error)) return path;
-    throw error;
+    if (!isMissing(error)) throw error;
+    return readlink(path).then(
+      (link) => resolve(dirname(path), link),
+      () => path,
+    );
   }
 }
 
@@ -42,6 +45,8 @@ export async function writeFileAtomic(path: string, data: Uint8Array | string): 
   try {
     const file = await open(temp, "wx", mode);
     try {
+      // `open` masks the mode with the umask.
+      await file.chmod(mode);
       await file.writeFile(data);
       await file.sync();
     } finally {

@@ -5,18 +5,9 @@
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../../src/protocol/errors.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
+import { type CachedTool, normalizeTools } from "./tool.ts";
 
 export const CACHE_VERSION = 1;
-
-/** A tool as the server listed it (MCP 2025-11-25, server/tools), reduced to what is kept. */
-export interface CachedTool {
-  name: string;
-  title?: string;
-  description?: string;
-  inputSchema?: unknown;
-  outputSchema?: unknown;
-  annotations?: Record<string, unknown>;
-}
 
 export interface CacheEntry {
   configHash: string;
@@ -32,25 +23,30 @@ type CacheFile = { version: number; servers: Record<string, unknown> } & Record<
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function isEntry(value: unknown): value is CacheEntry {
-  return (
-    isObject(value) &&
-    typeof value.configHash === "string" &&
-    typeof value.cachedAt === "number" &&
-    Array.isArray(value.tools) &&
-    value.tools.every((tool) => isObject(tool) && typeof tool.name === "string")
-  );
+/** An entry of the file, checked; undefined for what is none. Other adapters write here too. */
+function toEntry(value: unknown): CacheEntry | undefined {
+  if (!isObject(value) || !Array.isArray(value.tools) || !Array.isArray(value.resources ?? []))
+    return undefined;
+  if (typeof value.configHash !== "string" || typeof value.cachedAt !== "number") return undefined;
+  return {
+    configHash: value.configHash,
+    tools: normalizeTools(value.tools),
+    resources: (value.resources as unknown[] | undefined) ?? [],
+    ...(typeof value.instructions === "string" ? { instructions: value.instructions } : {}),
+    cachedAt: value.cachedAt,
+  };
 }
 
 /** The file's content, or an empty cache with the reason where it cannot be used. */
-async function load(path: string): Promise<{ cache: CacheFile; problem?: string }> {
+async function load(path: string): Promise<{ cache: CacheFile; problem?: string; foreign?: boolean }> {
   const empty: CacheFile = { version: CACHE_VERSION, servers: {} };
   try {
     const parsed: unknown = JSON.parse(await readFile(path, "utf8"));
     if (!isObject(parsed) || !isObject(parsed.servers))
       return { cache: empty, problem: "it is not a cache file" };
     if (parsed.version !== CACHE_VERSION) {
-      return { cache: empty, problem: `its version is ${String(parsed.version)}, not ${CACHE_VERSION}` };
+      const problem = `its version is ${String(parsed.version)}, not ${CACHE_VERSION}`;
+      return { cache: empty, problem, foreign: true };
     }
     return { cache: parsed as CacheFile };
   } catch (error) {
@@ -67,19 +63,29 @@ export async function readCache(query: {
   const { cache, problem } = await load(query.path);
   const entries: Record<string, CacheEntry> = {};
   for (const [server, hash] of Object.entries(query.hashes)) {
-    const entry = Object.hasOwn(cache.servers, server) ? cache.servers[server] : undefined;
-    if (isEntry(entry) && entry.configHash === hash) entries[server] = entry;
+    const entry = toEntry(Object.hasOwn(cache.servers, server) ? cache.servers[server] : undefined);
+    if (entry?.configHash === hash) entries[server] = entry;
   }
   return problem === undefined ? { entries } : { entries, problem };
 }
 
-/** Merges the entries into the file. A file that cannot be read is replaced only if it is no cache at all. */
+/** Our own fields of an entry: what a server no longer says must not survive a merge. */
+const OWN_FIELDS = ["configHash", "tools", "resources", "instructions", "cachedAt"];
+
+/**
+ * Merges the entries into the file. Throws where the file belongs to another version, which stays as it is;
+ * one that is no cache file at all is replaced.
+ */
 export async function writeCache(path: string, entries: Record<string, CacheEntry>): Promise<void> {
-  const { cache } = await load(path);
+  const { cache, problem, foreign } = await load(path);
+  if (foreign) throw new Error(problem);
   const servers = { ...cache.servers };
   for (const [server, entry] of Object.entries(entries)) {
     const before = servers[server];
-    servers[server] = { ...(isObject(before) ? before : {}), ...entry };
+    const kept = Object.entries(isObject(before) ? before : {}).filter(
+      ([field]) => !OWN_FIELDS.includes(field),
+    );
+    servers[server] = { ...Object.fromEntries(kept), ...entry };
   }
   await writeFileAtomic(path, `${JSON.stringify({ ...cache, servers })}\n`);
 }

@@ -16,8 +16,9 @@ import {
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
 import { buildIndex } from "../../src/search/weighted.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
-import { type CachedTool, type CacheEntry, writeCache } from "./metadata-cache.ts";
+import { type CacheEntry, writeCache } from "./metadata-cache.ts";
 import { normalizeInputSchema } from "./schema.ts";
+import { type CachedTool, normalizeTools } from "./tool.ts";
 
 export interface PublishTask {
   cachePath: string;
@@ -42,12 +43,13 @@ export interface PublishResult {
 
 function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
   const flat = servers.flatMap((server, index) =>
-    server.tools.map((tool) => ({ server: server.name, index, tool })),
+    normalizeTools(server.tools).map((tool) => ({ server: server.name, index, tool })),
   );
   const names = assignToolNames(flat.map(({ server, tool }) => ({ server, tool: tool.name })));
   return flat.map(({ index, tool }, i) => {
     const schema = normalizeInputSchema(tool.inputSchema);
-    const title = tool.title ?? (tool.annotations as ToolAnnotations | undefined)?.title;
+    const given = tool.annotations?.title;
+    const title = tool.title ?? (typeof given === "string" ? given : undefined);
     return {
       name: names[i] ?? tool.name,
       server: index,

@@ -16,7 +16,7 @@ import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprot
 import { type JsonValue, messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { TransportKind } from "../../src/protocol/types.ts";
-import type { CachedTool } from "../cache/metadata-cache.ts";
+import { type CachedTool, normalizeTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
@@ -118,9 +118,6 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
   };
 }
 
-const isTool = (tool: unknown): tool is CachedTool =>
-  typeof tool === "object" && tool !== null && typeof (tool as CachedTool).name === "string";
-
 /**
  * All pages of `tools/list` (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely, so that
  * one malformed tool costs the server only that tool. Ends at a repeated cursor and at the page limit.
@@ -134,13 +131,14 @@ async function listTools(
   const tools = new Map<string, CachedTool>();
   const seen = new Set<string>();
   let cursor: string | undefined;
+  const limitMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+  const startedAt = performance.now();
   for (let page = 0; page < LIMITS.listPages && tools.size < LIMITS.toolsPerServer; page++) {
     const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const timeout = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+    // One limit for all pages: a server that pages for ever is as slow as one that never answers.
+    const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
     const result = await client.request(request, ResultSchema, { signal, timeout });
-    for (const tool of Array.isArray(result.tools) ? result.tools : []) {
-      if (isTool(tool) && !tools.has(tool.name)) tools.set(tool.name, tool);
-    }
+    for (const tool of normalizeTools(result.tools)) if (!tools.has(tool.name)) tools.set(tool.name, tool);
     const next = result.nextCursor;
     if (typeof next !== "string" || next === "" || seen.has(next)) break;
     seen.add(next);

@@ -17,7 +17,7 @@ const word = (value: unknown, otherwise: string): string =>
 
 function imageContent(block: Block): ResultContent {
   const mimeType = word(block.mimeType, "unknown type");
-  if (typeof block.data !== "string") return text(`[Image without data: ${mimeType}]`);
+  if (typeof block.data !== "string" || block.data === "") return text(`[Image without data: ${mimeType}]`);
   if (!IMAGE_TYPES.has(mimeType)) return text(`[Image of a type that models do not take: ${mimeType}]`);
   if (block.data.length > LIMITS.imageChars)
     return text(`[Image too large: ${mimeType}, ${block.data.length} characters]`);
@@ -87,11 +87,30 @@ export function shapeContent(result: CallToolResult): ResultContent[] {
     const structured = result.structuredContent;
     shaped.push(text(structured === undefined ? "[The tool returned nothing]" : JSON.stringify(structured)));
   }
-  let left: number = LIMITS.resultBytes;
-  return shaped.map((content) => {
-    if (content.type !== "text") return content;
-    const bounded = boundText(content.text, Math.max(left, 0), LIMITS.resultLines);
-    left -= Buffer.byteLength(bounded);
-    return text(bounded);
-  });
+  return bounded(shaped);
+}
+
+/** Keeps within the limits of one result: the last text that fits is cut, the texts behind it are counted. */
+function bounded(contents: readonly ResultContent[]): ResultContent[] {
+  let bytes: number = LIMITS.resultBytes;
+  let lines: number = LIMITS.resultLines;
+  let leftOut = 0;
+  const kept = contents.filter((content) => content.type !== "text" || content.text !== "");
+  const result: ResultContent[] = [];
+  for (const content of kept) {
+    if (content.type !== "text") {
+      result.push(content);
+      continue;
+    }
+    if (bytes <= 0 || lines <= 0) {
+      leftOut += Buffer.byteLength(content.text);
+      continue;
+    }
+    const cut = boundText(content.text, bytes, lines);
+    bytes -= Buffer.byteLength(content.text);
+    lines -= content.text.split("\n", lines + 1).length;
+    result.push(text(cut));
+  }
+  if (leftOut > 0) result.push(text(`[${leftOut.toLocaleString("en")} more bytes were left out]`));
+  return result.length > 0 ? result : [text("[The tool returned empty text]")];
 }

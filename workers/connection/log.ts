@@ -45,23 +45,26 @@ export function createLog({ file, label }: { file: string; label: string }): Log
         (found) => found.size,
         () => 0,
       );
-      if (size + text.length > LIMITS.logBytes) await rename(file, `${file}.1`);
+      if (size > 0 && size + text.length > LIMITS.logBytes) await rename(file, `${file}.1`);
       await appendFile(file, text, { mode: PRIVATE_FILE });
     }
   };
 
+  const startWriting = (): void => {
+    writing ??= writeQueue()
+      // A log that cannot be written has nowhere to say so; the session goes on without it.
+      .catch(() => {
+        queue = [];
+      })
+      .finally(() => {
+        writing = undefined;
+        if (queue.length > 0) startWriting();
+      });
+  };
+
   const write = (level: LogLevel, message: string, from = label): void => {
     queue.push(`${new Date().toISOString()} ${level.padEnd(5)} [${from}] ${oneEntry(message)}\n`);
-    // A log that cannot be written has nowhere to say so; the session goes on without it.
-    writing ??= writeQueue().then(
-      () => {
-        writing = undefined;
-      },
-      () => {
-        queue = [];
-        writing = undefined;
-      },
-    );
+    startWriting();
   };
 
   return {

@@ -1,6 +1,6 @@
 /** What a user of a server is told when it is not to be had. Pure. */
 import { ThreadsError } from "../../src/protocol/errors.ts";
-import type { CachedTool } from "../cache/metadata-cache.ts";
+import type { CachedTool } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { ServerPhase } from "./server-state.ts";
 

@@ -6,7 +6,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
-import type { CachedTool } from "../cache/metadata-cache.ts";
+import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { connect } from "./connect.ts";

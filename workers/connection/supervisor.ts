@@ -4,7 +4,7 @@
  */
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { CachedTool } from "../cache/metadata-cache.ts";
+import type { CachedTool } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { createGate } from "./gate.ts";
 import { Server, type ServerContext } from "./server.ts";

@@ -56,7 +56,7 @@ export interface ServerDefinition {
 
 export interface EntryMistake {
   /** Path of the key below the entry; empty for the entry itself. */
-  path: string[];
+  path: (string | number)[];
   message: string;
   remedy: string;
 }
@@ -108,7 +108,7 @@ export function parseEntry(
   const checked = entrySchema.safeParse(raw);
   if (!checked.success) {
     const mistakes = checked.error.issues.map((issue) => ({
-      path: issue.path.map(String),
+      path: issue.path.map((key) => (typeof key === "symbol" ? String(key) : key)),
       message: issue.message.replace(/^Invalid input: /, ""),
       remedy: "Correct or remove this key.",
     }));

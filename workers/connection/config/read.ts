@@ -79,7 +79,9 @@ export function parseConfigText(rawText: string, source: ConfigSource): FileResu
       error?.offset ?? 0,
     );
   }
-  if (root.type !== "object") return whole(`expected an object, found ${root.type}`, `Write ${EXAMPLE}.`);
+  if (root.type !== "object") {
+    return whole(`expected an object, found ${root.type}`, `Write ${EXAMPLE}.`, root.offset);
+  }
   return readServers(text, root, source);
 }
 

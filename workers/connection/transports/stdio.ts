@@ -4,6 +4,7 @@
  * copies each byte once and has a size limit of its own.
  */
 import { once } from "node:events";
+import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
@@ -33,6 +34,8 @@ export interface CloseTimes {
 }
 
 const NOTED_CHARS = 200;
+/** After a server has exited, its last output is waited for this long. */
+const LAST_OUTPUT_MS = 250;
 
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -74,22 +77,27 @@ export class StdioTransport implements Transport {
   /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
   async start(): Promise<void> {
     const { server, target, cwd } = this.#options;
-    const child = spawnServer({ ...target, cwd: target.cwd ?? cwd });
+    const folder = target.cwd ?? cwd;
+    const child = spawnServer({ ...target, cwd: folder });
     this.#process = child;
     this.#exited = new Promise((resolve) => {
-      child.once("close", (code, signal) => this.#onProcessEnd(code, signal, resolve));
+      // Not "close": a child of the server may hold its stdout open long after the server is gone.
+      child.once("exit", (code, signal) => {
+        this.#onProcessEnd(child, code, signal).then(resolve, resolve);
+      });
+      child.once("error", () => resolve(undefined));
     });
     this.#listen(child);
     try {
       await once(child, "spawn");
     } catch (error) {
-      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
       throw new ThreadsError(
         "spawn_failed",
-        missing
-          ? `${server}: the command "${target.command}" was not found.`
-          : `${server}: "${target.command}" could not be started: ${messageOf(error)}.`,
-        { remedy: "Check command, cwd and PATH in mcp.json.", data: { server } },
+        await describeSpawnFailure(error, server, target.command, folder),
+        {
+          remedy: "Check command, cwd and PATH in mcp.json.",
+          data: { server },
+        },
       );
     }
     if (child.pid !== undefined) this.#options.onSpawn(child.pid);
@@ -150,11 +158,23 @@ export class StdioTransport implements Transport {
     }
   }
 
-  #onProcessEnd(code: number | null, signal: NodeJS.Signals | null, resolve: () => void): void {
+  async #onProcessEnd(
+    child: ServerProcess,
+    code: number | null,
+    signal: NodeJS.Signals | null,
+  ): Promise<void> {
     this.#exit = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-    const pid = this.pid;
-    if (pid !== undefined) this.#options.onExit(pid);
-    resolve();
+    // What it wrote last may still lie in the pipe.
+    await within(LAST_OUTPUT_MS, once(child, "close"));
+    child.stdout.destroy();
+    child.stderr.destroy();
+    // What it started may still be in its group, and nobody else would end it.
+    this.#kill("SIGKILL");
+    if (child.pid !== undefined) this.#options.onExit(child.pid);
+    this.#end();
+  }
+
+  #end(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.onclose?.();
@@ -173,32 +193,54 @@ export class StdioTransport implements Transport {
     if (pid !== undefined) killTree(pid, signal);
   }
 
-  async #exitsWithin(ms: number): Promise<boolean> {
-    const timer = new AbortController();
-    const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
-    const exited = await Promise.race([this.#exited.then(() => true), late]);
-    timer.abort();
-    return exited;
-  }
-
   async close(): Promise<void> {
     await this.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
   }
 
   /** Ends stdin, then SIGTERM to the group after `termMs`, SIGKILL after `killMs`, both from now. */
   async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
-    if (this.#process?.pid !== undefined) {
-      this.#process.stdin.end();
-      if (!(await this.#exitsWithin(termMs))) {
+    if (this.pid !== undefined) {
+      this.#process?.stdin.end();
+      if (!(await within(termMs, this.#exited))) {
         this.#kill("SIGTERM");
-        await this.#exitsWithin(killMs - termMs);
+        if (!(await within(killMs - termMs, this.#exited))) this.#kill("SIGKILL");
       }
-      // Also where the server itself is gone: what it started may still be in its group.
-      this.#kill("SIGKILL");
       await this.#exited;
     }
-    if (this.#ended) return;
-    this.#ended = true;
-    this.onclose?.();
+    this.#end();
   }
+}
+
+/** ENOENT means either: the command or the folder is not there. */
+async function describeSpawnFailure(
+  error: unknown,
+  server: string,
+  command: string,
+  cwd: string,
+): Promise<string> {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
+    return `${server}: "${command}" could not be started: ${messageOf(error)}.`;
+  }
+  const hasFolder = await stat(cwd).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return hasFolder
+    ? `${server}: the command "${command}" was not found.`
+    : `${server}: its working directory ${cwd} does not exist.`;
+}
+
+/** Whether the promise settles within the time. */
+async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController();
+  const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
+  const settled = await Promise.race([
+    promise.then(
+      () => true,
+      () => true,
+    ),
+    late,
+  ]);
+  timer.abort();
+  return settled;
 }
