@@ -49,10 +49,12 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 
 export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
   const { agentDir } = options;
+  const startedAt = performance.now();
   const store = createCatalogStore(agentDir, options.cwd);
   const progress = new Map<string, (message: string) => void>();
   let running: Running | undefined;
   let described: string | undefined;
+  let registeredIn = 0;
 
   const now = (): Running => {
     if (running) return running;
@@ -88,6 +90,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         catalog: store.current,
         servers: () => [...(running?.statuses.values() ?? [])],
         activate: registrar.activate,
+        log: (message) => running?.runtime.log("info", message),
       }),
     );
   };
@@ -128,6 +131,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     register: () => {
       describe(store.current().servers);
       registrar.registerAll(store.current());
+      registeredIn = performance.now() - startedAt;
     },
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
@@ -158,6 +162,11 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         },
       });
       running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
+      const { tools, servers } = store.current();
+      runtime.log(
+        "info",
+        `registered ${tools.length} tools of ${servers.length} servers from the snapshot in ${registeredIn.toFixed(1)} ms`,
+      );
     },
     beforeAgentStart: async () => {
       if (!running || store.checksum() !== undefined) return;
