@@ -23,6 +23,11 @@ export const LIMITS = {
   /** A failed connect is not repeated by calls for this long. */
   retryAfterFailureMs: 60_000,
 
+  /** What npm installed for an npx command counts as its newest for this long. */
+  npxFreshMs: 24 * 60 * 60 * 1_000,
+  /** One run of npm on behalf of an npx command. */
+  npxRunMs: 60_000,
+
   /** Pages of one `tools/list`. */
   listPages: 200,
   /** Tools of one server. */

@@ -18,6 +18,8 @@ const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
+  /** `mcp-npx-cache.json`. */
+  npxCacheFile: string;
   signal: AbortSignal;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;

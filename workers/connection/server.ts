@@ -15,6 +15,7 @@ import type { CloseTimes } from "./transports/stdio.ts";
 
 export interface ServerContext {
   cwd: string;
+  npxCacheFile: string;
   log: Log;
   emit: (event: WorkerEvent) => void;
   /** Lets at most so many servers connect at a time. */
@@ -106,12 +107,13 @@ export class Server {
   }
 
   async #openNow(): Promise<Connection> {
-    const { log, emit, cwd } = this.#context;
+    const { log, emit, cwd, npxCacheFile } = this.#context;
     const startedAt = performance.now();
     let closed = false;
     const connection = await connect({
       definition: this.definition,
       cwd,
+      npxCacheFile,
       signal: this.#lifetime.signal,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),

@@ -11,7 +11,7 @@ import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
-import { cacheFile, configSources } from "./config/paths.ts";
+import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
 import type { Log } from "./log.ts";
 import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
 
@@ -56,6 +56,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
 
   const supervisor: Supervisor = createSupervisor(config.servers, {
     cwd,
+    npxCacheFile: npxCacheFile(agentDir),
     log,
     emit,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
