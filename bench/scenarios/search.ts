@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { parseQuery } from "../../src/search/query.ts";
-import type { CachedTool } from "../../workers/cache/metadata-cache.ts";
+import type { CachedTool } from "../../workers/cache/tool.ts";
 import { publish } from "../../workers/cache/publish.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";

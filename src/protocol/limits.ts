@@ -38,6 +38,11 @@ export const LIMITS = {
   /** A server that is replaced finishes its open calls within this. */
   drainMs: 30_000,
 
+  /** What npm installed for an npx command counts as its newest for this long. */
+  npxFreshMs: 24 * 60 * 60 * 1_000,
+  /** One run of npm on behalf of an npx command. */
+  npxRunMs: 60_000,
+
   /** Pages of one `tools/list`. */
   listPages: 200,
   /** Tools of one server. */

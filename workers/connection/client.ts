@@ -25,6 +25,8 @@ const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
+  /** `mcp-npx-cache.json`. */
+  npxCacheFile: string;
   signal: AbortSignal;
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;

@@ -27,6 +27,7 @@ import type { CloseTimes } from "./transports/stdio.ts";
 
 export interface ServerContext {
   cwd: string;
+  npxCacheFile: string;
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
@@ -212,7 +213,7 @@ export class Server {
   }
 
   async #openNow(signal: AbortSignal): Promise<Connection> {
-    const { log, emit, cwd, maxMessageBytes } = this.#context;
+    const { log, emit, cwd, maxMessageBytes, npxCacheFile } = this.#context;
     const startedAt = performance.now();
     signal.throwIfAborted();
     let opened: Connection | undefined;
@@ -221,6 +222,7 @@ export class Server {
       cwd,
       signal,
       maxMessageBytes,
+      npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
       onNote: (note) => log.info(`${this.name} ${note}`),

@@ -12,7 +12,7 @@ import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
-import { cacheFile, configSources } from "./config/paths.ts";
+import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
 import type { Log } from "./log.ts";
 import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
 
@@ -59,6 +59,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
 
   const supervisor: Supervisor = createSupervisor(config.servers, {
     cwd,
+    npxCacheFile: npxCacheFile(agentDir),
     log,
     emit,
     idleTimeoutMs: LIMITS.idleTimeoutMs,
