@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import { connect } from "../../workers/connection/connect.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/resolve.ts";
 import { descendants, waitGone } from "../support/processes.ts";
@@ -255,15 +256,20 @@ test("a server that is configured with npx has node as its process, and no npm s
       target,
       requestTimeoutMs: undefined,
       startupTimeoutMs: undefined,
+      lifecycle: "lazy",
+      idleTimeoutMs: undefined,
+      debug: false,
       raw: {},
     },
     cwd,
     npxCacheFile: cacheFile,
     signal: live,
+    maxMessageBytes: LIMITS.messageBytes,
     onSpawn: (pid) => spawned.push(pid),
     onExit: (pid) => exited.push(pid),
     onNote: (note) => notes.push(note),
     onClosed: () => {},
+    onListChanged: () => {},
   });
   try {
     expect((await connection.listTools(live)).length).toBeGreaterThan(5);

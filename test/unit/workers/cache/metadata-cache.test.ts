@@ -59,13 +59,25 @@ describe("readCache", () => {
     ["no time", { ...entry("1"), cachedAt: undefined }],
     ["no tools", { ...entry("1"), tools: undefined }],
     ["tools that are a map", { ...entry("1"), tools: {} }],
-    ["a tool that is null", { ...entry("1"), tools: [null] }],
-    ["a tool without name", { ...entry("1"), tools: [{ description: "d" }] }],
-    ["instructions that are a number", { ...entry("1"), instructions: 5 }],
   ])("an entry that is %s -> left out, the others stay", async (_name, broken) => {
     const path = await stored({ version: 1, servers: { a: broken, b: entry("1") } });
     const { entries } = await readCache({ path, hashes: { a: "1", b: "1" } });
     expect(Object.keys(entries)).toEqual(["b"]);
+  });
+
+  it.each([
+    ["a tool that is null", { tools: [null, { name: "t" }] }, { tools: [{ name: "t" }] }],
+    ["a tool without name", { tools: [{ description: "d" }, { name: "t" }] }, { tools: [{ name: "t" }] }],
+    [
+      "fields of a wrong type",
+      { tools: [{ name: "t", description: 5, inputSchema: "x" }] },
+      { tools: [{ name: "t" }] },
+    ],
+    ["instructions that are a number", { instructions: 5 }, {}],
+    ["no resources", { resources: undefined }, {}],
+  ])("an entry with %s -> the rest of it", async (_name, broken, kept) => {
+    const path = await stored({ version: 1, servers: { a: { ...entry("1"), ...broken } } });
+    expect(await readCache({ path, hashes: { a: "1" } })).toEqual({ entries: { a: entry("1", kept) } });
   });
 
   it.each(["constructor", "toString", "hasOwnProperty"])(

@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
-import type { CachedTool } from "../../../../workers/cache/metadata-cache.ts";
 import { type PublishTask, publish } from "../../../../workers/cache/publish.ts";
+import type { CachedTool } from "../../../../workers/cache/tool.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const ECHO: CachedTool = {

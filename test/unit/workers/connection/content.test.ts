@@ -15,9 +15,9 @@ const MARKER = /\n\[[\d,]+ more bytes were left out\]$/;
 describe("shapeContent: one block", () => {
   it.each([
     [{ type: "text", text: "hello" }, "hello"],
-    [{ type: "text", text: "" }, ""],
-    [{ type: "text" }, ""],
-    [{ type: "text", text: 5 }, ""],
+    [{ type: "text", text: "" }, "[The tool returned empty text]"],
+    [{ type: "text" }, "[The tool returned empty text]"],
+    [{ type: "text", text: 5 }, "[The tool returned empty text]"],
     [{ type: "image", mimeType: "image/png" }, "[Image without data: image/png]"],
     [{ type: "image", data: "", mimeType: "image/png" }, "[Image without data: image/png]"],
     [{ type: "image", data: 5, mimeType: "image/png" }, "[Image without data: image/png]"],

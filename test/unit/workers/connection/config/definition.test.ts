@@ -101,7 +101,7 @@ describe("parseEntry: mistakes", () => {
     [{ command: 5 }, ["command"], /string/],
     [{ command: ["node"] }, ["command"], /string/],
     [{ command: "c", args: "a" }, ["args"], /array/],
-    [{ command: "c", args: ["a", 5] }, ["args", "1"], /string/],
+    [{ command: "c", args: ["a", 5] }, ["args", 1], /string/],
     [{ command: "c", env: ["A=1"] }, ["env"], /record|object/],
     [{ command: "c", env: { PORT: 80 } }, ["env", "PORT"], /string/],
     [{ command: "c", env: { A: null } }, ["env", "A"], /string/],
@@ -133,7 +133,7 @@ describe("parseEntry: mistakes", () => {
     expect(paths).toEqual(["command", "args", "env"]);
   });
 
-  it.each(["", "__proto__"])("the name %j -> not usable", (name) => {
+  it.each<[unknown, (string | number)[], RegExp]>(["", "__proto__"])("the name %j -> not usable", (name) => {
     expect(mistakesOf({ command: "c" }, name)).toMatchObject([
       { path: [], message: "this is not a usable server name" },
     ]);
