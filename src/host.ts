@@ -56,6 +56,10 @@ export interface PiContext {
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
+  sessionManager: {
+    /** Entries from the root to the current leaf. */
+    getBranch(): readonly unknown[];
+  };
 }
 
 export interface PiCommand {
@@ -79,10 +83,12 @@ export interface Pi {
     event: "before_agent_start",
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
+  on(event: "session_tree", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   registerTool(tool: PiTool): void;
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];
+  getAllTools(): { name: string }[];
   setActiveTools(names: string[]): void;
   getCommands(): CommandInfo[];
   events: {

@@ -32,7 +32,8 @@ export default function piMcpThreads(pi: Pi): void {
     session.start(ctx);
     warnOfOtherOwner(pi, ctx, location);
   });
-  pi.on("before_agent_start", () => session.beforeAgentStart());
+  pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
+  pi.on("session_tree", () => session.branchChanged());
   pi.on("turn_end", () => session.turnEnded());
   pi.on("session_shutdown", () => session.stop());
 }
