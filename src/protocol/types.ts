@@ -76,6 +76,8 @@ export interface CallToolParams {
   /** The tool's name as the server gave it. */
   tool: string;
   args: Record<string, unknown>;
+  /** The caller reads `structuredContent` itself: a call from a codemode script. */
+  wantsStructured?: boolean;
 }
 
 /** What the model will read of a result; already bounded. Pi's own content blocks. */
@@ -83,12 +85,35 @@ export type ResultContent =
   | { type: "text"; text: string }
   | { type: "image"; data: string; mimeType: string };
 
+/** A JSON value of any size that stays bytes until somebody reads it. */
+export interface EncodedValue {
+  /** UTF-8 JSON text. */
+  json: Uint8Array;
+  /** Root keys, where it is an object with not too many. */
+  keys?: string[];
+}
+
 /** Crosses as msgpackr bytes. */
 export interface CallResult {
   content: ResultContent[];
   isError: boolean;
   /** Milliseconds from the request to the server until its answer. */
   durationMs: number;
+  /** Of text and image data: what the server sent, and what is in `content`. */
+  bytes?: { received: number; shown: number };
+  /** File that holds all of the text, where `content` does not. */
+  storedAt?: string;
+  /** What the server meant for the person and not for the model, bounded. */
+  forUser?: string;
+  /** Only where the caller asked for it, and never of a failed call. */
+  structuredContent?: EncodedValue;
+}
+
+/** How far a call is, as the server counts it. */
+export interface CallProgress {
+  message: string;
+  progress?: number;
+  total?: number;
 }
 
 /** One-way messages from the connection worker to main. */
@@ -100,6 +125,6 @@ export type WorkerEvent =
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
-  | { type: "progress"; callId: string; message: string };
+  | ({ type: "progress"; callId: string } & CallProgress);
 
 export type { ErrorData };

@@ -6,11 +6,13 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type CallToolResult, ErrorCode, McpError, ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { type JsonValue, messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { boundJson } from "../../src/protocol/failure.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { TransportKind } from "../../src/protocol/types.ts";
+import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/metadata-cache.ts";
 import type { ServerDefinition } from "./config/definition.ts";
+import { readProgress } from "./progress.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
@@ -40,10 +42,10 @@ export interface CallRequest {
   args: Record<string, unknown>;
   timeoutMs: number;
   signal: AbortSignal;
-  onProgress: (message: string) => void;
+  onProgress: (progress: CallProgress) => void;
 }
 
-/** Results are shaped loosely (content.ts), so the SDK's schema compiler, ajv, is never started. */
+/** Results are shaped loosely (content/), so the SDK's schema compiler, ajv, is never started. */
 const noValidator: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
@@ -137,8 +139,7 @@ async function callTool(client: Client, parts: ConnectionParts, call: CallReques
       signal: call.signal,
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
-      onprogress: ({ message, progress, total }) =>
-        call.onProgress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
+      onprogress: (params) => call.onProgress(readProgress(params)),
     });
     return result as CallToolResult;
   } catch (error) {
@@ -166,10 +167,7 @@ function callFailure(
   }
   if (error instanceof McpError && error.code !== ErrorCode.ConnectionClosed) {
     const text = error.message.replace(/^MCP error -?\d+: /, "");
-    const data = (error.data === undefined ? {} : { rpcData: error.data as JsonValue }) satisfies Record<
-      string,
-      JsonValue
-    >;
+    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });
