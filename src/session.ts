@@ -35,7 +35,7 @@ const notStarted = (): ThreadsError =>
 
 export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
   const { agentDir } = options;
-  const progress = new Map<string, (message: string) => void>();
+  const progress = new Map<string, ToolCall["onProgress"]>();
   let catalog: Catalog = readCatalog(agentDir, options.cwd);
   let runtime: Runtime | undefined;
   let generation = 0;
@@ -49,10 +49,11 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     throw notStarted();
   };
 
-  const call = async ({ callId, server, tool, args, signal, onProgress }: ToolCall): Promise<CallResult> => {
+  const call = async ({ signal, onProgress, ...request }: ToolCall): Promise<CallResult> => {
+    const { callId } = request;
     progress.set(callId, onProgress);
     try {
-      return await running().callTool({ generation, callId, server, tool, args }, signal);
+      return await running().callTool({ generation, ...request }, signal);
     } finally {
       progress.delete(callId);
     }
@@ -102,7 +103,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
 
   const onEvent = (from: number, event: WorkerEvent): void => {
     if (from !== generation) return;
-    if (event.type === "progress") progress.get(event.callId)?.(event.message);
+    if (event.type === "progress") progress.get(event.callId)?.(event.message, event);
     if (event.type === "server") statuses.set(event.status.name, event.status);
     if (event.type === "catalog") takeCatalog(event.snapshot);
     if (event.type === "planned") {

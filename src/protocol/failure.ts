@@ -38,10 +38,11 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   const says = typeof status === "number" && !message.includes(String(status)) ? ` (HTTP ${status})` : "";
   // A message that quotes stderr already, as those of a died server do, is not repeated.
   const quoted = typeof data?.stderrTail === "string" && message.includes(data.stderrTail.trim());
+  const words = quoted ? [] : lastWords(data?.stderrTail);
+  const what = `${message}${says}`;
+  const advice = remedy ? [remedy] : [];
   return [
-    `${message}${says}`,
-    ...(quoted ? [] : lastWords(data?.stderrTail)),
-    ...(remedy ? [remedy] : []),
+    ...(words.length === 0 ? [[what, ...advice].join(" ")] : [what, ...words, ...advice]),
     ...(expected ? [`Expected parameters: ${expected}`] : []),
   ].join("\n");
 }

@@ -16,6 +16,8 @@ export const LIMITS = {
   startupTimeoutMs: 30_000,
   /** One tool call, renewed by progress. */
   requestTimeoutMs: 60_000,
+  /** Progress reaches Pi at most this often. */
+  progressIntervalMs: 100,
   /** What main adds to the worker's own limits before it gives up on a reply. */
   rpcGraceMs: 5_000,
   /** Requests that only read the worker's state. */
@@ -41,8 +43,6 @@ export const LIMITS = {
   imagesChars: 20 * 1024 * 1024,
   /** JSON of a JSON-RPC error's data that is kept. */
   errorDataBytes: 4 * 1024,
-  /** Progress of one call reaches main at most this often. */
-  progressEveryMs: 100,
 
   /** Closing a server: after the end of stdin, until SIGTERM to its group; then until SIGKILL. */
   closeTermMs: 500,

@@ -85,14 +85,6 @@ export type ResultContent =
   | { type: "text"; text: string }
   | { type: "image"; data: string; mimeType: string };
 
-/** A JSON value of any size that stays bytes until somebody reads it. */
-export interface EncodedValue {
-  /** UTF-8 JSON text. */
-  json: Uint8Array;
-  /** Root keys, where it is an object with not too many. */
-  keys?: string[];
-}
-
 /** Crosses as msgpackr bytes. */
 export interface CallResult {
   content: ResultContent[];
@@ -105,8 +97,8 @@ export interface CallResult {
   storedAt?: string;
   /** What the server meant for the person and not for the model, bounded. */
   forUser?: string;
-  /** Only where the caller asked for it, and never of a failed call. */
-  structuredContent?: EncodedValue;
+  /** UTF-8 JSON of it, as the server sent it; only where the caller asked, and never of a failed call. */
+  structuredContent?: Uint8Array;
 }
 
 /** How far a call is, as the server counts it. */

@@ -1,11 +1,12 @@
 /** One tool call from main: to the server, through the shaping of its result, back as bytes. */
 import { encode } from "../../src/protocol/codec.ts";
-import type { CallResult, CallToolParams, WorkerEvent } from "../../src/protocol/types.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { CallProgress, CallResult, CallToolParams, WorkerEvent } from "../../src/protocol/types.ts";
 import type { ShapeOptions } from "./content/context.ts";
 import { shapeResult } from "./content/shape.ts";
 import type { ResultStore } from "./content/store.ts";
 import { DEFAULT_GUARD } from "./output-guard.ts";
-import { createProgressGate } from "./progress.ts";
+import { createProgressPacer } from "./progress.ts";
 import { createRedactor, redactError, secretsOf } from "./redact.ts";
 import type { Stats } from "./stats.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -32,7 +33,9 @@ export async function runCall(
   const { server, tool, callId } = params;
   const { supervisor, emit, signal, store, stats, settings = DEFAULT_RESULT_SETTINGS } = context;
   const called = supervisor.get(server);
-  const progress = createProgressGate((latest) => emit({ type: "progress", callId, ...latest }));
+  const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
+    emit({ type: "progress", callId, ...latest }),
+  );
   const startedAt = performance.now();
   const record = (result?: CallResult): void =>
     stats?.record({
@@ -45,7 +48,7 @@ export async function runCall(
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {
-    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.report });
+    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.tell });
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeResult(result, {
@@ -62,6 +65,6 @@ export async function runCall(
     record();
     throw redactError(error, createRedactor(secretsOf(called.definition)));
   } finally {
-    progress.end();
+    progress.stop();
   }
 }

@@ -1,14 +1,11 @@
 /** The statistics of calls as `/mcp stats` shows them. Pure. */
-import { formatBytes } from "./content/size.ts";
+import { formatBytes, formatMs } from "../../src/protocol/size.ts";
 import type { StatsSummary, ToolStats } from "./stats.ts";
 
 const TOOLS_SHOWN = 30;
 const NAME_CHARS = 48;
 
 const HEAD = ["tool", "calls", "errors", "received", "shown", "mean"];
-
-const seconds = (ms: number): string =>
-  ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 
 const cut = (name: string): string => (name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS - 1)}…` : name);
 
@@ -18,7 +15,7 @@ const row = (stats: ToolStats): string[] => [
   String(stats.errors),
   formatBytes(stats.receivedBytes),
   formatBytes(stats.shownBytes),
-  seconds(stats.meanMs),
+  formatMs(stats.meanMs),
 ];
 
 /** Names to the left, numbers to the right of their columns. */

@@ -4,7 +4,7 @@ import { boundJson, type Failure, failureText } from "../../../src/protocol/fail
 
 test.each<[string, Failure, string]>([
   ["the message alone", { message: "s/t was cancelled." }, "s/t was cancelled."],
-  ["with a remedy", { message: "No.", remedy: "Do it." }, "No.\nDo it."],
+  ["with a remedy", { message: "No.", remedy: "Do it." }, "No. Do it."],
   [
     "with the parameters",
     { message: "No.", expected: "s__t(a: string)" },

@@ -2,12 +2,13 @@
  * The content blocks of a result (MCP 2025-11-25, server/tools, tool result) as the text and images that a
  * model reads. What it cannot read is saved to a file and named. No block fails a call, whatever it holds.
  */
+
+import { formatBytes } from "../../../src/protocol/size.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64 } from "./base64.ts";
 import { type Block, isObject, type ShapeOptions, word } from "./context.ts";
 import { imageContent } from "./images.ts";
 import { extensionFor, isTextType, mediaType } from "./mime.ts";
-import { formatBytes } from "./size.ts";
 
 /** Beyond this a label stands in a text of its own, so that the long one is not copied. */
 const JOINED_CHARS = 64 * 1024;

@@ -3,11 +3,11 @@
  * refuses a request for one image whose type, bytes or size it does not like, and with it the session.
  */
 import { LIMITS } from "../../../src/protocol/limits.ts";
+import { formatBytes } from "../../../src/protocol/size.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
 import { type Block, isObject, type ShapeOptions } from "./context.ts";
 import { extensionFor, mediaType } from "./mime.ts";
-import { formatBytes } from "./size.ts";
 
 const text = (value: string): ResultContent => ({ type: "text", text: value });
 

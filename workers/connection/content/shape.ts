@@ -9,7 +9,7 @@ import { toonOr } from "../toon.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { isObject, type ShapeOptions } from "./context.ts";
 import { imageForPerson, limitImages } from "./images.ts";
-import { encodeStructured, readStructured, type Structured, structuredForModel } from "./structured.ts";
+import { readStructured, type Structured, structuredForModel } from "./structured.ts";
 
 const FOR_USER_CHARS = 4_000;
 
@@ -90,7 +90,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
     ...(structured && options.wantsStructured && !isError
-      ? { structuredContent: encodeStructured(structured) }
+      ? { structuredContent: new TextEncoder().encode(structured.json) }
       : {}),
   };
 }

@@ -3,12 +3,9 @@
  * that reads it, and once to the model. Servers repeat it as text, as the specification asks; then the text
  * is enough. Pure.
  */
-import type { EncodedValue, ResultContent } from "../../../src/protocol/types.ts";
+import type { ResultContent } from "../../../src/protocol/types.ts";
 import { isObject } from "./context.ts";
 import { sameJson } from "./same-json.ts";
-
-/** Root keys beyond this are not listed: main then decodes the value at once when it is read. */
-const KEYS_LISTED = 200;
 
 export interface Structured {
   value: unknown;
@@ -25,15 +22,6 @@ export function readStructured(value: unknown): Structured | { problem: string }
     // V8 gives up on extreme depth.
     return { problem: (error as Error).message };
   }
-}
-
-/** For a caller on another thread: bytes that it decodes when it reads them. */
-export function encodeStructured({ value, json }: Structured): EncodedValue {
-  const keys = isObject(value) ? Object.keys(value) : undefined;
-  return {
-    json: new TextEncoder().encode(json),
-    ...(keys && keys.length <= KEYS_LISTED ? { keys } : {}),
-  };
 }
 
 function parsed(text: string): { value: unknown } | undefined {

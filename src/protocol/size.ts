@@ -1,4 +1,4 @@
-/** Sizes for people and models. Pure. */
+/** Sizes and times for people and models. Pure. */
 
 const UNITS = ["KB", "MB", "GB"];
 
@@ -10,3 +10,7 @@ export function formatBytes(bytes: number): string {
   for (; value >= 1023.95 && unit < UNITS.length - 1; unit++) value /= 1024;
   return `${value.toFixed(value < 99.95 ? 1 : 0).replace(/\.0$/, "")} ${UNITS[unit]}`;
 }
+
+/** For example `340 ms`, `1.2 s`, `140 s`. */
+export const formatMs = (ms: number): string =>
+  ms < 999.5 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(ms < 99_950 ? 1 : 0)} s`;
