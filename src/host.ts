@@ -42,10 +42,13 @@ export interface RenderContext {
   keyHint(keybinding: "app.tools.expand", description: string): string;
 }
 
+/** A result as a renderer gets it. */
+export type DrawnResult = Pick<ToolResult, "content" | "details">;
+
 export interface ToolRenderers {
-  renderCall?: (args: Record<string, unknown>, theme: RenderTheme, context: RenderContext) => Component;
+  renderCall?: (args: unknown, theme: RenderTheme, context: RenderContext) => Component;
   renderResult?: (
-    result: ToolResult,
+    result: DrawnResult,
     options: { expanded: boolean; isPartial: boolean },
     theme: RenderTheme,
     context: RenderContext,

@@ -3,7 +3,7 @@
  * progress, time and size. Makes components of its own, since Pi's are not to be had without its slow
  * transform; Pi draws the images of a result itself, below the row. Called by Pi for each row.
  */
-import type { Component, RenderContext, RenderTheme, ToolRenderers, ToolResult } from "../host.ts";
+import type { Component, DrawnResult, RenderContext, RenderTheme, ToolRenderers } from "../host.ts";
 import { formatBytes, formatMs } from "../protocol/size.ts";
 import { argumentsLine, argumentsText, progressLine, shareOf } from "./row-text.ts";
 import { cutTo, printable, visibleWidth, wrap } from "./width.ts";
@@ -56,11 +56,11 @@ function drawCall(
   return [line === "" ? styledTitle : `${styledTitle}  ${theme.fg("muted", line)}`];
 }
 
-const detailsOf = (result: ToolResult): Partial<RowDetails> =>
+const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
   typeof result.details === "object" && result.details !== null ? result.details : {};
 
 /** All text of a result, then a line an image: the terminal may not be able to draw it. */
-function outputText(result: ToolResult, { forUser }: Partial<RowDetails>): string {
+function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): string {
   const texts = result.content.map((content) =>
     content.type === "text"
       ? content.text
@@ -98,7 +98,7 @@ function footer({ durationMs, bytes, storedAt }: Partial<RowDetails>, width: num
 }
 
 function drawResult(
-  result: ToolResult,
+  result: DrawnResult,
   details: Partial<RowDetails>,
   { theme, context, width }: { theme: RenderTheme; context: RenderContext; width: number },
 ): string[] {
@@ -117,7 +117,7 @@ function drawResult(
 }
 
 function drawProgress(
-  result: ToolResult,
+  result: DrawnResult,
   { progress, total }: Partial<RowDetails>,
   theme: RenderTheme,
   width: number,
