@@ -119,9 +119,12 @@ export interface Pi {
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
   registerTool(tool: PiTool): void;
-  /** Choosing how calls are drawn, also of tools that are not registered. `next`: what others would use. */
+  /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */
   registerToolRenderer(
-    resolver: (toolName: string, next: () => ToolRenderers | undefined) => ToolRenderers | undefined,
+    resolver: <Theirs>(
+      toolName: string,
+      next: () => Theirs | undefined,
+    ) => Theirs | ToolRenderers | undefined,
   ): void;
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];

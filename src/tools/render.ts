@@ -150,10 +150,10 @@ const OURS = /^(?!mcp__)([A-Za-z0-9_-]+?)__([A-Za-z0-9_-]+)$/;
  * For `registerToolRenderer`: rows of a resumed session whose tool is not registered now. Whoever else
  * draws the tool goes first. Undefined for a name that cannot be ours.
  */
-export function renderersFor(
+export function renderersFor<Theirs>(
   toolName: string,
-  next: () => ToolRenderers | undefined,
-): ToolRenderers | undefined {
+  next: () => Theirs | undefined,
+): Theirs | ToolRenderers | undefined {
   const others = next();
   if (others) return others;
   const [, server, tool] = OURS.exec(toolName) ?? [];

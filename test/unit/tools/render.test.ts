@@ -1,6 +1,6 @@
 /** Rows of calls as lines, at the widths of a narrow, an ordinary and a wide terminal. */
 import { describe, expect, test } from "vitest";
-import type { RenderContext, RenderTheme, ToolResult } from "../../../src/host.ts";
+import type { RenderContext, RenderTheme, ToolRenderers, ToolResult } from "../../../src/host.ts";
 import { createRenderers, renderersFor } from "../../../src/tools/render.ts";
 import { visibleWidth } from "../../../src/tools/width.ts";
 
@@ -207,7 +207,7 @@ describe("renderersFor", () => {
     ["read", undefined],
     ["a.b__c", undefined],
   ])("%s -> %s", (name, label) => {
-    const found = renderersFor(name, () => undefined);
+    const found = renderersFor<ToolRenderers>(name, () => undefined);
     expect(found?.renderCall?.({}, plain, context()).render(80)).toEqual(label && [label]);
   });
 
