@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { claim } from "./claim.ts";
 import type { Pi } from "./host.ts";
 import { createSession } from "./session.ts";
+import { renderersFor } from "./tools/render.ts";
 import { createMcpCommand } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
 import { warnOfOtherOwner } from "./ui/other-owner.ts";
@@ -27,6 +28,7 @@ export default function piMcpThreads(pi: Pi): void {
   }
   const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
   session.register();
+  pi.registerToolRenderer(renderersFor);
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.on("session_start", (_event, ctx) => {
     session.start(ctx);

@@ -56,7 +56,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const { agentDir } = options;
   const startedAt = performance.now();
   const store = createCatalogStore(agentDir, options.cwd);
-  const progress = new Map<string, (message: string) => void>();
+  const progress = new Map<string, ToolCall["onProgress"]>();
   let running: Running | undefined;
   let described: string | undefined;
   let registeredIn = 0;
@@ -69,11 +69,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     });
   };
 
-  const call = async ({ callId, server, tool, args, signal, onProgress }: ToolCall): Promise<CallResult> => {
+  const call = async ({ signal, onProgress, ...request }: ToolCall): Promise<CallResult> => {
     const { runtime, generation } = now();
+    const { callId } = request;
     progress.set(callId, onProgress);
     try {
-      return await runtime.callTool({ generation, callId, server, tool, args }, signal);
+      return await runtime.callTool({ generation, ...request }, signal);
     } finally {
       progress.delete(callId);
     }
@@ -129,7 +130,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       if (!session) return;
       switch (event.type) {
         case "progress":
-          progress.get(event.callId)?.(event.message);
+          progress.get(event.callId)?.(event.message, event);
           break;
         case "catalog":
           store.replace(event.snapshot);

@@ -56,6 +56,11 @@ export const LIMITS = {
   resultLines: 2_000,
   /** Base64 characters of one image that reaches the model. */
   imageChars: 6 * 1024 * 1024,
+  /** Images of one result that reach the model, and their characters together. */
+  imagesPerResult: 20,
+  imagesChars: 20 * 1024 * 1024,
+  /** JSON of a JSON-RPC error's data that is kept. */
+  errorDataBytes: 4 * 1024,
 
   /** Closing a server: after the end of stdin, until SIGTERM to its group; then until SIGKILL. */
   closeTermMs: 500,

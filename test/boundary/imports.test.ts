@@ -50,11 +50,15 @@ const packageOf = (source: string): string | undefined =>
   /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1];
 
 describe("built files", () => {
-  test("main holds only src and its two libraries", async () => {
+  test("main holds only src and its three libraries", async () => {
     const sources = await sourcesOf("dist/index.js");
     expect(sources.length).toBeGreaterThan(10);
     expect(sources.filter((source) => source.startsWith("workers/"))).toEqual([]);
-    expect([...new Set(sources.map(packageOf).filter(Boolean))].sort()).toEqual(["comlink", "msgpackr"]);
+    expect([...new Set(sources.map(packageOf).filter(Boolean))].sort()).toEqual([
+      "comlink",
+      "get-east-asian-width",
+      "msgpackr",
+    ]);
   });
 
   test("workers hold nothing of src but protocol and search", async () => {

@@ -13,6 +13,7 @@ import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
+import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
 
@@ -90,6 +91,11 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const started = start(facts, context);
+  const resultsRoot = join(facts.agentDir, RESULTS_FOLDER);
+  const store = createResultStore({ root: resultsRoot });
+  removeOldResults(resultsRoot).catch((error: Error) => {
+    context.log.warn(`old results cannot be removed: ${error.message}`);
+  });
   return {
     planned: started.then(() => undefined),
     settleTools: async (timeoutMs, signal) => {
@@ -100,7 +106,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
     callTool: async (params, signal) => {
       const { supervisor } = await started;
-      return runCall(params, { supervisor, emit: context.emit, signal });
+      return runCall(params, { supervisor, emit: context.emit, signal, store });
     },
     reconnect: async (server) => (await started).supervisor.reconnect(server),
     turnEnded: async () => (await started).supervisor.revive(),
