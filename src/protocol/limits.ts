@@ -37,6 +37,13 @@ export const LIMITS = {
   /** Base64 characters of one image that reaches the model. */
   imageChars: 6 * 1024 * 1024,
 
+  /** Longest `Retry-After` that a connect over HTTP waits for. */
+  retryAfterMs: 5_000,
+  /** The request that explains a failed connect. */
+  probeMs: 3_000,
+  /** A server over HTTP has this long to take the end of its session (DELETE). */
+  sessionEndMs: 250,
+
   /** Closing a server: after the end of stdin, until SIGTERM to its group; then until SIGKILL. */
   closeTermMs: 500,
   closeKillMs: 2_000,

@@ -153,6 +153,8 @@ function callFailure(
   error: unknown,
 ): ThreadsError {
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+  // A transport that knows why says so itself.
+  if (error instanceof ThreadsError) return error;
   if (isTimeout(error)) {
     return new ThreadsError(
       "call_timeout",
