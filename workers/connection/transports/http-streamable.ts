@@ -83,6 +83,7 @@ export class StreamableHttpTransport implements Transport {
   async #request(message: JSONRPCRequest): Promise<void> {
     if (message.method === "initialize") this.#initialize = message;
     const exchange = newExchange((answer) => this.onmessage?.(answer));
+    this.#lifetime.signal.throwIfAborted();
     this.#open.set(message.id, exchange);
     try {
       if (this.#sessionLost) await this.#reopen();
@@ -111,7 +112,7 @@ export class StreamableHttpTransport implements Transport {
 
   /** One POST and its answer. Rejects with what happened, unexplained. */
   async #exchange(message: JSONRPCRequest, exchange: Exchange): Promise<void> {
-    const signal = AbortSignal.any([this.#lifetime.signal, exchange.controller.signal]);
+    const { signal } = exchange.controller;
     signal.throwIfAborted();
     const response = await this.#post(message, signal);
     await receiveAnswer(response, exchange, {
@@ -235,6 +236,7 @@ export class StreamableHttpTransport implements Transport {
     const exchange = newExchange((answer) => {
       if ("error" in answer) rejection = answer.error.message;
     });
+    this.#lifetime.signal.throwIfAborted();
     this.#open.set(id, exchange);
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);
     try {
@@ -257,6 +259,8 @@ export class StreamableHttpTransport implements Transport {
 
   async #closeNow(): Promise<void> {
     this.#lifetime.abort();
+    // Each by itself: on Node 22 signals derived from a long-lived one are never quite forgotten by it.
+    for (const { controller } of this.#open.values()) controller.abort();
     this.onclose?.();
     const { client, url } = this.#options;
     if (this.#sessionId !== undefined && !this.#sessionLost) {
