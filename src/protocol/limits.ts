@@ -62,6 +62,13 @@ export const LIMITS = {
   /** JSON of a JSON-RPC error's data that is kept. */
   errorDataBytes: 4 * 1024,
 
+  /** Longest `Retry-After` that a connect over HTTP waits for. */
+  retryAfterMs: 5_000,
+  /** The request that explains a failed connect. */
+  probeMs: 3_000,
+  /** A server over HTTP has this long to take the end of its session (DELETE). */
+  sessionEndMs: 250,
+
   /** Closing a server: after the end of stdin, until SIGTERM to its group; then until SIGKILL. */
   closeTermMs: 500,
   closeKillMs: 2_000,

@@ -188,6 +188,8 @@ interface FailedCall {
 
 function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+  // A transport that knows why says so itself.
+  if (error instanceof ThreadsError) return error;
   if (isTimeout(error)) {
     return new ThreadsError(
       "call_timeout",
