@@ -62,7 +62,7 @@ describe("/mcp", () => {
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
-  it.each(["status fs", "tools fs git", "reconnect a b", "status a b"])(
+  it.each(["status fs", "status a b"])(
     "%j, words too many -> the usage, nothing done",
     async (args) => {
       const { notices, asked } = await run(args);
