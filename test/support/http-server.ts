@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ConnectOptions } from "../../workers/connection/client.ts";
 import { parseEntry, type ServerDefinition } from "../../workers/connection/config/definition.ts";
 
@@ -108,6 +109,9 @@ export function connectOptions(
   return {
     definition: parsed.definition,
     cwd: "/",
+    npxCacheFile: "/nowhere/npx.json",
+    maxMessageBytes: LIMITS.messageBytes,
+    onListChanged: () => undefined,
     signal: new AbortController().signal,
     onSpawn: () => undefined,
     onExit: () => undefined,

@@ -19,6 +19,7 @@ export function createRecordingContext(options: { hasUI?: boolean } = {}): Recor
     hasUI: options.hasUI ?? true,
     cwd: "/project",
     isProjectTrusted: () => true,
+    sessionManager: { getBranch: () => [] },
   };
   return { ctx, notices, statuses };
 }

@@ -75,7 +75,7 @@ test.each([
       ...echo,
       tool: "trigger-long-running-operation",
       args: { duration: 0.4, steps: 4 },
-      onProgress: (message) => progress.push(message),
+      onProgress: ({ message }) => progress.push(message),
     });
     expect(progress.length).toBeGreaterThan(1);
     const calls = Array.from({ length: 20 }, (_, i) =>

@@ -44,10 +44,16 @@ beforeAll(async () => {
   runtime = startRuntime({
     logFile: join(agentDir, "mcp-threads.log"),
     onEvent: (event) => events.push(event),
-    onCrash: (reason) => events.push({ type: "progress", callId: "crash", message: reason }),
+    onCrash: ({ reason }) => events.push({ type: "progress", callId: "crash", message: reason }),
+    onStartFailed: (error) => events.push({ type: "progress", callId: "start", message: error.message }),
+    facts: () => ({
+      generation: 1,
+      cwd: agentDir,
+      agentDir,
+      projectTrusted: true,
+      snapshotChecksum: undefined,
+    }),
   });
-  const facts = { generation: 1, cwd: agentDir, agentDir, projectTrusted: true, snapshotChecksum: undefined };
-  await runtime.startSession(facts);
   expect((await runtime.settleTools(WAIT_MS, undefined)).pending).toEqual([]);
 });
 

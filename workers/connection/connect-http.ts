@@ -75,7 +75,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     url: address.url,
     headers: connect.headers,
     client,
-    maxMessageBytes: options.maxMessageBytes,
+    maxMessageBytes: connect.maxMessageBytes,
     onNote: connect.onNote,
     // While connecting, failures are judged here; later they go to whoever made the request.
     explain: (error, request) =>

@@ -62,14 +62,11 @@ describe("/mcp", () => {
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
-  it.each(["status fs", "status a b"])(
-    "%j, words too many -> the usage, nothing done",
-    async (args) => {
-      const { notices, asked } = await run(args);
-      expect(notices).toEqual([[USAGE, "warning"]]);
-      expect(asked).toEqual([]);
-    },
-  );
+  it.each(["status fs", "status a b"])("%j, words too many -> the usage, nothing done", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[USAGE, "warning"]]);
+    expect(asked).toEqual([]);
+  });
 
   it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
     "%j -> not known, with the usage",
