@@ -47,6 +47,7 @@ describe("/mcp", () => {
     ["tools fs", "fs"],
     [" tools   fs ", "fs"],
     ["tools nope", "nope"],
+    ["tools fs git", "fs git"],
   ])("%j -> the tools, without asking the worker", async (args, server) => {
     const { notices, asked } = await run(args);
     expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
@@ -56,20 +57,18 @@ describe("/mcp", () => {
   it.each([
     ["reconnect", "reconnect undefined"],
     ["reconnect git", "reconnect git"],
+    ["reconnect my server", "reconnect my server"],
   ])("%j -> reconnects, then shows the status that it led to", async (args, first) => {
     const { notices, asked } = await run(args);
     expect(asked).toEqual([first, "status"]);
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
-  it.each(["status fs", "status a b"])(
-    "%j, words too many -> the usage, nothing done",
-    async (args) => {
-      const { notices, asked } = await run(args);
-      expect(notices).toEqual([[USAGE, "warning"]]);
-      expect(asked).toEqual([]);
-    },
-  );
+  it.each(["status fs", "status a b"])("%j, words too many -> the usage, nothing done", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[USAGE, "warning"]]);
+    expect(asked).toEqual([]);
+  });
 
   it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
     "%j -> not known, with the usage",

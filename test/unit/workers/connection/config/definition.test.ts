@@ -84,7 +84,7 @@ describe("parseEntry: other keys", () => {
 });
 
 describe("parseEntry: mistakes", () => {
-  it.each<[unknown, string[], RegExp]>([
+  it.each<[unknown, (string | number)[], RegExp]>([
     [null, [], /expected an object, found null/],
     [[], [], /expected an object, found an array/],
     ["node server.js", [], /expected an object, found a string/],
@@ -133,7 +133,7 @@ describe("parseEntry: mistakes", () => {
     expect(paths).toEqual(["command", "args", "env"]);
   });
 
-  it.each<[unknown, (string | number)[], RegExp]>(["", "__proto__"])("the name %j -> not usable", (name) => {
+  it.each(["", "__proto__"])("the name %j -> not usable", (name) => {
     expect(mistakesOf({ command: "c" }, name)).toMatchObject([
       { path: [], message: "this is not a usable server name" },
     ]);
