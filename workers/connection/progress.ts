@@ -7,6 +7,7 @@ export interface ProgressPacer {
 
 export function createProgressPacer(intervalMs: number, pass: (message: string) => void): ProgressPacer {
   let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
   let newest: string | undefined;
   const onInterval = (): void => {
     timer = undefined;
@@ -21,10 +22,12 @@ export function createProgressPacer(intervalMs: number, pass: (message: string) 
   };
   return {
     tell: (message) => {
+      if (stopped) return;
       if (timer) newest = message;
       else passNow(message);
     },
     stop: () => {
+      stopped = true;
       clearTimeout(timer);
       newest = undefined;
     },
