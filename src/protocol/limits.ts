@@ -12,6 +12,8 @@ export const LIMITS = {
   /** The first prompt without a snapshot waits this long for the names of the configured servers. */
   firstPlanWaitMs: 300,
 
+  /** Node's timers hold 31 bits: a longer time would fire at once. About 24 days, which is as good as never. */
+  longestTimerMs: 2 ** 31 - 1,
   /** From spawn or first request to the complete tool list. */
   startupTimeoutMs: 30_000,
   /** One tool call, renewed by progress, but never beyond the cap. */

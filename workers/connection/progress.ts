@@ -8,6 +8,7 @@ export interface ProgressPacer<T> {
 export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) => void): ProgressPacer<T> {
   let timer: NodeJS.Timeout | undefined;
   let newest: { progress: T } | undefined;
+  let stopped = false;
   const onInterval = (): void => {
     timer = undefined;
     if (newest === undefined) return;
@@ -21,10 +22,12 @@ export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) =
   };
   return {
     tell: (progress) => {
+      if (stopped) return;
       if (timer) newest = { progress };
       else passNow(progress);
     },
     stop: () => {
+      stopped = true;
       clearTimeout(timer);
       newest = undefined;
     },

@@ -22,7 +22,8 @@ export function createIdleClock(options: { timeoutMs: () => number; onExpired: (
   const restart = (): void => {
     clearTimeout(timer);
     const timeoutMs = options.timeoutMs();
-    if (open && uses === 0 && timeoutMs > 0) timer = setTimeout(options.onExpired, timeoutMs);
+    if (open && uses === 0 && timeoutMs > 0)
+      timer = setTimeout(options.onExpired, Math.min(timeoutMs, LIMITS.longestTimerMs));
   };
   return {
     begin: () => {

@@ -47,6 +47,7 @@ describe("/mcp", () => {
     ["tools fs", "fs"],
     [" tools   fs ", "fs"],
     ["tools nope", "nope"],
+    ["tools fs git", "fs git"],
   ])("%j -> the tools, without asking the worker", async (args, server) => {
     const { notices, asked } = await run(args);
     expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
@@ -56,6 +57,7 @@ describe("/mcp", () => {
   it.each([
     ["reconnect", "reconnect undefined"],
     ["reconnect git", "reconnect git"],
+    ["reconnect my server", "reconnect my server"],
   ])("%j -> reconnects, then shows the status that it led to", async (args, first) => {
     const { notices, asked } = await run(args);
     expect(asked).toEqual([first, "status"]);
