@@ -42,8 +42,12 @@ export interface ServerStatus {
   pid?: number;
 }
 
+/** `error`: something was left out. `warning`: all was used, but probably not as meant. */
+export type ConfigSeverity = "error" | "warning";
+
 /** A mistake in a configuration file: a value, never an exception. Lines and columns count from 1. */
 export interface ConfigProblem {
+  severity: ConfigSeverity;
   file: string;
   line?: number;
   column?: number;

@@ -10,8 +10,10 @@ import type { CallToolParams, SessionFacts, StatusReport, WorkerEvent } from "..
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
-import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
-import { cacheFile, configSources } from "./config/paths.ts";
+import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
+import { cacheFile, trustFile } from "./config/paths.ts";
+import { decideTrust } from "./config/trust.ts";
+import { loadConsents } from "./config/trust-file.ts";
 import type { Log } from "./log.ts";
 import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
 
@@ -38,6 +40,14 @@ interface Started {
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
+/** The configuration without the servers of a project that nobody has consented to. */
+async function loadAllowed(facts: SessionFacts): Promise<LoadedConfig> {
+  const config = await loadConfig(configFacts(facts));
+  const consents = await loadConsents(trustFile(facts.agentDir));
+  const { allowed } = decideTrust(config.servers, consents, { ...facts, canAsk: false });
+  return { ...config, servers: allowed };
+}
+
 /** Tools of servers whose cache entry fits their definition. Without a readable cache: none. */
 async function loadKnownTools(
   { servers }: LoadedConfig,
@@ -51,7 +61,7 @@ async function loadKnownTools(
 
 async function start(facts: SessionFacts, { emit, log, cache }: SessionContext): Promise<Started> {
   const { generation, agentDir, cwd } = facts;
-  const config = await loadConfig(configSources(facts));
+  const config = await loadAllowed(facts);
   for (const problem of config.problems) log.warn(describeProblem(problem));
 
   const supervisor: Supervisor = createSupervisor(config.servers, {
