@@ -133,5 +133,6 @@ export async function loadConfig(facts: ConfigFacts, last?: LoadedConfig): Promi
 /** One line for a log or a notice: file, position, key, what is wrong, what to do. */
 export function describeProblem(problem: ConfigProblem): string {
   const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}. ${problem.remedy}`;
+  const stop = problem.message.endsWith("?") ? "" : ".";
+  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }
