@@ -8,7 +8,7 @@ import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
-import { type ConfigFacts, configSources } from "./paths.ts";
+import { type ConfigFacts, type ConfigSource, configSources } from "./paths.ts";
 
 const BOM = "\uFEFF";
 const NEW_FILE = "{}\n";
@@ -69,6 +69,14 @@ export function editEnabled(text: string | undefined, server: string, enabled: b
   return bom + (hadDisabled ? set(written, [key, server, "disabled"], undefined) : written);
 }
 
+function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): string {
+  const source = sources.find(({ origin }) => origin === "project-pi");
+  if (source) return source.file;
+  throw new ThreadsError("bad_config", `The project in ${cwd} is not trusted, so its file is not read.`, {
+    remedy: "Trust the project first.",
+  });
+}
+
 /**
  * The file to change: with `project` the project's own, as an override; else the one that defines the
  * server, or the user's where that is another program's file or an extension. A file that overrides
@@ -81,7 +89,7 @@ export function fileToEdit(
 ): string {
   const sources = configSources(facts);
   const own = (file: string): boolean => sources.some((source) => source.file === file);
-  if (project) return sources.at(-1)?.file ?? definition.file;
+  if (project) return projectFile(facts, sources);
   const overriding = definition.overrides.findLast(own);
   if (overriding !== undefined) return overriding;
   if (own(definition.file)) return definition.file;

@@ -81,7 +81,8 @@ export function followConfig(options: LiveOptions): LiveConfig {
     get current() {
       return current;
     },
-    ready: watcher.ready,
+    // What changed between the first load and now was not seen.
+    ready: watcher.ready.then(() => enqueue(false)),
     reload: (changed = {}) => {
       facts = { ...facts, ...changed };
       return enqueue(true);

@@ -3,29 +3,75 @@
  * replaced by rename, or reached through links. Tells only that something changed, once per burst.
  * Watches single files and the folders on the way to them, never a tree.
  */
-import { realpath } from "node:fs/promises";
-import { watch } from "chokidar";
+import { lstat, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type FSWatcher, watch } from "chokidar";
 
 /** Until a burst of events is over. */
 export const SETTLE_MS = 100;
 
 export interface ConfigWatcher {
-  /** Settles when events of every file are seen. */
+  /** Folders and files that are really watched, for whoever wants to know what it costs. */
+  watched(): string[];
+  /** Settles when events of every file are seen. What changed before is for the caller to read then. */
   ready: Promise<void>;
   /** Another set of files. */
   follow(files: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Where a path really lies, if that is elsewhere: a link higher up may be pointed at another folder. */
-async function linked(file: string): Promise<string[]> {
-  try {
-    const real = await realpath(file);
-    return real === file ? [] : [real];
-  } catch {
-    // Nothing there yet.
-    return [];
-  }
+/** A path and every folder above it. */
+function withParents(path: string): string[] {
+  const parent = dirname(path);
+  return parent === path ? [path] : [path, ...withParents(parent)];
+}
+
+/** Where a file really lies, and the links among its folders: each can be pointed elsewhere. */
+async function behind(file: string): Promise<{ real: string[]; links: string[] }> {
+  const real = await realpath(file).catch(() => undefined);
+  if (real === file) return { real: [], links: [] };
+  const folders = withParents(dirname(file));
+  const isLink = (folder: string): Promise<boolean> =>
+    lstat(folder).then(
+      (stats) => stats.isSymbolicLink(),
+      () => false,
+    );
+  const linked = await Promise.all(folders.map(isLink));
+  return { real: real === undefined ? [] : [real], links: folders.filter((_, i) => linked[i]) };
+}
+
+interface PathSet {
+  readonly watcher: FSWatcher;
+  update(paths: readonly string[]): void;
+}
+
+/** Some paths, watched. `followSymlinks`: what a link leads to, or the link itself. */
+function createPathSet(followSymlinks: boolean): PathSet {
+  let watched = new Set<string>();
+  let onTheWay = new Set<string>();
+  // Not persistent: a process that has nothing else to do may end.
+  const watcher = watch([], {
+    persistent: false,
+    // A path added later is told when it is watched: whoever read it before reads it again.
+    ignoreInitial: false,
+    followSymlinks,
+    // Its own smoothing would hide a file that is replaced by rename for a moment; ours covers it.
+    atomic: false,
+    // A folder on the way is watched when it comes, but nothing else in it.
+    ignored: (path) => !onTheWay.has(path),
+  });
+  return {
+    watcher,
+    update: (paths) => {
+      const next = new Set(paths);
+      const added = paths.filter((path) => !watched.has(path));
+      const dropped = [...watched].filter((path) => !next.has(path));
+      watched = next;
+      onTheWay = new Set(paths.flatMap(withParents));
+      if (dropped.length > 0) watcher.unwatch(dropped);
+      if (added.length > 0) watcher.add(added);
+    },
+  };
 }
 
 /** `onError`: watching itself has a problem, for the log; changes may go unseen. */
@@ -37,57 +83,63 @@ export function watchConfig(options: {
 }): ConfigWatcher {
   const { onChange, onError, settleMs = SETTLE_MS } = options;
   let wanted = [...options.files];
-  let watched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  let started = false;
+  const files = createPathSet(true);
+  const links = createPathSet(false);
 
-  // Not persistent: a process that has nothing else to do may end.
-  const watcher = watch([], {
-    persistent: false,
-    ignoreInitial: true,
-    // Its own smoothing would hide a file that is replaced by rename for a moment; ours covers it.
-    atomic: false,
-    depth: 0,
-  });
-
-  const update = async (): Promise<void> => {
-    const real = await Promise.all(wanted.map(linked));
-    if (closed) return;
-    const next = new Set([...wanted, ...real.flat()]);
-    const added = [...next].filter((file) => !watched.has(file));
-    const dropped = [...watched].filter((file) => !next.has(file));
-    watched = next;
-    if (dropped.length > 0) watcher.unwatch(dropped);
-    if (added.length > 0) watcher.add(added);
+  const update = async (): Promise<boolean> => {
+    const found = await Promise.all(wanted.map(behind));
+    if (closed) return false;
+    files.update([...wanted, ...found.flatMap(({ real }) => real)]);
+    const linked = found.flatMap((file) => file.links);
+    links.update(linked);
+    return linked.length > 0;
   };
 
   const settle = (): void => {
+    if (!started) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      // A link may point elsewhere now.
       void update();
       onChange();
     }, settleMs);
     timer.unref();
   };
 
-  const ready = new Promise<void>((resolve) => {
-    watcher.once("ready", resolve);
+  const failed = (error: unknown): void => onError(error instanceof Error ? error.message : String(error));
+  const readyOf = ({ watcher }: PathSet): Promise<void> =>
+    new Promise((resolve) => {
+      watcher.once("ready", resolve);
+    });
+  const filesReady = readyOf(files);
+  const linksReady = readyOf(links);
+  files.watcher.on("all", settle).on("error", failed);
+  links.watcher.on("all", settle).on("error", failed);
+  const ready = update().then(async (hasLinks) => {
+    await filesReady;
+    if (hasLinks) await linksReady;
+    started = true;
   });
-  watcher.on("all", settle);
-  watcher.on("error", (error) => onError(error instanceof Error ? error.message : String(error)));
-  const first = update();
 
   return {
-    ready: first.then(() => ready),
-    follow: async (files) => {
-      wanted = [...files];
+    watched: () =>
+      [files, links].flatMap(({ watcher }) =>
+        Object.entries(watcher.getWatched()).flatMap(([folder, names]) => [
+          folder,
+          ...names.map((name) => join(folder, name)),
+        ]),
+      ),
+    ready,
+    follow: async (next) => {
+      wanted = [...next];
       await update();
     },
     close: async () => {
       closed = true;
       clearTimeout(timer);
-      await watcher.close();
+      await Promise.all([files.watcher.close(), links.watcher.close()]);
     },
   };
 }
