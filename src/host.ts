@@ -89,6 +89,9 @@ export interface PiContext {
   ui: {
     notify(message: string, type?: NoticeLevel): void;
     setStatus(key: string, text: string | undefined): void;
+    select(title: string, options: string[]): Promise<string | undefined>;
+    confirm(title: string, message: string): Promise<boolean>;
+    editor(title: string, prefill?: string): Promise<string | undefined>;
   };
   mode: "tui" | "rpc" | "json" | "print";
   /** Dialogs and notices reach somebody: TUI and RPC. */
@@ -107,6 +110,12 @@ export interface PiCommand {
   handler: (args: string, ctx: PiContext) => Promise<void>;
 }
 
+export interface McpRegistration {
+  name: string;
+  config: object;
+  extensionPath: string;
+}
+
 export interface CommandInfo {
   name: string;
   sourceInfo: { path: string };
@@ -123,6 +132,10 @@ export interface Pi {
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
   on(event: "session_tree", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
+  on(
+    event: "mcp_servers_change",
+    handler: (event: { servers: McpRegistration[] }, ctx: PiContext) => void,
+  ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   registerTool(tool: PiTool): void;
   /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */
@@ -132,6 +145,10 @@ export interface Pi {
       next: () => Theirs | undefined,
     ) => Theirs | ToolRenderers | undefined,
   ): void;
+  registerFlag(name: string, options: { description?: string; type: "string"; default?: string }): void;
+  getFlag(name: string): boolean | string | undefined;
+  /** Servers that extensions registered for this session. */
+  getMcpServers(): McpRegistration[];
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];
   getAllTools(): { name: string }[];

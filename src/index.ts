@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { claim } from "./claim.ts";
 import type { Pi } from "./host.ts";
-import { createSession } from "./session.ts";
+import { CONFIG_FLAG, createSession } from "./session.ts";
 import { renderersFor } from "./tools/render.ts";
 import { createMcpCommand } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -29,6 +29,10 @@ export default function piMcpThreads(pi: Pi): void {
   const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
   session.register();
   pi.registerToolRenderer(renderersFor);
+  pi.registerFlag(CONFIG_FLAG, {
+    type: "string",
+    description: "MCP configuration file to use in place of mcp.json in the agent folder",
+  });
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.on("session_start", (_event, ctx) => {
     session.start(ctx);
@@ -36,6 +40,7 @@ export default function piMcpThreads(pi: Pi): void {
   });
   pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
   pi.on("session_tree", () => session.branchChanged());
+  pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
   pi.on("turn_end", () => session.turnEnded());
   pi.on("session_shutdown", () => session.stop());
 }

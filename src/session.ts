@@ -4,43 +4,45 @@
  */
 import { join } from "node:path";
 import { createCatalogStore } from "./catalog/store.ts";
-import type { Pi, PiContext } from "./host.ts";
-import { describeError, ThreadsError } from "./protocol/errors.ts";
+import type { McpRegistration, Pi, PiContext } from "./host.ts";
+import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { NAME_SEPARATOR, serverPrefix } from "./protocol/names.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
 import type { SnapshotServer } from "./protocol/snapshot.ts";
-import type { CallResult, ServerStatus, WorkerEvent } from "./protocol/types.ts";
+import type { CallResult, SessionFacts } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
+import { createEventHandler, type SessionState } from "./session-events.ts";
 import { declaredTools } from "./tools/branch-tools.ts";
+import { directRule } from "./tools/direct.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
-import { createHealthNotices } from "./ui/health-notices.ts";
+import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
-import { createStatusLine } from "./ui/status-line.ts";
-import { problemLine } from "./ui/status-text.ts";
+
+export const CONFIG_FLAG = "mcp-config";
 
 export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
   register(): void;
   start(ctx: PiContext): void;
-  /** Bounded wait for the server names, where no snapshot told them; then the branch's tools are there. */
+  /** Bounded waits for what the first request must hold; then the branch's tools are there. */
   beforeAgentStart(ctx: PiContext): Promise<void>;
   /** The user moved to another branch, whose declared tools may be others. */
   branchChanged(): void;
+  registeredServersChanged(servers: readonly McpRegistration[]): void;
   turnEnded(): void;
   stop(): Promise<void>;
 }
 
 /** What lives from session_start to session_shutdown. */
-interface Running {
+interface Running extends SessionState {
   generation: number;
   runtime: Runtime;
-  statuses: Map<string, ServerStatus>;
-  planned: PromiseWithResolvers<void>;
+  dialogs: Dialogs;
 }
 
 let generations = 0;
@@ -52,10 +54,15 @@ const crashText = ({ reason, givenUp }: Crash): string =>
     ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
     : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
 
+/** Only what can be cloned into the worker. */
+const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
+  servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
+
 export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
   const { agentDir } = options;
   const startedAt = performance.now();
   const store = createCatalogStore(agentDir, options.cwd);
+  const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const progress = new Map<string, ToolCall["onProgress"]>();
   let running: Running | undefined;
   let described: string | undefined;
@@ -79,10 +86,10 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       progress.delete(callId);
     }
   };
-  const registrar = createRegistrar(pi, call);
+  const registrar = createRegistrar(pi, { call, direct });
 
   const settle = async (signal: AbortSignal | undefined): Promise<string[]> => {
-    const { pending, checksum } = await now().runtime.settleTools(LIMITS.searchWaitMs, signal);
+    const { pending, checksum } = await now().runtime.settleTools({ timeoutMs: LIMITS.searchWaitMs }, signal);
     await store.reached(checksum);
     return pending;
   };
@@ -105,52 +112,90 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
   const describeServers = async ({ planned, statuses }: Running): Promise<void> => {
     if (store.checksum() !== undefined) return;
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
-    await Promise.race([planned.promise, late.promise]);
-    clearTimeout(timer);
+    await Promise.race([planned.promise, elapsed(LIMITS.firstPlanWaitMs)]);
     if (described !== toolSearchDescription([])) return;
-    describe(
-      [...statuses.values()].filter(({ state }) => state !== "disabled").map(({ name }) => ({ name })),
-    );
+    const servers = [...(running?.statuses ?? statuses).values()].filter(({ state }) => state !== "disabled");
+    describe(servers.map(({ name }) => ({ name })));
+  };
+
+  /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
+  const awaitDirectTools = async ({ runtime, statuses }: Running): Promise<void> => {
+    const servers = [...statuses.values()]
+      .filter(({ name, toolsKnown, state, direct: configured }) => {
+        return !toolsKnown && state === "connecting" && direct.concerns(name, configured);
+      })
+      .map(({ name }) => name);
+    if (servers.length === 0) return;
+    const { checksum } = await runtime.settleTools({ timeoutMs: LIMITS.directWaitMs, servers }, undefined);
+    await store.reached(checksum);
+    registrar.follow(store.current, true);
   };
 
   const serverOf = (toolName: string): SnapshotServer | undefined => {
     const known = [...store.current().servers];
-    for (const { name } of running?.statuses.values() ?? []) known.push({ name, project: false });
+    for (const { name } of running?.statuses.values() ?? []) {
+      known.push({ name, project: false, toolsKnown: false });
+    }
     return known.find(({ name }) => toolName.startsWith(`${serverPrefix(name)}${NAME_SEPARATOR}`));
   };
 
-  /** Everything that a worker's events do to this session; bound to one generation. */
-  const createEventHandler = (ctx: PiContext, mine: () => Running | undefined) => {
-    const statusLine = createStatusLine(ctx);
-    const health = createHealthNotices();
-    return (event: WorkerEvent): void => {
-      const session = mine();
-      if (!session) return;
-      switch (event.type) {
-        case "progress":
-          progress.get(event.callId)?.(event.message, event);
-          break;
-        case "catalog":
-          store.replace(event.snapshot);
-          registrar.follow(store.current);
-          break;
-        case "planned":
-          session.statuses = new Map(event.servers.map((status) => [status.name, status]));
-          session.planned.resolve();
-          for (const problem of event.problems) notify(ctx, problemLine(problem), "warning");
-          statusLine.show(event.servers);
-          break;
-        case "server": {
-          session.statuses.set(event.status.name, event.status);
-          statusLine.show([...session.statuses.values()]);
-          const notice = health.onStatus(event.status);
-          if (notice) notify(ctx, notice.text, notice.level);
-          break;
-        }
-      }
-    };
+  /** The factory knew neither the session's folder nor whether its project is trusted. */
+  const takeBackWhatIsNotOurs = (ctx: PiContext, projectTrusted: boolean): void => {
+    const elsewhere = ctx.cwd !== options.cwd;
+    if (!elsewhere && (projectTrusted || !store.current().servers.some(({ project }) => project))) return;
+    registrar.withdrawAll(({ server }) => server.project);
+    if (elsewhere && projectTrusted) store.open(ctx.cwd);
+    else store.clear();
+  };
+
+  const start = (ctx: PiContext): Running => {
+    const generation = ++generations;
+    const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
+    const projectTrusted = ctx.isProjectTrusted();
+    takeBackWhatIsNotOurs(ctx, projectTrusted);
+    const configPath = pi.getFlag(CONFIG_FLAG);
+    const facts = (): SessionFacts => ({
+      generation,
+      cwd: ctx.cwd,
+      agentDir,
+      projectTrusted,
+      configPath: typeof configPath === "string" && configPath !== "" ? configPath : undefined,
+      registered: toRegistered(pi.getMcpServers()),
+      canAsk: ctx.hasUI,
+      snapshotChecksum: store.checksum(),
+    });
+    const dialogs = createDialogs(ctx, {
+      consent: (hash, allow) => now().runtime.ask("answerConsent", { hash, allow }),
+      held: (apply) => now().runtime.ask("applyHeld", { apply }),
+      over: () => mine() === undefined,
+      failed: (error) => {
+        if (mine()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+      },
+    });
+    const onEvent = createEventHandler({
+      ctx,
+      state: mine,
+      store,
+      registrar,
+      dialogs,
+      onProgress: (event) => progress.get(event.callId)?.(event.message, event),
+    });
+    const runtime = startRuntime({
+      logFile: join(agentDir, LOG_FILE),
+      facts,
+      onEvent,
+      onCrash: (crash) => {
+        if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+      },
+      onStartFailed: (error) => {
+        const session = mine();
+        session?.planned.resolve();
+        // A crash tells itself.
+        if (!session || (error instanceof ThreadsError && error.code === "runtime_restarted")) return;
+        notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
+      },
+    });
+    return { generation, runtime, dialogs, statuses: new Map(), planned: Promise.withResolvers() };
   };
 
   return {
@@ -162,41 +207,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
       if (running) return;
-      const generation = ++generations;
-      const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
-      const { cwd } = ctx;
-      const projectTrusted = ctx.isProjectTrusted();
-      const runtime = startRuntime({
-        logFile: join(agentDir, LOG_FILE),
-        facts: () => ({
-          generation,
-          cwd,
-          agentDir,
-          projectTrusted,
-          snapshotChecksum: store.checksum(),
-        }),
-        onEvent: createEventHandler(ctx, mine),
-        onCrash: (crash) => {
-          if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
-        },
-        onStartFailed: (error) => {
-          const session = mine();
-          session?.planned.resolve();
-          // A crash tells itself.
-          if (!session || (error instanceof ThreadsError && error.code === "runtime_restarted")) return;
-          notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
-        },
-      });
-      running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
+      running = start(ctx);
       const { tools, servers } = store.current();
-      runtime.log(
-        "info",
-        `registered ${tools.length} tools of ${servers.length} servers from the snapshot in ${registeredIn.toFixed(1)} ms`,
-      );
+      const count = `${tools.length} tools of ${servers.length} servers`;
+      running.runtime.log("info", `registered ${count} from the snapshot in ${registeredIn.toFixed(1)} ms`);
     },
     beforeAgentStart: async (ctx) => {
       if (!running) return;
       await describeServers(running);
+      await awaitDirectTools(running);
       if (!restoreDue) return;
       restoreDue = false;
       registrar.restore(declaredTools(ctx.sessionManager.getBranch()), store.current(), serverOf);
@@ -204,15 +223,28 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     branchChanged: () => {
       restoreDue = true;
     },
-    turnEnded: () => running?.runtime.turnEnded(),
+    registeredServersChanged: (servers) => {
+      running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
+    },
+    turnEnded: () => running?.runtime.tell("turnEnded", {}),
     stop: async () => {
       const stopped = running;
       running = undefined;
       await stopped?.runtime.stop();
     },
-    status: () => now().runtime.status(),
-    reconnect: (server) => now().runtime.reconnect(server),
+    ask: (method, params) => now().runtime.ask(method, params),
+    askConsents: async () => {
+      const { runtime, dialogs } = now();
+      dialogs.forget();
+      await runtime.ask("askAgain", {});
+    },
     catalog: store.current,
     servers: () => [...(running?.statuses.values() ?? [])],
   };
+}
+
+function elapsed(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
 }

@@ -68,6 +68,9 @@ async function measureRpc(agentDir: string): Promise<Timing> {
       cwd: agentDir,
       agentDir,
       projectTrusted: false,
+      configPath: undefined,
+      registered: [],
+      canAsk: false,
       snapshotChecksum: undefined,
     };
     let opened: Promise<unknown> | undefined;

@@ -79,7 +79,8 @@ async function snapshotOf(tools: readonly Tool[], folder: string): Promise<Uint8
   const servers = [...Map.groupBy(tools, (tool) => tool.server)].map(([name, own]) => ({
     name,
     project: false,
-    tools: own,
+    toolsKnown: true,
+    tools: own.map((tool) => ({ ...tool, direct: false })),
   }));
   const paths = { cachePath: join(folder, "cache.json"), snapshotPath: join(folder, "snapshot.bin") };
   const { snapshot } = await publish({ ...paths, entries: {}, servers, knownChecksum: undefined });

@@ -1,11 +1,15 @@
 /** The current catalog: from the snapshot file at first, then from the worker's events. */
 import { LIMITS } from "../protocol/limits.ts";
 import { snapshotChecksum } from "../protocol/snapshot.ts";
-import { type Catalog, catalogFrom } from "./catalog.ts";
+import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
 import { readCatalog } from "./snapshot-file.ts";
 
 export interface CatalogStore {
   current(): Catalog;
+  /** Reads the snapshot of another working directory. */
+  open(cwd: string): void;
+  /** Knows nothing until the worker tells it. */
+  clear(): void;
   /** Checksum of the newest snapshot, also of one that nobody has looked at yet. */
   checksum(): number | undefined;
   /** Takes a snapshot from an event. It is decoded when somebody looks: many may come while servers connect. */
@@ -29,6 +33,16 @@ export function createCatalogStore(agentDir: string, cwd: string): CatalogStore 
         newest = undefined;
       }
       return catalog;
+    },
+    open: (folder) => {
+      newest = undefined;
+      catalog = readCatalog(agentDir, folder);
+      checksum = catalog.checksum;
+    },
+    clear: () => {
+      newest = undefined;
+      catalog = emptyCatalog();
+      checksum = undefined;
     },
     checksum: () => checksum,
     replace: (snapshot) => {

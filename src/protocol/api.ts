@@ -3,21 +3,39 @@
  * answers a `Reply`; `requestId` lets main abort it.
  */
 import type { Reply } from "./errors.ts";
-import type { CallToolParams, SessionFacts, StatusReport } from "./types.ts";
+import type { CallToolParams, RegisteredServer, SessionFacts, StatusReport } from "./types.ts";
 
 /** Method -> what it takes and what it answers. */
 export interface ConnectionMethods {
   /** Loads the configuration and starts what it names. Answers when the plan is made, not when servers are up. */
   startSession: { params: SessionFacts; value: undefined };
   /**
-   * Answers when every server's tools are known or its connect has failed, or after `timeoutMs`.
+   * Answers when the tools of every server, or of the named ones, are known or its connect has failed, or
+   * after `timeoutMs`.
    * `checksum`: of the snapshot that then holds; its event may still be under way on the other port.
    */
-  settleTools: { params: { timeoutMs: number }; value: { pending: string[]; checksum: number | undefined } };
+  settleTools: {
+    params: { timeoutMs: number; servers?: string[] };
+    value: { pending: string[]; checksum: number | undefined };
+  };
   /** `value`: a msgpackr-encoded `CallResult`. */
   callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
   /** Connects one server, or all that should be: for the user. Answers when each has connected or failed. */
   reconnect: { params: { server: string | undefined }; value: undefined };
+  /** The user's answer to a `ConsentQuestion`; remembered. */
+  answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
+  /** Asks again for servers of the project that were refused. */
+  askAgain: { params: Record<string, never>; value: undefined };
+  /** Applies the edit that a `held` event told of, or leaves it until the next one. */
+  applyHeld: { params: { apply: boolean }; value: undefined };
+  /** Other extensions registered or withdrew servers. */
+  setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
+  /** Switches a server on or off in the file that says so, keeping its comments. Answers the file. */
+  setEnabled: { params: { server: string; enabled: boolean; project: boolean }; value: { file: string } };
+  /** The configuration file that `/mcp edit` is about, with its text; empty where there is none yet. */
+  readConfig: { params: { project: boolean }; value: { file: string; text: string } };
+  /** Writes it, if it still is as it was read; it is then applied like any edit. */
+  writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
   /** A turn of the model ended: a moment to bring dropped eager servers back. */
   turnEnded: { params: Record<string, never>; value: undefined };
   /** Whether the worker's loop turns. */
@@ -38,6 +56,13 @@ export const CONNECTION_METHODS = [
   "settleTools",
   "callTool",
   "reconnect",
+  "answerConsent",
+  "askAgain",
+  "applyHeld",
+  "setRegistered",
+  "setEnabled",
+  "readConfig",
+  "writeConfig",
   "turnEnded",
   "ping",
   "status",

@@ -14,6 +14,7 @@
  * - `internal`: a bug on the other side; message and stack are in the log. No data.
  * - `bad_config`: a server definition cannot be used. `{file?, line?, column?}`
  * - `unknown_server`: no server of that name is configured. `{known}`
+ * - `server_removed`: the server was taken out of the configuration while the session was open. `{server, known}`
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
@@ -34,6 +35,7 @@ export const ERROR_CODES = [
   "internal",
   "bad_config",
   "unknown_server",
+  "server_removed",
   "unknown_tool",
   "server_disabled",
   "spawn_failed",

@@ -9,6 +9,8 @@ export const LIMITS = {
   searchResults: 5,
   /** ToolSearch waits this long for servers whose tools are not known yet. */
   searchWaitMs: 5_000,
+  /** The first prompt waits this long for servers whose direct tools were never told. */
+  directWaitMs: 10_000,
   /** The first prompt without a snapshot waits this long for the names of the configured servers. */
   firstPlanWaitMs: 300,
 

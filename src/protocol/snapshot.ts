@@ -12,7 +12,7 @@ import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 16;
-export const SNAPSHOT_VERSION = 2;
+export const SNAPSHOT_VERSION = 3;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -21,6 +21,8 @@ export interface SnapshotServer {
   name: string;
   /** What the server is for, in a line; from the configuration or the server's own words. */
   description?: string;
+  /** Whether the server, or a cache, has told its tools; otherwise it is only configured. */
+  toolsKnown: boolean;
   /** Defined by a file of the project, so it counts only while the project is trusted. */
   project: boolean;
 }
@@ -34,6 +36,8 @@ export interface SnapshotTool {
   tool: string;
   description: string;
   annotations?: ToolAnnotations;
+  /** Declared to the model from the first request on, without a search. */
+  direct?: boolean;
   /** Keys of the root of the input schema, so that it can be decoded on first access. */
   schemaKeys: readonly string[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
@@ -59,6 +63,8 @@ interface Columns {
   keySetOf: number[];
   /** Two bits a hint: given, and its value. */
   hints: number[];
+  /** Positions of direct tools. */
+  direct: number[];
   schemas: Uint8Array;
   /** Length of each tool's schema, in order. */
   schemaBytes: number[];
@@ -123,6 +129,7 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     keySets: [...keySets.keys()].map((key) => JSON.parse(key) as string[]),
     keySetOf,
     hints: tools.map((tool) => packHints(tool.annotations)),
+    direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
     schemas: concat(tools.map((tool) => tool.schema)),
     schemaBytes: tools.map((tool) => tool.schema.length),
     index,
@@ -150,6 +157,10 @@ function fromColumns(columns: Columns): Snapshot {
     if (annotations) tool.annotations = annotations;
     tools.push(tool);
     at = end;
+  }
+  for (const i of columns.direct) {
+    const tool = tools[i];
+    if (tool) tool.direct = true;
   }
   return { servers: columns.servers, tools, index: columns.index };
 }

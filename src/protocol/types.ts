@@ -12,8 +12,30 @@ export interface SessionFacts {
   agentDir: string;
   /** `ctx.isProjectTrusted()`: whether `.pi/mcp.json` counts. */
   projectTrusted: boolean;
+  /** `--mcp-config`: a file in place of `<agentDir>/mcp.json`. */
+  configPath: string | undefined;
+  /** Servers that other extensions registered: `pi.getMcpServers()`. */
+  registered: RegisteredServer[];
+  /** Whether somebody can be asked for consent: TUI and RPC. */
+  canAsk: boolean;
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
+}
+
+/** A server that another extension of this Pi registered, with a definition of Pi's own shape. */
+export interface RegisteredServer {
+  name: string;
+  config: unknown;
+  extensionPath: string;
+}
+
+/** A server of a project that runs only if the user agrees. */
+export interface ConsentQuestion {
+  server: string;
+  /** Of what would run; the answer is bound to it. */
+  hash: string;
+  /** What would run, in one line. */
+  question: string;
 }
 
 export type ServerState =
@@ -39,12 +61,18 @@ export interface ServerStatus {
   toolCount: number;
   /** Whether its tools are known, from a live list or from the cache. */
   toolsKnown: boolean;
+  /** Some of its tools may be declared from the first request on. */
+  direct: boolean;
   error?: WireError;
   pid?: number;
 }
 
+/** `error`: something was left out. `warning`: all was used, but probably not as meant. */
+export type ConfigSeverity = "error" | "warning";
+
 /** A mistake in a configuration file: a value, never an exception. Lines and columns count from 1. */
 export interface ConfigProblem {
+  severity: ConfigSeverity;
   file: string;
   line?: number;
   column?: number;
@@ -59,6 +87,9 @@ export interface StatusReport {
   problems: ConfigProblem[];
   /** Files that were read or looked for, in order of precedence, lowest first. */
   files: string[];
+  questions: ConsentQuestion[];
+  /** Servers of the project that may not run, with the reason. */
+  refused: { name: string; reason: string }[];
 }
 
 /** Hints of the server about a tool; from an untrusted party (MCP 2025-11-25, server/tools, annotations). */
@@ -113,8 +144,12 @@ export interface CallProgress {
 export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
-  /** The configured servers are known. Sent once per session, before anything connects. */
-  | { type: "planned"; generation: number; servers: ServerStatus[]; problems: ConfigProblem[] }
+  /** The configured servers are known: at the start, before anything connects, and after each change. */
+  | ({ type: "planned"; generation: number } & StatusReport)
+  /** What a change of the configuration did, in one line, told when the new servers have settled. */
+  | { type: "notice"; generation: number; text: string }
+  /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. */
+  | { type: "held"; generation: number; text: string }
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }

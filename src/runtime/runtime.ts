@@ -5,29 +5,37 @@
 import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../protocol/api.ts";
 import { decode } from "../protocol/codec.ts";
 import { LIMITS } from "../protocol/limits.ts";
-import type {
-  CallResult,
-  CallToolParams,
-  SessionFacts,
-  StatusReport,
-  WorkerEvent,
-} from "../protocol/types.ts";
+import type { CallResult, CallToolParams, SessionFacts, WorkerEvent } from "../protocol/types.ts";
 import { createPidRegistry } from "./pids.ts";
 import { type Crash, keepWorker } from "./respawn.ts";
 import type { RequestOptions } from "./rpc.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
+/** What `/mcp` and dialogs ask for. */
+export type UserRequest =
+  | "status"
+  | "reconnect"
+  | "answerConsent"
+  | "askAgain"
+  | "applyHeld"
+  | "setEnabled"
+  | "readConfig"
+  | "writeConfig";
+
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;
   settleTools(
-    timeoutMs: number,
+    params: ConnectionMethods["settleTools"]["params"],
     signal: AbortSignal | undefined,
   ): Promise<ConnectionMethods["settleTools"]["value"]>;
-  reconnect(server: string | undefined): Promise<void>;
-  /** Never fails: a missed moment comes again. */
-  turnEnded(): void;
-  status(): Promise<StatusReport>;
+  /** A request of the user's: answered when it is done, or failed. */
+  ask<M extends UserRequest>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+  ): Promise<ConnectionMethods[M]["value"]>;
+  /** Never fails and keeps nothing alive: for what nobody waits for. */
+  tell<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
   /** Closes all servers and ends the thread, within `LIMITS.shutdownMs`; kills what is left. */
   stop(): Promise<void>;
@@ -91,12 +99,12 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   return {
     callTool: async (params, signal) =>
       decode(await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal })) as CallResult,
-    settleTools: (timeoutMs, signal) =>
-      request("settleTools", { timeoutMs }, { deadlineMs: timeoutMs + LIMITS.rpcGraceMs, signal }),
-    reconnect: (server) =>
-      request("reconnect", { server }, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
-    turnEnded: () => tell("turnEnded", {}),
-    status: () => request("status", {}, short),
+    settleTools: (params, signal) =>
+      request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
+    // As long as a server may take to start: `reconnect` and an applied edit wait for servers.
+    ask: (method, params) =>
+      request(method, params, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
+    tell,
     log: (level, message) => tell("log", { level, message }),
     stop: async () => {
       await worker.stop(async (rpc) => {

@@ -3,7 +3,7 @@
  * result that ends with the expected parameters; nothing is thrown into Pi.
  */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import type { PiTool, ToolResult } from "../host.ts";
+import type { PiTool, ToolExposure, ToolResult } from "../host.ts";
 import { type JsonValue, ThreadsError, toWireError } from "../protocol/errors.ts";
 import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
@@ -53,7 +53,11 @@ function namespaceOf(server: SnapshotServer): Namespace {
   return namespace;
 }
 
-export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
+export function createMcpTool(
+  tool: CatalogTool,
+  call: CallTool,
+  exposure: ToolExposure = "deferred",
+): PiTool {
   const details = { server: tool.server.name, tool: tool.tool };
 
   const toResult = (result: CallResult): ToolResult => {
@@ -94,7 +98,7 @@ export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
     ...createRenderers(label),
     description: tool.description,
     parameters: lazyInputSchema(tool),
-    exposure: "deferred",
+    exposure,
     namespace: namespaceOf(tool.server),
     ...(tool.annotations ? { annotations: tool.annotations } : {}),
     async execute(callId, args, signal, onUpdate) {

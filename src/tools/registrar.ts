@@ -3,11 +3,12 @@
  * once Pi has bound, each registration rebuilds its whole registry, so then only what the model can reach.
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
-import type { Pi } from "../host.ts";
+import type { Pi, ToolExposure } from "../host.ts";
 import { encode } from "../protocol/codec.ts";
 import { NAME_SEPARATOR as SEPARATOR, serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { DeclaredTool } from "./branch-tools.ts";
+import type { DirectRule } from "./direct.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
 
 export interface Activation {
@@ -20,8 +21,15 @@ export interface Activation {
 export interface Registrar {
   /** For the factory. */
   registerAll(catalog: Catalog): void;
-  /** Re-registers tools that are declared now and whose bytes differ; tells Pi of no others. */
-  follow(catalog: () => Catalog): void;
+  /**
+   * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, and
+   * with `wantsDirect` registers direct tools that are new. Tells Pi of no others.
+   */
+  follow(catalog: () => Catalog, wantsDirect: boolean): void;
+  /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
+  concernsDirect(server: string, configured: boolean): boolean;
+  /** Takes back every tool that fits. */
+  withdrawAll(of: (tool: CatalogTool) => boolean): void;
   /**
    * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the
    * catalog does not hold, because its server is down and nothing is cached, comes back as the transcript
@@ -43,25 +51,55 @@ function fromTranscript(
   return { name, tool, server, description, schemaKeys: Object.keys(parameters), schema: encode(parameters) };
 }
 
-export function createRegistrar(pi: Pi, call: CallTool): Registrar {
+export interface RegistrarOptions {
+  call: CallTool;
+  direct: DirectRule;
+}
+
+export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Registrar {
   const registered = new Map<string, CatalogTool>();
+  const hidden = new Set<string>();
+  const exposureOf = (tool: CatalogTool): ToolExposure => (direct.isDirect(tool) ? "direct" : "deferred");
   const register = (tool: CatalogTool): void => {
     registered.set(tool.name, tool);
-    pi.registerTool(createMcpTool(tool, call));
+    hidden.delete(tool.name);
+    pi.registerTool(createMcpTool(tool, call, exposureOf(tool)));
   };
   const registerIfNew = (tool: CatalogTool): void => {
     const before = registered.get(tool.name);
-    if (!before || !sameDefinition(before, tool)) register(tool);
+    const same = before && !hidden.has(tool.name) && sameDefinition(before, tool);
+    // The other exposure of a tool that the model has is not worth its prompt cache.
+    if (!same) register(tool);
+  };
+  /** Pi has no way to take a tool back: a hidden one is registered but unreachable. */
+  const withdraw = (tool: CatalogTool): void => {
+    hidden.add(tool.name);
+    pi.registerTool(createMcpTool(tool, call, "hidden"));
+  };
+  /** Its server is gone, or has told its tools and this is none of them. A server that is merely down keeps them. */
+  const isGone = (tool: CatalogTool, catalog: Catalog): boolean => {
+    if (catalog.get(tool.name)) return false;
+    const server = catalog.servers.find(({ name }) => name === tool.server.name);
+    return server === undefined || server.toolsKnown;
   };
   return {
     registerAll: (catalog) => {
       for (const tool of catalog.tools) register(tool);
     },
-    follow: (catalog) => {
+    follow: (catalog, wantsDirect) => {
       for (const name of pi.getActiveTools()) {
-        const tool = registered.has(name) ? catalog().get(name) : undefined;
+        const before = registered.get(name);
+        if (!before) continue;
+        const tool = catalog().get(name);
         if (tool) registerIfNew(tool);
+        else if (isGone(before, catalog())) withdraw(before);
       }
+      if (!wantsDirect) return;
+      for (const tool of catalog().tools) if (direct.isDirect(tool)) registerIfNew(tool);
+    },
+    concernsDirect: direct.concerns,
+    withdrawAll: (of) => {
+      for (const tool of registered.values()) if (of(tool) && !hidden.has(tool.name)) withdraw(tool);
     },
     restore: (declared, catalog, serverOf) => {
       const missing = [...declared.values()].filter(({ name }) => !registered.has(name));

@@ -1,21 +1,34 @@
 /** The `/mcp` command: which words it takes, their completion, and what each does. */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { PiCommand, PiContext } from "../host.ts";
-import { describeError, ThreadsError } from "../protocol/errors.ts";
-import type { ServerStatus, StatusReport } from "../protocol/types.ts";
+import { describeError, messageOf, ThreadsError } from "../protocol/errors.ts";
+import type { ServerStatus } from "../protocol/types.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { notify } from "./notices.ts";
 import { renderStatus, renderTools } from "./status-text.ts";
 
 export interface McpCommandHost {
-  status(): Promise<StatusReport>;
-  reconnect(server: string | undefined): Promise<void>;
+  ask: Runtime["ask"];
+  /** Asks again for the project's servers that were refused or put off. */
+  askConsents(): Promise<void>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
 }
 
-const USAGE = "Usage: /mcp [status] | /mcp tools [server] | /mcp reconnect [server]";
-/** Subcommand -> whether a server may follow. */
-const WORDS = { status: false, tools: true, reconnect: true } as const;
+/** Subcommand -> what may follow it. */
+const WORDS = {
+  status: "",
+  tools: "[server]",
+  reconnect: "[server]",
+  enable: "<server> [--project]",
+  disable: "<server> [--project]",
+  edit: "[--project]",
+  trust: "",
+} as const;
+const USAGE = `Usage: /mcp ${Object.entries(WORDS)
+  .map(([word, rest]) => `${word} ${rest}`.trim())
+  .join(" | ")}`;
+const PROJECT = "--project";
 
 type Completion = { value: string; label: string };
 
@@ -30,7 +43,7 @@ function split(args: string): { word: string; rest: string | undefined } {
 /** Completions of what stands behind `/mcp `: a subcommand, then a server. */
 export function completeMcp(prefix: string, servers: readonly string[]): Completion[] | null {
   const { word, rest } = split(prefix.trimStart());
-  const takesServer = Object.hasOwn(WORDS, word) && WORDS[word as keyof typeof WORDS];
+  const takesServer = Object.hasOwn(WORDS, word) && WORDS[word as keyof typeof WORDS].includes("server");
   const values =
     rest === undefined
       ? Object.keys(WORDS).filter((candidate) => candidate.startsWith(word))
@@ -40,19 +53,53 @@ export function completeMcp(prefix: string, servers: readonly string[]): Complet
   return values.length > 0 ? values.map((value) => ({ value, label: value })) : null;
 }
 
+/** Takes `--project` out of the words behind a subcommand. */
+function readOptions(rest: string | undefined): { server: string | undefined; project: boolean } {
+  const words = (rest ?? "").split(/\s+/).filter((word) => word !== "");
+  const server = words.filter((word) => word !== PROJECT).join(" ");
+  return { server: server === "" ? undefined : server, project: words.includes(PROJECT) };
+}
+
+async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  const { file, text } = await host.ask("readConfig", { project });
+  if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
+  const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
+  if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
+  await host.ask("writeConfig", { project, before: text, text: edited });
+}
+
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word, rest } = split(args.trim());
-  const server = rest === "" ? undefined : rest;
-  if (server !== undefined && (word === "" || word === "status")) return notify(ctx, USAGE, "warning");
+  const { server, project } = readOptions(rest);
+  const needsServer = word === "enable" || word === "disable";
+  const takesServer = needsServer || word === "tools" || word === "reconnect";
+  const takesProject = needsServer || word === "edit";
+  if (
+    (server !== undefined && !takesServer) ||
+    (needsServer && server === undefined) ||
+    (project && !takesProject)
+  ) {
+    return notify(ctx, USAGE, "warning");
+  }
   switch (word || "status") {
     case "status":
-      return notify(ctx, renderStatus(await host.status()), "info");
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
     case "tools":
       return notify(ctx, renderTools(host.catalog(), host.servers(), server), "info");
-    case "reconnect": {
-      await host.reconnect(server);
-      return notify(ctx, renderStatus(await host.status()), "info");
+    case "reconnect":
+      await host.ask("reconnect", { server });
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+    case "enable":
+    case "disable": {
+      const enabled = word === "enable";
+      const { file } = await host.ask("setEnabled", { server: server ?? "", enabled, project });
+      return notify(ctx, `${server} is ${word}d in ${file}.`, "info");
     }
+    case "edit":
+      return edit(project, ctx, host);
+    case "trust":
+      await host.askConsents();
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
     default:
       return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   }
@@ -60,7 +107,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
 
 export function createMcpCommand(host: McpCommandHost): PiCommand {
   return {
-    description: "MCP servers: state, tools, reconnect",
+    description: "MCP servers: state, tools, reconnect, enable, disable, edit, trust",
     getArgumentCompletions: (prefix) =>
       completeMcp(
         prefix,
@@ -70,7 +117,7 @@ export function createMcpCommand(host: McpCommandHost): PiCommand {
       try {
         await run(args, ctx, host);
       } catch (error) {
-        const known = error instanceof ThreadsError ? error : { message: String(error) };
+        const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
         notify(ctx, `/mcp: ${describeError(known)}`, "error");
       }
     },

@@ -19,17 +19,29 @@ function serverLine(server: ServerStatus): string {
 /** One line: file, position, key, what is wrong, what to do. */
 export function problemLine(problem: ConfigProblem): string {
   const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}. ${problem.remedy}`;
+  const stop = problem.message.endsWith("?") ? "" : ".";
+  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }
 
-export function renderStatus({ servers, problems, files }: StatusReport): string {
+/** A server of the project that may not run. */
+export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): string =>
+  `MCP server ${name} of this project is not started: ${reason}.`;
+
+export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
   const connected = servers.filter((server) => server.state === "connected").length;
   const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
   const head = `MCP: ${connected} of ${plural(servers.length, "server")} connected, ${plural(tools, "tool")} known`;
-  if (servers.length === 0 && problems.length === 0) {
+  if (servers.length + problems.length + refused.length + questions.length === 0) {
     return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
   }
-  return [head, ...servers.map(serverLine), ...problems.map(problemLine)].join("\n");
+  const waiting = questions.map(({ question }) => `waits for your consent: ${question}`);
+  return [
+    head,
+    ...servers.map(serverLine),
+    ...waiting,
+    ...refused.map(refusedLine),
+    ...problems.map(problemLine),
+  ].join("\n");
 }
 
 /** The tools of one server, or of all, by server. */

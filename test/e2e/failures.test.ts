@@ -43,10 +43,10 @@ async function statusWith(mcp: unknown): Promise<{ status: string; log: string; 
 
 describe("bad configuration", () => {
   test.each([
-    ["a file that is missing", undefined, "No servers are configured. Add them to <agent>/mcp.json"],
+    ["a file that is missing", undefined, " or <agent>/mcp.json or "],
     ["an empty file", "", "<agent>/mcp.json:1:1: the file is empty."],
     ["malformed JSON", '{\n  "mcpServers": {\n    "a": {,}\n  }\n}', "<agent>/mcp.json:3:11: not valid JSON"],
-    ["a file that holds no object", "[]", "<agent>/mcp.json:1:1: expected an object, found array"],
+    ["a file that holds no object", "[]", "<agent>/mcp.json:1:1: expected an object, found a list"],
   ])("%s: one clear line with its place", async (_name, mcp, expected) => {
     const { status } = await statusWith(mcp);
     const lines = status.split("\n").filter((line) => line.includes(expected));
@@ -56,7 +56,7 @@ describe("bad configuration", () => {
   test.each([
     ["an entry that is no object", 12, /bad: expected an object, found a number/],
     ["an entry without command and url", {}, /bad: neither command nor url is given/],
-    ["args that are no list", { command: "x", args: "y" }, /bad\.args: expected array/],
+    ["args that are no list", { command: "x", args: "y" }, /bad\.args: expected a list/],
     ["a URL that is none", { url: "nowhere" }, /bad\.url: expected an http or https URL/],
   ])("%s: costs only itself", async (_name, bad, expected) => {
     const { status, log } = await statusWith({ mcpServers: { bad, memory: SERVERS.memory } });

@@ -18,7 +18,13 @@ import { buildIndex } from "../../src/search/weighted.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CacheEntry, writeCache } from "./metadata-cache.ts";
 import { normalizeInputSchema } from "./schema.ts";
-import { type CachedTool, normalizeTools } from "./tool.ts";
+import type { CachedTool } from "./tool.ts";
+
+/** A tool with what the configuration makes of it. */
+export type PublishedTool = CachedTool & {
+  /** Declared to the model from the first request on. */
+  direct: boolean;
+};
 
 export interface PublishTask {
   cachePath: string;
@@ -26,7 +32,7 @@ export interface PublishTask {
   /** New entries for the cache file, by server. */
   entries: Record<string, CacheEntry>;
   /** The whole catalog, servers in the order of the configuration. */
-  servers: (SnapshotServer & { tools: CachedTool[] })[];
+  servers: (SnapshotServer & { tools: PublishedTool[] })[];
   /** Checksum of the snapshot that main and the file hold already. */
   knownChecksum: number | undefined;
 }
@@ -43,10 +49,10 @@ export interface PublishResult {
 
 function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
   const flat = servers.flatMap((server, index) =>
-    normalizeTools(server.tools).map((tool) => ({ server: server.name, index, tool })),
+    server.tools.map(({ direct, ...tool }) => ({ server: server.name, index, direct, tool })),
   );
   const names = assignToolNames(flat.map(({ server, tool }) => ({ server, tool: tool.name })));
-  return flat.map(({ index, tool }, i) => {
+  return flat.map(({ index, tool, direct }, i) => {
     const schema = normalizeInputSchema(tool.inputSchema);
     const given = tool.annotations?.title;
     const title = tool.title ?? (typeof given === "string" ? given : undefined);
@@ -55,6 +61,7 @@ function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
       server: index,
       tool: tool.name,
       description: tool.description?.trim() || title || `${tool.name} of ${servers[index]?.name}`,
+      ...(direct ? { direct } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
       schemaKeys: Object.keys(schema),
       schema: encode(schema),

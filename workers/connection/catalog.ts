@@ -6,8 +6,10 @@
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
 import type { CacheEntry } from "../cache/metadata-cache.ts";
-import type { PublishTask } from "../cache/publish.ts";
+import type { PublishedTool, PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
+import { exposureOf } from "./config/exposure.ts";
+import type { Settings } from "./config/settings.ts";
 import type { Server } from "./server.ts";
 
 export interface CatalogOptions {
@@ -16,6 +18,7 @@ export interface CatalogOptions {
   snapshotPath: string;
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
+  settings: () => Settings;
   hashOf: (server: string) => string;
   cache: CachePool;
   emit: (event: WorkerEvent) => void;
@@ -41,6 +44,13 @@ const firstLine = (text: string | undefined): string | undefined =>
     .split("\n", 1)[0]
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
+
+/** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
+const exposedTools = (server: Server, defaultDirect: Settings["directTools"]): PublishedTool[] =>
+  (server.tools ?? []).flatMap((tool) => {
+    const exposure = exposureOf(tool.name, server.definition, defaultDirect);
+    return exposure === "hidden" ? [] : [{ ...tool, direct: exposure === "direct" }];
+  });
 
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   const fresh = new Set<Server>();
@@ -69,8 +79,9 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
         return {
           name: server.name,
           project: server.definition.project,
+          toolsKnown: server.tools !== undefined,
           ...(description ? { description } : {}),
-          tools: server.tools ?? [],
+          tools: exposedTools(server, options.settings().directTools),
         };
       });
     const { cachePath, snapshotPath } = options;

@@ -1,10 +1,14 @@
-/** Opens a connection by the kind of target that a definition names. */
+/** Opens a connection by the kind of target that a definition names, its variables and commands resolved. */
+import { homedir } from "node:os";
 import type { Connection, ConnectOptions } from "./client.ts";
+import { resolveTarget } from "./config/resolve.ts";
 import { connectHttp } from "./connect-http.ts";
 import { connectStdio } from "./connect-stdio.ts";
 
 /** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
-export function connect(options: ConnectOptions): Promise<Connection> {
-  const { target } = options.definition;
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const { definition, cwd, signal, onSpawn, onExit } = options;
+  const { env } = process;
+  const target = await resolveTarget(definition, { env, home: homedir(), cwd, signal, onSpawn, onExit });
   return target.kind === "stdio" ? connectStdio(target, options) : connectHttp(target, options);
 }

@@ -25,12 +25,31 @@ export function createHandlers({ emit, log }: { emit: (event: WorkerEvent) => vo
       await session.planned;
       return undefined;
     },
-    settleTools: ({ timeoutMs }, signal) => current().settleTools(timeoutMs, signal),
+    settleTools: (params, signal) => current().settleTools(params, signal),
     callTool: (params, signal) => current().callTool(params, signal),
     reconnect: async ({ server }) => {
       await current().reconnect(server);
       return undefined;
     },
+    answerConsent: async ({ hash, allow }) => {
+      await current().answerConsent(hash, allow);
+      return undefined;
+    },
+    askAgain: async () => {
+      await current().askAgain();
+      return undefined;
+    },
+    applyHeld: async ({ apply }) => {
+      await current().applyHeld(apply);
+      return undefined;
+    },
+    setRegistered: async ({ servers }) => {
+      await current().setRegistered(servers);
+      return undefined;
+    },
+    setEnabled: (params) => current().setEnabled(params),
+    readConfig: (params) => current().readConfig(params),
+    writeConfig: (params) => current().writeConfig(params),
     turnEnded: async () => {
       await current().turnEnded();
       return undefined;

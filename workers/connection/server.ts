@@ -9,6 +9,8 @@ import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
+import { mayBeDirect } from "./config/exposure.ts";
+import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
@@ -31,9 +33,8 @@ export interface ServerContext {
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
-  /** Of the settings, for lazy servers that say nothing themselves. */
-  idleTimeoutMs: number;
-  maxMessageBytes: number;
+  /** As they are now: they may change while the session is open. */
+  settings: () => Settings;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
@@ -70,6 +71,8 @@ export class Server {
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #tools: CachedTool[] | undefined;
+  /** Whether the tools are this definition's, not those of the one it replaced. */
+  #toolsAreOwn = false;
   #instructions: string | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
@@ -105,22 +108,27 @@ export class Server {
 
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return this.#tools === undefined && this.#phase.name === "connecting";
+    return !this.#toolsAreOwn && this.#phase.name === "connecting";
   }
 
   get #policy(): { lifecycle: ServerDefinition["lifecycle"]; idleTimeoutMs: number } {
-    const { lifecycle, idleTimeoutMs } = this.#definition;
-    return {
-      lifecycle,
-      idleTimeoutMs: idleTimeoutMs ?? (lifecycle === "lazy" ? this.#context.idleTimeoutMs : 0),
-    };
+    const { lifecycle, idleTimeoutMinutes } = this.#definition;
+    const minutes = idleTimeoutMinutes ?? (lifecycle === "lazy" ? this.#context.settings().idleTimeout : 0);
+    return { lifecycle, idleTimeoutMs: minutes * 60_000 };
   }
 
   /** Takes the tools of a valid cache entry. */
   restore(tools: CachedTool[], instructions: string | undefined): void {
     this.#tools = tools;
+    this.#toolsAreOwn = true;
     this.#instructions = instructions;
     this.#context.onStatus(this);
+  }
+
+  /** Shows the tools of the server that this one replaces until it has listed its own. */
+  inherit(old: Server): void {
+    this.#tools = old.tools;
+    this.#instructions = old.instructions;
   }
 
   /** Takes a definition that differs in nothing that a connection depends on. */
@@ -141,6 +149,7 @@ export class Server {
       source: this.#definition.file,
       toolCount: this.#tools?.length ?? 0,
       toolsKnown: this.#tools !== undefined,
+      direct: mayBeDirect(this.#definition, this.#context.settings().directTools),
       ...(error ? { error: toWireError(error) } : {}),
       ...(pid === undefined ? {} : { pid }),
     };
@@ -213,7 +222,7 @@ export class Server {
   }
 
   async #openNow(signal: AbortSignal): Promise<Connection> {
-    const { log, emit, cwd, maxMessageBytes, npxCacheFile } = this.#context;
+    const { log, emit, cwd, npxCacheFile } = this.#context;
     const startedAt = performance.now();
     signal.throwIfAborted();
     let opened: Connection | undefined;
@@ -221,7 +230,7 @@ export class Server {
       definition: this.#definition,
       cwd,
       signal,
-      maxMessageBytes,
+      maxMessageBytes: this.#context.settings().maxMessageBytes,
       npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
@@ -233,6 +242,7 @@ export class Server {
     this.#connection = connection;
     try {
       this.#tools = await connection.listTools(signal);
+      this.#toolsAreOwn = true;
       this.#instructions = connection.instructions;
       signal.throwIfAborted();
     } catch (error) {
@@ -308,7 +318,10 @@ export class Server {
       );
       const known = this.#tools?.some(({ name }) => name === request.tool);
       if (!known) throw unknownTool(this.name, request.tool, this.#tools);
-      const timeoutMs = this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs;
+      const timeoutMs = Math.min(
+        this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
+        LIMITS.longestTimerMs,
+      );
       return await connection.callTool({ ...request, timeoutMs });
     } finally {
       this.#idle.end();

@@ -1,21 +1,33 @@
 /**
- * One Pi session in the connection worker: configuration, then cache, then servers, then the catalog.
- * Reads as the table of contents of what happens at a start.
+ * One Pi session in the connection worker: configuration, then cache, then servers, then the catalog; and
+ * the same again for each change. Reads as the table of contents of what happens.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import { ThreadsError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
-import type { CallToolParams, SessionFacts, StatusReport, WorkerEvent } from "../../src/protocol/types.ts";
+import type {
+  CallToolParams,
+  RegisteredServer,
+  SessionFacts,
+  StatusReport,
+  WorkerEvent,
+} from "../../src/protocol/types.ts";
+import { writeFileAtomic } from "../cache/atomic-file.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
-import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
-import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
+import { fileToEdit, writeEnabled } from "./config/edit.ts";
+import { describeEffect } from "./config/effect.ts";
+import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
+import { readText } from "./config/read.ts";
+import { DEFAULT_SETTINGS } from "./config/settings.ts";
+import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
 import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
-import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
+import { isIdle, type Plan } from "./plan.ts";
+import { createSupervisor, type Supervisor } from "./supervisor.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
@@ -26,100 +38,166 @@ export interface SessionContext {
 export interface Session {
   /** The configuration is read and every server that must start is starting. */
   planned: Promise<void>;
-  settleTools(timeoutMs: number, signal: AbortSignal): Promise<ConnectionMethods["settleTools"]["value"]>;
+  settleTools(
+    params: ConnectionMethods["settleTools"]["params"],
+    signal: AbortSignal,
+  ): Promise<ConnectionMethods["settleTools"]["value"]>;
   callTool(params: CallToolParams, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   reconnect(server: string | undefined): Promise<void>;
+  answerConsent(hash: string, allow: boolean): Promise<void>;
+  askAgain(): Promise<void>;
+  applyHeld(apply: boolean): Promise<void>;
+  setRegistered(servers: RegisteredServer[]): Promise<void>;
+  readConfig(params: ConnectionMethods["readConfig"]["params"]): Promise<{ file: string; text: string }>;
+  writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
+  setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
   turnEnded(): Promise<void>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
 
-interface Started {
-  config: LoadedConfig;
-  supervisor: Supervisor;
-  catalog: ReturnType<typeof createCatalogPublisher>;
-}
-
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Tools of servers whose cache entry fits their definition. Without a readable cache: none. */
-async function loadKnownTools(
-  { servers }: LoadedConfig,
-  cachePath: string,
-  cache: CachePool,
-): Promise<{ known: Record<string, KnownTools>; hashes: Map<string, string> }> {
-  const hashed = await cache.hashDefinitions(servers.map((server) => server.raw));
-  const hashes = new Map(servers.map((server, i) => [server.name, hashed[i] ?? ""]));
-  return { known: await cache.readCache(cachePath, Object.fromEntries(hashes)), hashes };
-}
+/** A change is told when the servers that it started have settled, but not later than this. */
+const NOTICE_WAIT_MS = 10_000;
 
-async function start(facts: SessionFacts, { emit, log, cache }: SessionContext): Promise<Started> {
+export function openSession(facts: SessionFacts, { emit, log, cache }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
-  const config = await loadConfig(configSources(facts));
-  for (const problem of config.problems) log.warn(describeProblem(problem));
+  const cachePath = cacheFile(agentDir);
+  const lifetime = new AbortController();
+  let configuration: RunningConfiguration | undefined;
+  let hashes = new Map<string, string>();
+  const settings = () => configuration?.now.settings ?? planSettings;
+  /** Of the plan that is being carried out, while the first one is. */
+  let planSettings = DEFAULT_SETTINGS;
 
-  const supervisor: Supervisor = createSupervisor(config.servers, {
+  const supervisor: Supervisor = createSupervisor({
     cwd,
     npxCacheFile: npxCacheFile(agentDir),
     log,
     emit,
-    idleTimeoutMs: LIMITS.idleTimeoutMs,
-    maxMessageBytes: LIMITS.messageBytes,
+    settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
   });
-  const servers = supervisor.servers.map((server) => server.status());
-  emit({ type: "planned", generation, servers, problems: config.problems });
-
-  const cachePath = cacheFile(agentDir);
-  const { known, hashes } = await loadKnownTools(config, cachePath, cache);
   const catalog = createCatalogPublisher({
     generation,
     cachePath,
     snapshotPath: join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(cwd, sha256Hex)),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
+    settings,
     hashOf: (server) => hashes.get(server) ?? "",
     cache,
     emit,
   });
-  supervisor.start(known);
-  // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
-  catalog.changed();
-  return { config, supervisor, catalog };
-}
-
-export function openSession(facts: SessionFacts, context: SessionContext): Session {
-  const started = start(facts, context);
-  const resultsRoot = join(facts.agentDir, RESULTS_FOLDER);
+  const resultsRoot = join(agentDir, RESULTS_FOLDER);
   const store = createResultStore({ root: resultsRoot });
   removeOldResults(resultsRoot).catch((error: Error) => {
-    context.log.warn(`old results cannot be removed: ${error.message}`);
+    log.warn(`old results cannot be removed: ${error.message}`);
   });
+
+  const report = (state: ConfigState): StatusReport => ({
+    servers: supervisor.servers.map((server) => server.status()),
+    ...state,
+  });
+
+  /** Tells the whole effect of a change in one line, once the servers that it started have settled. */
+  const tellEffect = async (change: Plan): Promise<void> => {
+    await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
+    if (lifetime.signal.aborted) return;
+    const counts = new Map(
+      supervisor.servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])),
+    );
+    const text = describeEffect(change, counts);
+    if (text === undefined) return;
+    log.info(text);
+    emit({ type: "notice", generation, text });
+  };
+
+  const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
+    planSettings = change.settings.after;
+    supervisor.carryOut(change);
+    emit({ type: "planned", generation, ...report(state) });
+    const definitions = supervisor.servers.map(({ definition }) => definition);
+    const hashed = await cache.hashDefinitions(definitions.map(({ raw }) => raw));
+    hashes = new Map(definitions.map(({ name }, i) => [name, hashed[i] ?? ""]));
+    supervisor.learn(await cache.readCache(cachePath, Object.fromEntries(hashes)));
+    // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
+    catalog.changed();
+    // The first plan is the start of the session; `configuration` is there from the second on.
+    if (configuration && !isIdle(change)) {
+      tellEffect(change).catch((error: Error) => log.error(`telling a change failed: ${error.message}`));
+    }
+  };
+
+  const started = runConfiguration({
+    facts,
+    log,
+    onPlan: carryOut,
+    onHeld: (change) => emit({ type: "held", generation, text: describeEffect(change, new Map()) ?? "" }),
+  }).then((running) => {
+    configuration = running;
+    return running;
+  });
+
   return {
     planned: started.then(() => undefined),
-    settleTools: async (timeoutMs, signal) => {
-      const { supervisor, catalog } = await started;
-      const pending = await supervisor.settleTools(timeoutMs, signal);
+    settleTools: async (params, signal) => {
+      await started;
+      const pending = await supervisor.settleTools(params, signal);
       await catalog.flush();
       return { pending, checksum: catalog.checksum };
     },
     callTool: async (params, signal) => {
-      const { supervisor } = await started;
-      return runCall(params, { supervisor, emit: context.emit, signal, store });
+      await started;
+      return runCall(params, { supervisor, emit, signal, store });
     },
-    reconnect: async (server) => (await started).supervisor.reconnect(server),
-    turnEnded: async () => (await started).supervisor.revive(),
-    status: async () => {
-      const { config, supervisor } = await started;
-      return {
-        servers: supervisor.servers.map((server) => server.status()),
-        problems: config.problems,
-        files: config.files,
-      };
+    reconnect: async (server) => {
+      await started;
+      await supervisor.reconnect(server);
     },
+    answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),
+    askAgain: async () => (await started).askAgain(),
+    applyHeld: async (apply) => (await started).applyHeld(apply),
+    setRegistered: async (registered) => (await started).reload({ registered }),
+    setEnabled: async ({ server, enabled, project }) => {
+      const running = await started;
+      const { definition } = supervisor.get(server);
+      const file = fileToEdit(definition, running.facts, { project });
+      await writeEnabled(file, server, enabled);
+      await running.reload();
+      return { file };
+    },
+    readConfig: async ({ project }) => {
+      const file = editableFile((await started).facts, project);
+      const read = await readText(file);
+      if (read.kind === "unreadable")
+        throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`);
+      return { file, text: read.kind === "text" ? read.text : "" };
+    },
+    writeConfig: async ({ project, before, text }) => {
+      const running = await started;
+      const file = editableFile(running.facts, project);
+      const read = await readText(file);
+      if ((read.kind === "text" ? read.text : "") !== before) {
+        throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
+          remedy: "Edit it again.",
+        });
+      }
+      await writeFileAtomic(file, text);
+      await running.reload();
+      return { file };
+    },
+    turnEnded: async () => {
+      await started;
+      supervisor.revive();
+    },
+    status: async () => report((await started).state),
     close: async () => {
-      const { supervisor, catalog } = await started;
+      lifetime.abort();
+      const running = await started;
+      await running.close();
       await Promise.all([catalog.finish(), supervisor.close()]);
     },
   };

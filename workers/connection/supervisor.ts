@@ -1,12 +1,13 @@
 /**
- * All servers of one session. Starts each on its own, so that none waits for another, and tells when the
- * tools of all are known.
+ * All servers of one session. Carries plans out, each server on its own, so that none waits for another,
+ * and tells when the tools of all are known.
  */
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { createGate } from "./gate.ts";
+import type { Plan } from "./plan.ts";
 import { Server, type ServerContext } from "./server.ts";
 
 export interface KnownTools {
@@ -15,19 +16,22 @@ export interface KnownTools {
 }
 
 export interface Supervisor {
-  servers: readonly Server[];
+  /** In the order of the configuration. */
+  readonly servers: readonly Server[];
+  /** Makes the servers what the plan says; nothing connects before `learn`. */
+  carryOut(change: Plan): void;
   /**
-   * Gives servers the tools that the cache knows; connects those that are to be up, and once each server
-   * whose tools are not known, to learn them.
+   * Gives servers that the last plan started the tools that the cache knows; connects those that are to be
+   * up, and once each server whose tools are not known, to learn them.
    */
-  start(known: Record<string, KnownTools>): void;
-  /** Throws `unknown_server`. */
+  learn(known: Record<string, KnownTools>): void;
+  /** Throws `unknown_server` or `server_removed`. */
   get(name: string): Server;
   /** Names of servers whose tools are still being learned when `timeoutMs` is over, or at once if none. */
-  settleTools(timeoutMs: number, signal: AbortSignal): Promise<string[]>;
+  settleTools(wanted: { timeoutMs: number; servers?: string[] }, signal: AbortSignal): Promise<string[]>;
   /** Connects what should be up and is not: eager servers that were dropped. */
   revive(): void;
-  /** Connects the named server, or all that are not connected. Settles when each has connected or failed. */
+  /** Connects the named server, or all, anew. Settles when each has connected or failed. */
   reconnect(name: string | undefined): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,55 +41,107 @@ const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
 
-export function createSupervisor(
-  definitions: readonly ServerDefinition[],
-  context: Omit<ServerContext, "gate">,
-): Supervisor {
+export function createSupervisor(context: Omit<ServerContext, "gate">): Supervisor {
   const gate = createGate(LIMITS.connectsAtATime);
   const listeners = new Set<() => void>();
-  const servers = definitions.map(
-    (definition) =>
-      new Server(definition, {
-        ...context,
-        gate,
-        onStatus: (server) => {
-          context.onStatus(server);
-          for (const listener of listeners) listener();
-        },
-      }),
-  );
-  const byName = new Map(servers.map((server) => [server.name, server]));
+  const removed = new Set<string>();
+  /** Servers that were replaced or removed, until they are closed. */
+  const leaving = new Set<Promise<void>>();
+  let servers = new Map<string, Server>();
+  let started: Server[] = [];
+
+  const create = (definition: ServerDefinition): Server => {
+    const server: Server = new Server(definition, {
+      ...context,
+      gate,
+      onStatus: () => {
+        // A server that has left says nothing any more.
+        if (servers.get(definition.name) !== server) return;
+        context.onStatus(server);
+        for (const listener of listeners) listener();
+      },
+      onTools: () => {
+        if (servers.get(definition.name) === server) context.onTools(server);
+      },
+    });
+    started.push(server);
+    return server;
+  };
+
+  const leave = (server: Server | undefined): void => {
+    if (!server) return;
+    const left = server.drain(LIMITS.drainMs).then(() => server.close());
+    leaving.add(left);
+    left.finally(() => leaving.delete(left));
+  };
+
   const get = (name: string): Server => {
-    const server = byName.get(name);
+    const server = servers.get(name);
     if (server) return server;
+    const known = [...servers.keys()];
+    if (removed.has(name)) {
+      throw new ThreadsError("server_removed", `The server ${name} was removed from the configuration.`, {
+        remedy: "Search again with ToolSearch.",
+        data: { server: name, known },
+      });
+    }
     throw new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
       remedy: "/mcp lists the servers.",
-      data: { known: [...byName.keys()] },
+      data: { known },
     });
   };
-  const learning = (): string[] => servers.filter((server) => server.learning).map((server) => server.name);
+  const learning = (only: string[] | undefined): string[] =>
+    [...servers.values()]
+      .filter((server) => server.learning && (only === undefined || only.includes(server.name)))
+      .map(({ name }) => name);
 
   return {
-    servers,
+    get servers() {
+      return [...servers.values()];
+    },
     get,
-    start: (known) => {
-      for (const server of servers) {
+    carryOut: (change) => {
+      const before = servers;
+      started = [];
+      servers = new Map();
+      for (const step of change.servers) {
+        const old = before.get(step.name);
+        if (step.action === "stop") {
+          removed.add(step.name);
+          leave(old);
+          continue;
+        }
+        removed.delete(step.name);
+        if (old && (step.action === "update" || step.action === "keep")) {
+          servers.set(step.name, old);
+          old.update(step.after);
+          continue;
+        }
+        const server = create(step.after);
+        servers.set(step.name, server);
+        if (old) server.inherit(old);
+        leave(old);
+      }
+    },
+    learn: (known) => {
+      for (const server of started) {
+        if (servers.get(server.name) !== server) continue;
         const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
         if (entry) server.restore(entry.tools, entry.instructions);
         if (!server.definition.enabled) continue;
         if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
       }
     },
-    settleTools: (timeoutMs, signal) =>
+    settleTools: ({ timeoutMs, servers: only }, signal) =>
       new Promise((resolve) => {
         const done = (): void => {
           clearTimeout(timer);
           listeners.delete(check);
           signal.removeEventListener("abort", done);
-          resolve(learning());
+          resolve(learning(only));
         };
         const check = (): void => {
-          if (learning().length === 0) done();
+          if (learning(only).length === 0) done();
         };
         const timer = setTimeout(done, timeoutMs);
         listeners.add(check);
@@ -93,16 +149,17 @@ export function createSupervisor(
         check();
       }),
     revive: () => {
-      for (const server of servers) {
+      for (const server of servers.values()) {
         if (server.definition.lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
       }
     },
     reconnect: async (name) => {
-      const wanted = name === undefined ? servers.filter((server) => server.definition.enabled) : [get(name)];
-      await Promise.allSettled(wanted.map((server) => server.reconnect()));
+      const all = [...servers.values()].filter((server) => server.definition.enabled);
+      await Promise.allSettled((name === undefined ? all : [get(name)]).map((server) => server.reconnect()));
     },
     close: async () => {
-      await Promise.all(servers.map((server) => server.close()));
+      const open = [...servers.values()].map((server) => server.close());
+      await Promise.all([...open, ...leaving]);
     },
   };
 }

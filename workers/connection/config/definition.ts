@@ -1,35 +1,12 @@
 /**
- * One server entry: what a file may say, checked with zod, and what the rest of the worker reads of it.
- * A mistake is a list of messages by key, never an exception.
+ * One server entry: checked against the schema, and what the rest of the worker reads of it. Values are
+ * as written: variables and commands are resolved at connect (resolve.ts). A mistake is a value.
  */
-import * as z from "zod";
-import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { TransportKind } from "../../../src/protocol/types.ts";
-import type { Lifecycle } from "../server-state.ts";
-
-const strings = z.record(z.string(), z.string());
-
-const asTimerMs = (ms: number | undefined): number | undefined =>
-  ms === undefined ? undefined : Math.min(ms, LIMITS.longestTimerMs);
-
-const entrySchema = z.looseObject({
-  type: z.enum(["stdio", "http", "streamable-http", "sse"]).optional(),
-  command: z.string().min(1).optional(),
-  args: z.array(z.string()).optional(),
-  env: strings.optional(),
-  cwd: z.string().optional(),
-  url: z.url({ protocol: /^https?$/, error: "expected an http or https URL" }).optional(),
-  headers: strings.optional(),
-  enabled: z.boolean().optional(),
-  disabled: z.boolean().optional(),
-  timeout: z.number().positive().optional(),
-  requestTimeoutMs: z.number().positive().optional(),
-  startupTimeoutMs: z.number().positive().optional(),
-  description: z.string().optional(),
-  lifecycle: z.enum(["lazy", "eager", "keep-alive"]).optional(),
-  idleTimeout: z.number().nonnegative().optional(),
-  debug: z.boolean().optional(),
-});
+import { UNSAFE_KEY } from "./document.ts";
+import { type ExposureRules, toExposure } from "./exposure.ts";
+import { check, kindOf, type Mistake } from "./mistakes.ts";
+import { type Entry, entrySchema, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
 
 export type StdioTarget = {
   command: string;
@@ -39,102 +16,176 @@ export type StdioTarget = {
 };
 export type HttpTarget = { url: string; headers: Record<string, string>; sseOnly: boolean };
 
-export interface ServerDefinition {
+/** Who wrote a definition, which decides how far it is trusted. */
+export type Origin =
+  /** Another extension, for this session. */
+  | "extension"
+  /** A file of another program in the user's home. */
+  | "import"
+  | "user"
+  /** A project's file outside `.pi/`: needs a consent of its own. */
+  | "project-file"
+  /** `.pi/mcp.json`: as trusted as the project. */
+  | "project-pi";
+
+export interface AuthSettings {
+  /** `auto`: a token if one is given, else OAuth where the server asks for it. */
+  scheme: "auto" | "bearer" | "oauth" | "none";
+  /** As written; resolved at connect. */
+  token: string | undefined;
+  tokenEnv: string | undefined;
+}
+
+export interface ServerDefinition extends ExposureRules {
   name: string;
-  /** File that defines it. */
+  /** File that defines it, or the path of the extension that registered it. */
   file: string;
+  origin: Origin;
   project: boolean;
+  /** Files that override some keys of it, lowest precedence first. */
+  overrides: string[];
   enabled: boolean;
   description: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
+  auth: AuthSettings;
+  oauth: OAuthSettings | false | undefined;
+  lifecycle: Lifecycle;
+  /** Undefined: the settings' or, for `eager`, none. 0: never. */
+  idleTimeoutMinutes: number | undefined;
   requestTimeoutMs: number | undefined;
   startupTimeoutMs: number | undefined;
-  lifecycle: Lifecycle;
-  /** Undefined: what the settings say, else the default of the lifecycle. 0: never. */
-  idleTimeoutMs: number | undefined;
-  /** Its stderr goes to the log. */
+  exposeResources: boolean;
+  toolPrefix: ToolPrefix | undefined;
   debug: boolean;
   /** The entry as it stands in the file: what is hashed. */
   raw: Record<string, unknown>;
+  /** What a project's definition took the place of; it counts again where the project's may not. */
+  replaced: ServerDefinition | undefined;
 }
 
-export interface EntryMistake {
-  /** Path of the key below the entry; empty for the entry itself. */
-  path: (string | number)[];
-  message: string;
-  remedy: string;
+export interface DefinitionSource {
+  file: string;
+  origin: Origin;
 }
+
+export const isProject = (origin: Origin): boolean => origin === "project-file" || origin === "project-pi";
 
 export const transportOf = (definition: ServerDefinition): TransportKind => {
   if (definition.target.kind === "stdio") return "stdio";
   return definition.target.sseOnly ? "sse" : "http";
 };
 
-type Entry = z.infer<typeof entrySchema>;
-
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
 
-function targetOf(entry: Entry): ServerDefinition["target"] | EntryMistake {
-  const wantsStdio = entry.type === "stdio" || (entry.type === undefined && entry.command !== undefined);
-  if (entry.command !== undefined && entry.url !== undefined && entry.type === undefined) {
-    return {
-      path: ["url"],
-      message: "both command and url are given",
-      remedy: 'Remove one, or say which with "type".',
-    };
+const mistake = (path: string[], message: string, remedy: string): Mistake => ({
+  severity: "error",
+  path,
+  message,
+  remedy,
+});
+
+function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
+  const { command, url, type } = entry;
+  if (command !== undefined && url !== undefined && type === undefined) {
+    return mistake(["url"], "both command and url are given", 'Remove one, or say which with "type".');
   }
-  if (wantsStdio) {
-    if (entry.command === undefined) return { path: [], message: "command is missing", remedy: SHAPE };
-    const { command, args = [], env = {}, cwd } = entry;
-    return { kind: "stdio", command, args, env, cwd };
+  if (type === "stdio" || (type === undefined && command !== undefined)) {
+    if (command === undefined) return mistake([], "command is missing", SHAPE);
+    return { kind: "stdio", command, args: entry.args ?? [], env: entry.env ?? {}, cwd: entry.cwd };
   }
-  if (entry.url === undefined)
-    return { path: [], message: "neither command nor url is given", remedy: SHAPE };
-  return { kind: "http", url: entry.url, headers: entry.headers ?? {}, sseOnly: entry.type === "sse" };
+  if (url === undefined) {
+    return type === undefined
+      ? mistake([], "neither command nor url is given", SHAPE)
+      : mistake(["type"], "url is missing", SHAPE);
+  }
+  return { kind: "http", url, headers: entry.headers ?? {}, sseOnly: type === "sse" };
 }
 
-/** Checks one entry. `raw` is what JSON gave. */
+function authOf(entry: Entry): { auth: AuthSettings; mistakes: Mistake[] } {
+  const { auth, bearerToken: token, bearerTokenEnv: tokenEnv } = entry;
+  const settings = (scheme: AuthSettings["scheme"]): AuthSettings => ({ scheme, token, tokenEnv });
+  if (auth === false || auth === "none") return { auth: settings("none"), mistakes: [] };
+  if (typeof auth === "object") {
+    const warning: Mistake = {
+      severity: "warning",
+      path: ["auth"],
+      message: "the sign-in of a Pi provider cannot be used here",
+      remedy: 'Write "bearerTokenEnv", or leave auth out and sign in to the server itself.',
+    };
+    return { auth: settings("auto"), mistakes: [warning] };
+  }
+  if (auth === "bearer" && token === undefined && tokenEnv === undefined) {
+    const missing = mistake(
+      ["auth"],
+      "there is no bearer token",
+      'Write "bearerTokenEnv": "NAME_OF_VARIABLE" beside it.',
+    );
+    return { auth: settings("bearer"), mistakes: [missing] };
+  }
+  return { auth: settings(auth ?? "auto"), mistakes: [] };
+}
+
+function toDefinition(
+  name: string,
+  entry: Entry,
+  parts: Pick<ServerDefinition, "target" | "auth" | "raw"> & { source: DefinitionSource },
+): ServerDefinition {
+  const { source, ...rest } = parts;
+  const timeoutMs = entry.timeout === undefined ? undefined : entry.timeout * 1_000;
+  const toolExposure = Object.entries(entry.toolExposure ?? {}).map(([tool, to]) => [tool, toExposure(to)]);
+  return {
+    name,
+    ...source,
+    ...rest,
+    project: isProject(source.origin),
+    overrides: [],
+    enabled: entry.enabled ?? !(entry.disabled ?? false),
+    description: entry.description,
+    oauth: entry.oauth,
+    lifecycle: entry.lifecycle ?? "lazy",
+    idleTimeoutMinutes: entry.idleTimeout,
+    requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
+    startupTimeoutMs: entry.startupTimeoutMs,
+    exposeResources: entry.exposeResources ?? true,
+    directTools: entry.directTools,
+    exposure: entry.exposure === undefined ? undefined : toExposure(entry.exposure),
+    toolExposure: Object.fromEntries(toolExposure),
+    includeTools: entry.includeTools,
+    excludeTools: entry.excludeTools ?? [],
+    toolPrefix: entry.toolPrefix,
+    debug: entry.debug ?? false,
+    replaced: undefined,
+  };
+}
+
+/** A name that can be a key everywhere, or what is wrong with it. */
+export const checkName = (name: string): Mistake | undefined =>
+  name.trim() === "" || name === UNSAFE_KEY
+    ? mistake([], "this is not a usable server name", "Rename the server.")
+    : undefined;
+
+/** Checks one entry. `raw` is what the file gave. Without a definition there is at least one error. */
 export function parseEntry(
   name: string,
   raw: unknown,
-  source: { file: string; project: boolean },
-): { definition: ServerDefinition } | { mistakes: EntryMistake[] } {
-  if (name === "" || name === "__proto__") {
+  source: DefinitionSource,
+): { definition: ServerDefinition | undefined; mistakes: Mistake[] } {
+  const badName = checkName(name);
+  if (badName) return { definition: undefined, mistakes: [badName] };
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     return {
-      mistakes: [{ path: [], message: "this is not a usable server name", remedy: "Rename the server." }],
+      definition: undefined,
+      mistakes: [mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE)],
     };
   }
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    const found = raw === null ? "null" : Array.isArray(raw) ? "an array" : `a ${typeof raw}`;
-    return { mistakes: [{ path: [], message: `expected an object, found ${found}`, remedy: SHAPE }] };
-  }
-  const checked = entrySchema.safeParse(raw);
-  if (!checked.success) {
-    const mistakes = checked.error.issues.map((issue) => ({
-      path: issue.path.map((key) => (typeof key === "symbol" ? String(key) : key)),
-      message: issue.message.replace(/^Invalid input: /, ""),
-      remedy: "Correct or remove this key.",
-    }));
-    return { mistakes };
-  }
-  const entry = checked.data;
+  const { data: entry, mistakes } = check(entrySchema, raw);
+  if (!entry) return { definition: undefined, mistakes };
   const target = targetOf(entry);
-  if ("message" in target) return { mistakes: [target] };
-  const timeoutMs = entry.timeout === undefined ? undefined : entry.timeout * 1_000;
-  return {
-    definition: {
-      name,
-      ...source,
-      enabled: entry.enabled ?? !(entry.disabled ?? false),
-      description: entry.description,
-      target,
-      requestTimeoutMs: asTimerMs(entry.requestTimeoutMs ?? timeoutMs),
-      startupTimeoutMs: asTimerMs(entry.startupTimeoutMs),
-      lifecycle: entry.lifecycle ?? "lazy",
-      idleTimeoutMs: asTimerMs(entry.idleTimeout === undefined ? undefined : entry.idleTimeout * 60_000),
-      debug: entry.debug ?? false,
-      raw: raw as Record<string, unknown>,
-    },
-  };
+  const { auth, mistakes: authMistakes } = authOf(entry);
+  const all = [...mistakes, ...authMistakes, ...("message" in target ? [target] : [])];
+  if ("message" in target || all.some(({ severity }) => severity === "error"))
+    return { definition: undefined, mistakes: all };
+  const parts = { source, target, auth, raw: raw as Record<string, unknown> };
+  return { definition: toDefinition(name, entry, parts), mistakes: all };
 }

@@ -1,29 +1,138 @@
-/** Loads every configuration file and merges them: a later file's server replaces an earlier one of its name. */
-import type { ConfigProblem } from "../../../src/protocol/types.ts";
+/**
+ * Loads the configuration: our own files, the hosts they import, one merged result. A file that is broken
+ * now counts as it last was whole, beside the problem that says where it is broken.
+ */
+import { homedir } from "node:os";
+import type { ConfigProblem, SessionFacts } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
-import type { ConfigSource } from "./paths.ts";
-import { readConfigFile } from "./read.ts";
+import { hostSources } from "./hosts.ts";
+import { type HostFile, parseHostText } from "./imports.ts";
+import { mergeLayers } from "./merge.ts";
+import { type ConfigFacts, type ConfigSource, configSources, type RegisteredServer } from "./paths.ts";
+import { brokenFile, emptyFile, type FileConfig, type FileText, parseConfigText, readText } from "./read.ts";
+import type { HostName } from "./schema.ts";
+import type { Settings } from "./settings.ts";
 
 export interface LoadedConfig {
   servers: ServerDefinition[];
+  settings: Settings;
   problems: ConfigProblem[];
+  /** Every file that was read or looked for, lowest precedence first: what is to be watched. */
   files: string[];
+  /** Files of which nothing could be used just now. */
+  broken: string[];
+  /** Text of each file when it last was whole. */
+  texts: ReadonlyMap<string, string>;
 }
 
-export async function loadConfig(sources: readonly ConfigSource[]): Promise<LoadedConfig> {
-  const results = await Promise.all(sources.map(readConfigFile));
-  const servers = new Map<string, ServerDefinition>();
-  for (const definition of results.flatMap((result) => result.servers))
-    servers.set(definition.name, definition);
+/** The facts of a session with those of this machine. */
+export function configFacts(
+  session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> & {
+    configPath?: string | undefined;
+    registered?: readonly RegisteredServer[] | undefined;
+  },
+): ConfigFacts {
+  const { agentDir, cwd, projectTrusted, configPath, registered } = session;
+  const machine = { platform: process.platform, home: homedir(), env: process.env };
+  return { agentDir, cwd, projectTrusted, configPath, registered, ...machine };
+}
+
+interface Reading {
+  facts: ConfigFacts;
+  /** Of the load before. */
+  lastTexts: ReadonlyMap<string, string>;
+  texts: Map<string, string>;
+  broken: string[];
+}
+
+const unreadable = (source: ConfigSource, reason: string): FileConfig =>
+  brokenFile(source, {
+    severity: "error",
+    line: 1,
+    column: 1,
+    message: `cannot be read: ${reason}`,
+    remedy: "Make the file readable, or delete it.",
+  });
+
+const missing = (source: ConfigSource): FileConfig => {
+  if (!source.required) return emptyFile(source);
+  const { problems } = brokenFile(source, {
+    severity: "error",
+    line: 1,
+    column: 1,
+    message: "there is no such file",
+    remedy: "Correct --mcp-config, or create the file.",
+  });
+  return { ...emptyFile(source), problems };
+};
+
+/** What a text gives; where that is nothing, what the file's last whole text gave. */
+function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
+  read: FileText,
+  source: ConfigSource,
+  { lastTexts, texts, broken }: Reading,
+  parse: { text: (text: string) => T; failed: (config: FileConfig) => T },
+): T {
+  if (read.kind === "missing") return parse.failed(missing(source));
+  const now = read.kind === "text" ? parse.text(read.text) : parse.failed(unreadable(source, read.reason));
+  if (!now.broken) {
+    if (read.kind === "text") texts.set(source.file, read.text);
+    return now;
+  }
+  broken.push(source.file);
+  const last = lastTexts.get(source.file);
+  if (last === undefined) return now;
+  texts.set(source.file, last);
+  return { ...parse.text(last), problems: now.problems };
+}
+
+async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
+  return withLastGood(await readText(source.file), source, reading, {
+    text: (text) => parseConfigText(text, source),
+    failed: (config) => config,
+  });
+}
+
+async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile, "broken">> {
+  const { facts } = reading;
+  const sources = hostSources(host, facts);
+  const texts = await Promise.all(sources.map(({ file }) => readText(file)));
+  const all: Omit<HostFile, "broken"> = { servers: [], problems: [] };
+  for (const [i, source] of sources.entries()) {
+    const before = [...all.servers];
+    const { servers, problems } = withLastGood<HostFile>(texts[i] ?? { kind: "missing" }, source, reading, {
+      text: (text) => parseHostText(text, { host, source, facts, before }),
+      failed: ({ problems, broken }) => ({ servers: [], problems, broken }),
+    });
+    all.servers.push(...servers);
+    all.problems.push(...problems);
+  }
+  return all;
+}
+
+/** Never throws for what a file holds or how it is. `last`: the load before, if there was one. */
+export async function loadConfig(facts: ConfigFacts, last?: LoadedConfig): Promise<LoadedConfig> {
+  const reading: Reading = { facts, lastTexts: last?.texts ?? new Map(), texts: new Map(), broken: [] };
+  const sources = configSources(facts);
+  const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
+  const imports = [...new Set(files.flatMap((file) => file.imports))];
+  const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
+  const registered = facts.registered ?? [];
+  const merged = mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files });
+  const hostFiles = imports.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
   return {
-    servers: [...servers.values()],
-    problems: results.flatMap((result) => result.problems),
-    files: sources.map((source) => source.file),
+    servers: merged.servers,
+    settings: merged.settings,
+    problems: [...hosts, ...files, merged].flatMap(({ problems }) => problems),
+    files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
+    broken: reading.broken,
+    texts: reading.texts,
   };
 }
 
 /** One line for a log or a notice: file, position, key, what is wrong, what to do. */
 export function describeProblem(problem: ConfigProblem): string {
   const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}. ${problem.remedy}`;
+  const stop = problem.message.endsWith("?") ? "" : ".";
+  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }

@@ -1,99 +1,209 @@
 /**
- * Reads one configuration file: JSON with comments and trailing commas, with or without BOM. A missing
- * file is no mistake; everything else that is wrong becomes a `ConfigProblem` with line and column, and
- * costs only the entry that it is in.
+ * One configuration file of ours, from text to checked entries: `mcpServers` or `mcp-servers`,
+ * `settings`, `imports`. Everything that is wrong becomes a `ConfigProblem` with its place and costs only
+ * what it is in. Pure, except for `readText`.
  */
-import { readFile } from "node:fs/promises";
-import * as jsonc from "jsonc-parser";
+import { readFile, stat } from "node:fs/promises";
 import { messageOf } from "../../../src/protocol/errors.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
-import { parseEntry, type ServerDefinition } from "./definition.ts";
+import { checkName, parseEntry, type ServerDefinition } from "./definition.ts";
+import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
+import { kindOf, type Mistake, unknownKeys } from "./mistakes.ts";
+import { isOverride, type Override, parseOverride } from "./override.ts";
 import type { ConfigSource } from "./paths.ts";
+import { fileSchema, HOSTS, type HostName } from "./schema.ts";
+import { parseSettings, type Settings } from "./settings.ts";
+import { nearestKey } from "./suggest.ts";
 
-export interface FileResult {
-  servers: ServerDefinition[];
-  problems: ConfigProblem[];
-}
-
+/** Larger files are not configuration. */
+const FILE_BYTES = 32 * 1024 * 1024;
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
 
-/** Line and column, both from 1, of a character offset. */
-function positionOf(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset);
-  const line = before.split("\n").length;
-  return { line, column: offset - before.lastIndexOf("\n") };
+export type FileEntry =
+  | { kind: "server"; definition: ServerDefinition }
+  | { kind: "override"; name: string; override: Override; key: string; at: Position };
+
+export interface FileConfig {
+  source: ConfigSource;
+  entries: FileEntry[];
+  settings: Partial<Settings>;
+  imports: HostName[];
+  problems: ConfigProblem[];
+  /** Nothing of the text could be used, for example in the middle of a write. */
+  broken: boolean;
 }
 
-/** Words for jsonc-parser's error codes, for example `CommaExpected` -> "comma expected". */
-const syntaxMessage = (code: jsonc.ParseErrorCode): string =>
-  jsonc
-    .printParseErrorCode(code)
-    .replace(/([a-z])([A-Z])/g, "$1 $2")
-    .toLowerCase();
+export type FileText =
+  | { kind: "missing" }
+  | { kind: "unreadable"; reason: string }
+  | { kind: "text"; text: string };
 
-function readServers(text: string, root: jsonc.Node, source: ConfigSource): FileResult {
-  const result: FileResult = { servers: [], problems: [] };
-  const problem = (node: jsonc.Node, key: string, message: string, remedy: string): void => {
-    result.problems.push({ file: source.file, ...positionOf(text, node.offset), key, message, remedy });
-  };
-  const found = SERVER_KEYS.find((key) => jsonc.findNodeAtLocation(root, [key]));
-  if (found === undefined) return result;
-  const node = jsonc.findNodeAtLocation(root, [found]) as jsonc.Node;
-  if (node.type !== "object") {
-    problem(node, found, `expected an object of servers, found ${node.type}`, `Write ${EXAMPLE}.`);
-    return result;
-  }
-  for (const property of node.children ?? []) {
-    const [keyNode, valueNode] = property.children ?? [];
-    if (!keyNode || !valueNode) continue;
-    const name = String(keyNode.value);
-    const parsed = parseEntry(name, jsonc.getNodeValue(valueNode), source);
-    if ("definition" in parsed) {
-      result.servers.push(parsed.definition);
-      continue;
-    }
-    for (const { path, message, remedy } of parsed.mistakes) {
-      const at = jsonc.findNodeAtLocation(valueNode, path) ?? valueNode;
-      problem(at, [found, name, ...path].join("."), message, remedy);
-    }
-  }
-  return result;
-}
+const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
 
-/** Checks the text of a file. Never throws. */
-export function parseConfigText(rawText: string, source: ConfigSource): FileResult {
-  const text = rawText.replace(/^\uFEFF/, "");
-  const whole = (message: string, remedy: string, offset = 0): FileResult => ({
-    servers: [],
-    problems: [{ file: source.file, ...positionOf(text, offset), message, remedy }],
-  });
-  if (text.trim() === "") return whole("the file is empty", `Write ${EXAMPLE}, or delete the file.`);
-  const errors: jsonc.ParseError[] = [];
-  const root = jsonc.parseTree(text, errors, { allowTrailingComma: true, disallowComments: false });
-  const error = errors[0];
-  if (error || !root) {
-    return whole(
-      `not valid JSON: ${error ? syntaxMessage(error.error) : "no value"}`,
-      "Correct it there; no server of this file is used until then.",
-      error?.offset ?? 0,
-    );
-  }
-  if (root.type !== "object") {
-    return whole(`expected an object, found ${root.type}`, `Write ${EXAMPLE}.`, root.offset);
-  }
-  return readServers(text, root, source);
-}
-
-export async function readConfigFile(source: ConfigSource): Promise<FileResult> {
+/** Never throws. A folder or a file without permission is `unreadable`. */
+export async function readText(file: string): Promise<FileText> {
   try {
-    return parseConfigText(await readFile(source.file, "utf8"), source);
+    const { size } = await stat(file);
+    if (size > FILE_BYTES) return { kind: "unreadable", reason: `it has ${size} bytes` };
+    return { kind: "text", text: withoutBom(await readFile(file, "utf8")) };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { servers: [], problems: [] };
-    const message = `cannot be read: ${messageOf(error)}`;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
+    return { kind: "unreadable", reason: messageOf(error) };
+  }
+}
+
+/** Mistakes below `base` as problems of a file. */
+export const toProblems = (
+  document: ConfigDocument,
+  file: string,
+  base: readonly string[],
+  mistakes: readonly Mistake[],
+): ConfigProblem[] =>
+  mistakes.map(({ severity, path, message, remedy }) => {
+    const whole = [...base, ...path];
+    const key = whole.length === 0 ? {} : { key: whole.join(".") };
+    return { severity, file, ...document.at(whole), ...key, message, remedy };
+  });
+
+export const emptyFile = (source: ConfigSource): FileConfig => ({
+  source,
+  entries: [],
+  settings: {},
+  imports: [],
+  problems: [],
+  broken: false,
+});
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const wrongKind = (value: unknown, what: string): Mistake => ({
+  severity: "error",
+  path: [],
+  message: `expected ${what}, found ${kindOf(value)}`,
+  remedy: `Write ${EXAMPLE}.`,
+});
+
+function readEntry(
+  document: ConfigDocument,
+  source: ConfigSource,
+  path: [string, string],
+  raw: unknown,
+): Pick<FileConfig, "entries" | "problems"> {
+  const [, name] = path;
+  if (isOverride(raw) && !checkName(name)) {
+    const { override, mistakes } = parseOverride(raw);
+    const key = path.join(".");
     return {
-      servers: [],
-      problems: [{ file: source.file, message, remedy: "Make the file readable, or delete it." }],
+      entries: override ? [{ kind: "override", name, override, key, at: document.at(path) }] : [],
+      problems: toProblems(document, source.file, path, mistakes),
     };
   }
+  const { file, origin } = source;
+  const { definition, mistakes } = parseEntry(name, raw, { file, origin });
+  return {
+    entries: definition ? [{ kind: "server", definition }] : [],
+    problems: toProblems(document, file, path, mistakes),
+  };
+}
+
+function readServers(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
+  const { source, problems } = config;
+  for (const key of SERVER_KEYS) {
+    if (!Object.hasOwn(root, key)) continue;
+    const servers = root[key];
+    if (!isObject(servers)) {
+      problems.push(
+        ...toProblems(document, source.file, [key], [wrongKind(servers, "an object of servers")]),
+      );
+      continue;
+    }
+    for (const [name, raw] of Object.entries(servers)) {
+      const read = readEntry(document, source, [key, name], raw);
+      config.entries.push(...read.entries);
+      problems.push(...read.problems);
+    }
+  }
+}
+
+function readImports(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
+  const { imports = [] } = root;
+  const { file, origin } = config.source;
+  const report = (path: string[], severity: Mistake["severity"], message: string, remedy: string): void => {
+    config.problems.push(...toProblems(document, file, ["imports"], [{ severity, path, message, remedy }]));
+  };
+  const choices = HOSTS.join(", ");
+  if (!Array.isArray(imports)) {
+    report([], "error", `expected a list, found ${kindOf(imports)}`, `Write a list of ${choices}.`);
+    return;
+  }
+  if (origin === "project-file" && imports.length > 0) {
+    report([], "warning", "a project's file may not import", "Write imports into your own mcp.json.");
+    return;
+  }
+  for (const [i, name] of imports.entries()) {
+    const host = HOSTS.find((known) => known === name);
+    if (host) config.imports.push(host);
+    else {
+      const near = typeof name === "string" ? nearestKey(name, HOSTS) : undefined;
+      const remedy = near ? `Write "${near}".` : `Write one of ${choices}.`;
+      report([String(i)], "error", "this is no program whose servers can be imported", remedy);
+    }
+  }
+}
+
+/** A text that could not be used at all. */
+export const brokenFile = (source: ConfigSource, problem: Omit<ConfigProblem, "file">): FileConfig => ({
+  ...emptyFile(source),
+  problems: [{ file: source.file, ...problem }],
+  broken: true,
+});
+
+/** Checks the text of a file, without BOM. Never throws. */
+export function parseConfigText(
+  text: string,
+  source: ConfigSource,
+  parse: (text: string) => ParsedText = parseJsonc,
+): FileConfig {
+  if (text.trim() === "") {
+    return brokenFile(source, {
+      severity: "error",
+      line: 1,
+      column: 1,
+      message: "the file is empty",
+      remedy: `Write ${EXAMPLE}, or delete the file.`,
+    });
+  }
+  const parsed = parse(text);
+  if ("problem" in parsed) return brokenFile(source, parsed.problem);
+  const { document } = parsed;
+  const root = document.value;
+  if (!isObject(root)) {
+    const [problem] = toProblems(document, source.file, [], [wrongKind(root, "an object")]);
+    return { ...emptyFile(source), problems: problem ? [problem] : [], broken: true };
+  }
+  const config = emptyFile(source);
+  config.problems.push(
+    ...toProblems(document, source.file, [], unknownKeys(fileSchema, root)),
+    ...document.repeated.flatMap((path) =>
+      toProblems(document, source.file, path.slice(0, -1), [
+        {
+          severity: "warning",
+          path: path.slice(-1),
+          message: "is given twice, this one counts",
+          remedy: "Remove the other one.",
+        },
+      ]),
+    ),
+  );
+  readServers(document, root, config);
+  readImports(document, root, config);
+  if (Object.hasOwn(root, "settings")) {
+    const { settings, mistakes } = parseSettings(root.settings);
+    config.settings = settings;
+    config.problems.push(...toProblems(document, source.file, ["settings"], mistakes));
+  }
+  return config;
 }

@@ -1,0 +1,7 @@
+/** Writes the JSON Schema of `mcp.json` from its validator. A test holds that it is up to date. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { schemaText } from "../workers/connection/config/json-schema.ts";
+
+const file = new URL("../schema/mcp.schema.json", import.meta.url);
+await mkdir(new URL(".", file), { recursive: true });
+await writeFile(file, schemaText());

@@ -1,0 +1,77 @@
+/** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
+import type { CatalogStore } from "./catalog/store.ts";
+import type { PiContext } from "./host.ts";
+import type { ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
+import type { Registrar } from "./tools/registrar.ts";
+import type { Dialogs } from "./ui/consent.ts";
+import { createHealthNotices } from "./ui/health-notices.ts";
+import { notify } from "./ui/notices.ts";
+import { createStatusLine } from "./ui/status-line.ts";
+import { problemLine, refusedLine } from "./ui/status-text.ts";
+
+/** What lives from session_start to session_shutdown, beside the runtime. */
+export interface SessionState {
+  statuses: Map<string, ServerStatus>;
+  planned: PromiseWithResolvers<void>;
+}
+
+export interface EventTargets {
+  ctx: PiContext;
+  /** Undefined once the session is over: then nothing of Pi may be touched. */
+  state: () => SessionState | undefined;
+  store: CatalogStore;
+  registrar: Registrar;
+  dialogs: Dialogs;
+  onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
+}
+
+export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
+  const { ctx, store, registrar, dialogs } = targets;
+  const statusLine = createStatusLine(ctx);
+  const health = createHealthNotices();
+  /** Lines about the configuration that the user has read. */
+  let told = new Set<string>();
+
+  const onPlanned = (state: SessionState, report: StatusReport): void => {
+    state.statuses = new Map(report.servers.map((status) => [status.name, status]));
+    state.planned.resolve();
+    const lines = [...report.problems.map(problemLine), ...report.refused.map(refusedLine)];
+    for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");
+    told = new Set(lines);
+    statusLine.show(report.servers);
+    dialogs.consents(report.questions);
+  };
+
+  return (event) => {
+    const state = targets.state();
+    if (!state) return;
+    switch (event.type) {
+      case "progress":
+        targets.onProgress(event);
+        break;
+      case "catalog":
+        store.replace(event.snapshot);
+        registrar.follow(
+          store.current,
+          [...state.statuses.values()].some(({ name, direct }) => registrar.concernsDirect(name, direct)),
+        );
+        break;
+      case "planned":
+        onPlanned(state, event);
+        break;
+      case "notice":
+        notify(ctx, event.text, "info");
+        break;
+      case "held":
+        dialogs.held(event.text);
+        break;
+      case "server": {
+        state.statuses.set(event.status.name, event.status);
+        statusLine.show([...state.statuses.values()]);
+        const notice = health.onStatus(event.status);
+        if (notice) notify(ctx, notice.text, notice.level);
+        break;
+      }
+    }
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * `MCP_DIRECT_TOOLS`: which tools are declared from the first request on, whatever the configuration says.
+ * Comma-separated: `*`, `server`, `server/tool`; `__none__` for none. Pure.
+ */
+export interface DirectRule {
+  isDirect(tool: { tool: string; server: { name: string }; direct?: boolean }): boolean;
+  /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
+  concerns(server: string, configured: boolean): boolean;
+}
+
+export function directRule(variable: string | undefined): DirectRule {
+  const entries = (variable ?? "").split(",").map((entry) => entry.trim());
+  const given = entries.filter((entry) => entry !== "");
+  if (given.length === 0) {
+    return { isDirect: ({ direct }) => direct === true, concerns: (_server, configured) => configured };
+  }
+  if (given.includes("__none__")) return { isDirect: () => false, concerns: () => false };
+  const named = new Set(given);
+  return {
+    isDirect: ({ tool, server }) =>
+      named.has("*") || named.has(server.name) || named.has(`${server.name}/${tool}`),
+    concerns: (server) =>
+      named.has("*") || given.some((entry) => entry === server || entry.startsWith(`${server}/`)),
+  };
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { hostSources } from "../../../../workers/connection/config/hosts.ts";
+import { configSources } from "../../../../workers/connection/config/paths.ts";
+import { HOSTS, type HostName } from "../../../../workers/connection/config/schema.ts";
+import { facts } from "./support.ts";
+
+const WINDOWS = { platform: "win32", home: "C:\\Users\\me", cwd: "D:\\app" } as const;
+const MAC = { platform: "darwin", home: "/Users/me", cwd: "/w" } as const;
+const LINUX = { platform: "linux", home: "/home/me", cwd: "/w" } as const;
+
+/** The user's file of each host as its maker documents it. */
+const USER_FILES: Record<HostName, [linux: string, mac: string, windows: string]> = {
+  cursor: ["/home/me/.cursor/mcp.json", "/Users/me/.cursor/mcp.json", "C:\\Users\\me\\.cursor\\mcp.json"],
+  "claude-code": ["/home/me/.claude.json", "/Users/me/.claude.json", "C:\\Users\\me\\.claude.json"],
+  "claude-desktop": [
+    "/home/me/.config/Claude/claude_desktop_config.json",
+    "/Users/me/Library/Application Support/Claude/claude_desktop_config.json",
+    "C:\\Users\\me\\AppData\\Roaming\\Claude\\claude_desktop_config.json",
+  ],
+  codex: [
+    "/home/me/.codex/config.toml",
+    "/Users/me/.codex/config.toml",
+    "C:\\Users\\me\\.codex\\config.toml",
+  ],
+  windsurf: [
+    "/home/me/.codeium/windsurf/mcp_config.json",
+    "/Users/me/.codeium/windsurf/mcp_config.json",
+    "C:\\Users\\me\\.codeium\\windsurf\\mcp_config.json",
+  ],
+  vscode: [
+    "/home/me/.config/Code/User/mcp.json",
+    "/Users/me/Library/Application Support/Code/User/mcp.json",
+    "C:\\Users\\me\\AppData\\Roaming\\Code\\User\\mcp.json",
+  ],
+  opencode: [
+    "/home/me/.config/opencode/opencode.json",
+    "/Users/me/.config/opencode/opencode.json",
+    "C:\\Users\\me\\.config\\opencode\\opencode.json",
+  ],
+};
+
+describe("hostSources", () => {
+  test.each(HOSTS)("%s lies where it really does on Linux, macOS and Windows", (host) => {
+    const first = [LINUX, MAC, WINDOWS].map((machine) => hostSources(host, facts(machine))[0]?.file);
+    expect(first).toEqual(USER_FILES[host]);
+  });
+
+  test.each([
+    ["claude-code", { CLAUDE_CONFIG_DIR: "/c" }, "/c/.claude.json"],
+    ["claude-desktop", { XDG_CONFIG_HOME: "/x" }, "/x/Claude/claude_desktop_config.json"],
+    ["codex", { CODEX_HOME: "/c" }, "/c/config.toml"],
+    ["vscode", { XDG_CONFIG_HOME: "/x" }, "/x/Code/User/mcp.json"],
+    ["opencode", { XDG_CONFIG_HOME: "/x" }, "/x/opencode/opencode.json"],
+    ["opencode", { XDG_CONFIG_HOME: "" }, "/home/me/.config/opencode/opencode.json"],
+  ] as const)("%s follows %o", (host, env, file) => {
+    expect(hostSources(host, facts({ ...LINUX, env }))[0]?.file).toBe(file);
+  });
+
+  test("APPDATA moves the files of desktop programs on Windows", () => {
+    const moved = facts({ ...WINDOWS, env: { APPDATA: "E:\\Data" } });
+    expect(hostSources("vscode", moved)[0]?.file).toBe("E:\\Data\\Code\\User\\mcp.json");
+  });
+
+  test("OPENCODE_CONFIG is read after the user's own file", () => {
+    const files = hostSources("opencode", facts({ env: { OPENCODE_CONFIG: "/o.json" } })).map(
+      ({ file }) => file,
+    );
+    expect(files.indexOf("/o.json")).toBeGreaterThan(
+      files.indexOf("/home/me/.config/opencode/opencode.json"),
+    );
+  });
+
+  test.each(HOSTS)("%s: a project's files need consent, and none is read without trust", (host) => {
+    const sources = hostSources(host, facts());
+    for (const { file, origin } of sources)
+      expect(origin).toBe(file.startsWith("/work/app") ? "project-file" : "import");
+    const untrusted = hostSources(host, facts({ projectTrusted: false }));
+    expect(untrusted.filter(({ file }) => file.startsWith("/work/app"))).toEqual([]);
+  });
+});
+
+describe("configSources", () => {
+  const files = (over: Parameters<typeof facts>[0]): string[] =>
+    configSources(facts(over)).map(({ file }) => file);
+
+  test("later files win: shared, user, .mcp.json, .pi/mcp.json", () => {
+    expect(files({})).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/home/me/.pi/agent/mcp.json",
+      "/work/app/.mcp.json",
+      "/work/app/.pi/mcp.json",
+    ]);
+  });
+
+  test("without trust no file of the project", () => {
+    expect(files({ projectTrusted: false })).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/home/me/.pi/agent/mcp.json",
+    ]);
+  });
+
+  test.each([
+    ["conf/mcp.json", "/work/app/conf/mcp.json"],
+    ["~/mine.json", "/home/me/mine.json"],
+    ["/abs.json", "/abs.json"],
+  ])("--mcp-config %s takes the place of the user's file", (configPath, file) => {
+    expect(files({ configPath })[1]).toBe(file);
+    expect(configSources(facts({ configPath }))[1]).toMatchObject({ origin: "user", required: true });
+  });
+
+  test("a file that is named and also found is read once, as the named one", () => {
+    expect(files({ configPath: ".mcp.json" })).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/work/app/.mcp.json",
+      "/work/app/.pi/mcp.json",
+    ]);
+  });
+});

@@ -1,0 +1,332 @@
+/**
+ * Configuration files change on a real disk. Waits for events, never for times: where nothing may happen,
+ * a later change of another file shows that the earlier one was over.
+ */
+import { execFile } from "node:child_process";
+import { appendFile, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { followConfig, type LiveConfig } from "../../workers/connection/config/live.ts";
+import { type LoadedConfig, loadConfig } from "../../workers/connection/config/load.ts";
+import type { ConfigFacts } from "../../workers/connection/config/paths.ts";
+import { watchConfig } from "../../workers/connection/config/watch.ts";
+import { put, temporaryFolder } from "../unit/workers/config/support.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+describe("watchConfig", () => {
+  /** Watches one file; `changed(action)` settles when the action was noticed. */
+  async function watching(file: string): Promise<(action: () => Promise<unknown>) => Promise<void>> {
+    let notice = Promise.withResolvers<void>();
+    const errors: string[] = [];
+    const watcher = watchConfig({
+      files: [file],
+      onChange: () => notice.resolve(),
+      onError: (message) => errors.push(message),
+      settleMs: 20,
+    });
+    onTestFinished(() => watcher.close());
+    await watcher.ready;
+    return async (action) => {
+      notice = Promise.withResolvers<void>();
+      await action();
+      await notice.promise;
+      expect(errors).toEqual([]);
+    };
+  }
+
+  test("written, appended, replaced by rename, deleted, written again", async () => {
+    const file = join(folder, "mcp.json");
+    await put(file, "1");
+    const changed = await watching(file);
+    const replace = async (text: string): Promise<void> => {
+      await writeFile(join(folder, "temp"), text);
+      await rename(join(folder, "temp"), file);
+    };
+    await changed(() => writeFile(file, "2"));
+    await changed(() => replace("3"));
+    await changed(() => replace("4"));
+    await changed(() => appendFile(file, "5"));
+    await changed(() => rm(file));
+    await changed(() => writeFile(file, "6"));
+    await changed(() => writeFile(file, "7"));
+  });
+
+  test("a file whose folders do not exist yet, come, go and come again", async () => {
+    const file = join(folder, "project", ".pi", "mcp.json");
+    const changed = await watching(file);
+    await changed(() => put(file, "1"));
+    await changed(() => writeFile(file, "2"));
+    await changed(() => rm(join(folder, "project"), { recursive: true }));
+    await changed(() => put(file, "3"));
+    await changed(() => writeFile(file, "4"));
+  });
+
+  test("a link: its target changes, is replaced, and the link points elsewhere", async () => {
+    const [one, two, link] = ["one.json", "two.json", "mcp.json"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await put(one, "1");
+    await put(two, "1");
+    await symlink(one, link);
+    const changed = await watching(link);
+    await changed(() => writeFile(one, "2"));
+    await changed(async () => {
+      await writeFile(join(folder, "temp"), "3");
+      await rename(join(folder, "temp"), one);
+    });
+    await changed(() => writeFile(one, "4"));
+    await changed(async () => {
+      await symlink(two, join(folder, "link"));
+      await rename(join(folder, "link"), link);
+    });
+    await changed(() => writeFile(two, "2"));
+  });
+
+  test("a file in a linked folder", async () => {
+    await put(join(folder, "real", "mcp.json"), "1");
+    await symlink(join(folder, "real"), join(folder, "linked"));
+    const changed = await watching(join(folder, "linked", "mcp.json"));
+    await changed(() => writeFile(join(folder, "real", "mcp.json"), "2"));
+    await changed(() => rm(join(folder, "real", "mcp.json")));
+    await changed(() => writeFile(join(folder, "real", "mcp.json"), "3"));
+  });
+
+  test("a linked folder that is pointed elsewhere", async () => {
+    await put(join(folder, "one", "mcp.json"), "1");
+    await put(join(folder, "two", "mcp.json"), "1");
+    await symlink(join(folder, "one"), join(folder, "linked"));
+    const changed = await watching(join(folder, "linked", "mcp.json"));
+    await changed(async () => {
+      await symlink(join(folder, "two"), join(folder, "next"));
+      await rename(join(folder, "next"), join(folder, "linked"));
+    });
+    await changed(() => writeFile(join(folder, "two", "mcp.json"), "2"));
+  });
+
+  test("nothing but the file and the folders on the way is watched, however they come", async () => {
+    const file = join(folder, "home", ".codex", "config.toml");
+    let notice = Promise.withResolvers<void>();
+    const watcher = watchConfig({
+      files: [file],
+      onChange: () => notice.resolve(),
+      onError: () => undefined,
+      settleMs: 20,
+    });
+    onTestFinished(() => watcher.close());
+    await watcher.ready;
+    await put(join(folder, "home", "big", "tree", "of", "files"), "1");
+    await put(join(folder, "home", ".codex", "sessions", "2026", "log"), "1");
+    notice = Promise.withResolvers();
+    await put(file, "1");
+    await notice.promise;
+    const inside = watcher.watched().filter((path) => path.startsWith(join(folder, "home")));
+    expect([...new Set(inside)].sort()).toEqual([join(folder, "home"), join(folder, "home", ".codex"), file]);
+  });
+
+  test("many writes within one burst are one change", async () => {
+    const file = join(folder, "mcp.json");
+    await put(file, "1");
+    let changes = 0;
+    let notice = Promise.withResolvers<void>();
+    const watcher = watchConfig({
+      files: [file],
+      onChange: () => {
+        changes += 1;
+        notice.resolve();
+      },
+      onError: () => undefined,
+      settleMs: 200,
+    });
+    onTestFinished(() => watcher.close());
+    await watcher.ready;
+    for (let i = 0; i < 20; i++) await writeFile(file, String(i));
+    await notice.promise;
+    expect(changes).toBe(1);
+    notice = Promise.withResolvers();
+    await writeFile(file, "last");
+    await notice.promise;
+    expect(changes).toBe(2);
+  });
+
+  test("a process that has nothing else to do ends", async () => {
+    const program = join(folder, "program.ts");
+    const watch = join(import.meta.dirname, "../../workers/connection/config/watch.ts");
+    await writeFile(
+      program,
+      `import { watchConfig } from ${JSON.stringify(watch)};
+       const files = [import.meta.filename, "/nowhere/at/all.json"];
+       await watchConfig({ files, onChange() {}, onError() {} }).ready;
+       console.log("ready");`,
+    );
+    const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 20_000 });
+    expect(stdout).toBe("ready\n");
+  });
+});
+
+describe("followConfig", () => {
+  interface Following {
+    live: LiveConfig;
+    /** Settles with the next result after the action. */
+    next(action: () => Promise<unknown>): Promise<LoadedConfig>;
+    results: LoadedConfig[];
+    facts: ConfigFacts;
+    user: string;
+  }
+
+  async function following(files: Record<string, unknown>): Promise<Following> {
+    for (const [file, content] of Object.entries(files)) await put(join(folder, file), content);
+    const facts: ConfigFacts = {
+      agentDir: join(folder, "agent"),
+      cwd: join(folder, "project"),
+      projectTrusted: true,
+      platform: "linux",
+      home: join(folder, "home"),
+      env: {},
+    };
+    const results: LoadedConfig[] = [];
+    const errors: string[] = [];
+    let notice = Promise.withResolvers<LoadedConfig>();
+    const live = followConfig({
+      facts,
+      first: await loadConfig(facts),
+      onConfig: (config) => {
+        results.push(config);
+        notice.resolve(config);
+      },
+      onError: (message) => errors.push(message),
+      settleMs: 30,
+      believeMs: 150,
+    });
+    onTestFinished(async () => {
+      await live.close();
+      expect(errors).toEqual([]);
+    });
+    await live.ready;
+    return {
+      live,
+      results,
+      facts,
+      user: join(folder, "agent", "mcp.json"),
+      next: async (action) => {
+        notice = Promise.withResolvers();
+        await action();
+        return notice.promise;
+      },
+    };
+  }
+
+  const names = ({ servers }: LoadedConfig): string[] => servers.map(({ name }) => name);
+  const ONE = { mcpServers: { one: { command: "x" } } };
+  const TWO = { mcpServers: { one: { command: "x" }, two: { command: "y" } } };
+
+  test("add, change, remove; in files that were not there", async () => {
+    const { next, user } = await following({ "agent/mcp.json": ONE });
+    expect(names(await next(() => put(user, TWO)))).toEqual(["one", "two"]);
+    const local = join(folder, "project", ".pi", "mcp.json");
+    expect(names(await next(() => put(local, { mcpServers: { three: { command: "z" } } })))).toEqual([
+      "one",
+      "two",
+      "three",
+    ]);
+    expect(names(await next(() => rm(local)))).toEqual(["one", "two"]);
+    expect(names(await next(() => put(user, ONE)))).toEqual(["one"]);
+  });
+
+  test("a broken file keeps what it last gave and says where; mending it applies", async () => {
+    const { next, user } = await following({ "agent/mcp.json": TWO });
+    const broken = await next(() => put(user, '{"mcpServers": {\n  "one": '));
+    expect(names(broken)).toEqual(["one", "two"]);
+    expect(broken.problems).toMatchObject([{ severity: "error", file: user, line: 2, column: 10 }]);
+    const mended = await next(() => put(user, ONE));
+    expect(names(mended)).toEqual(["one"]);
+    expect(mended.problems).toEqual([]);
+  });
+
+  test("a half-written file, or one that is gone for a moment, is neither told nor applied", async () => {
+    const { next, user, results } = await following({ "agent/mcp.json": TWO });
+    const text = JSON.stringify(ONE);
+    const result = await next(async () => {
+      await writeFile(user, "");
+      await writeFile(user, text.slice(0, 20));
+      await rm(user);
+      await writeFile(user, text);
+    });
+    expect(names(result)).toEqual(["one"]);
+    expect(results).toHaveLength(1);
+  });
+
+  test("a file that stays away takes its servers along", async () => {
+    const { next, user } = await following({ "agent/mcp.json": ONE });
+    expect(names(await next(() => rm(user)))).toEqual([]);
+  });
+
+  test("writing the same again is nothing new", async () => {
+    const { next, user, results } = await following({ "agent/mcp.json": ONE });
+    await put(user, JSON.stringify(ONE, null, 2));
+    await next(() => put(join(folder, "home/.config/mcp/mcp.json"), { settings: { idleTimeout: 1 } }));
+    expect(results.at(-1)?.settings.idleTimeout).toBe(1);
+    expect(results.filter(({ settings }) => settings.idleTimeout !== 1)).toEqual([]);
+  });
+
+  test("files of a host are followed from the moment it is imported", async () => {
+    const { next, user } = await following({ "agent/mcp.json": ONE });
+    const codex = join(folder, "home", ".codex", "config.toml");
+    const imported = await next(() => put(user, { ...ONE, imports: ["codex"] }));
+    expect(imported.files).toContain(codex);
+    expect(names(await next(() => put(codex, '[mcp_servers.two]\ncommand = "y"\n')))).toEqual(["two", "one"]);
+    expect(names(await next(() => put(user, ONE)))).toEqual(["one"]);
+  });
+
+  test("ten edits in a row end with the last one", async () => {
+    const { next, user, live } = await following({ "agent/mcp.json": ONE });
+    const last = next(async () => {
+      for (let i = 0; i < 10; i++) await put(user, { mcpServers: { [`s${i}`]: { command: "x" } } });
+    });
+    await last;
+    await live.reload();
+    expect(names(live.current)).toEqual(["s9"]);
+  });
+
+  test("servers of extensions come by reload", async () => {
+    const { next, live } = await following({ "agent/mcp.json": ONE });
+    const registered = [{ name: "ext", config: { command: "x" }, extensionPath: "/ext.ts" }];
+    expect(names(await next(() => live.reload({ registered })))).toEqual(["ext", "one"]);
+  });
+});
+
+test("--mcp-config that names no file is a problem", async () => {
+  const config = await loadConfig({
+    agentDir: folder,
+    cwd: folder,
+    projectTrusted: false,
+    configPath: "nowhere.json",
+    platform: "linux",
+    home: folder,
+    env: {},
+  });
+  expect(config.problems).toMatchObject([{ file: join(folder, "nowhere.json"), line: 1, column: 1 }]);
+});
+
+test("a folder in place of a file is a problem, and nothing else suffers", async () => {
+  await mkdir(join(folder, ".mcp.json"));
+  await put(join(folder, "agent", "mcp.json"), { mcpServers: { a: { command: "x" } } });
+  const config = await loadConfig({
+    agentDir: join(folder, "agent"),
+    cwd: folder,
+    projectTrusted: true,
+    platform: "linux",
+    home: folder,
+    env: {},
+  });
+  expect(config.servers).toHaveLength(1);
+  expect(config.problems).toMatchObject([
+    { file: join(folder, ".mcp.json"), message: expect.stringContaining("cannot be read") },
+  ]);
+});

@@ -1,0 +1,108 @@
+/**
+ * Changes a configuration file as its owner would: `enabled` of one server, everything else as it was,
+ * comments and formatting too. Which file that is, and the writing of it, are here as well.
+ */
+import { readFile } from "node:fs/promises";
+import * as jsonc from "jsonc-parser";
+import { ThreadsError } from "../../../src/protocol/errors.ts";
+import { writeFileAtomic } from "../../cache/atomic-file.ts";
+import type { ServerDefinition } from "./definition.ts";
+import { parseJsonc } from "./document.ts";
+import { type ConfigFacts, type ConfigSource, configSources } from "./paths.ts";
+
+const BOM = "\uFEFF";
+const NEW_FILE = "{}\n";
+
+/** How the file is written: its own line ends and first indentation, else two spaces. */
+function formatOf(text: string): jsonc.FormattingOptions {
+  const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? "  ";
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  return { insertSpaces: !indent.startsWith("\t"), tabSize: indent.length, eol };
+}
+
+function set(text: string, path: string[], value: unknown): string {
+  const edits = jsonc.modify(text, path, value, { formattingOptions: formatOf(text) });
+  return jsonc.applyEdits(text, edits);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Throws `bad_config` where the text is not one that can be changed without guessing. */
+function checked(text: string): Record<string, unknown> {
+  const parsed = parseJsonc(text);
+  if ("problem" in parsed) {
+    const { message, line = 1, column = 1 } = parsed.problem;
+    throw new ThreadsError("bad_config", `The file cannot be changed: ${message}, line ${line}.`, {
+      remedy: "Correct it first.",
+      data: { line, column },
+    });
+  }
+  if (isObject(parsed.document.value)) return parsed.document.value;
+  throw new ThreadsError("bad_config", "The file cannot be changed: it holds no object.", {
+    remedy: 'Write {"mcpServers": {}} first.',
+  });
+}
+
+/** The text with the server switched on or off. `text`: undefined or empty for a new file. */
+export function editEnabled(text: string | undefined, server: string, enabled: boolean): string {
+  const bom = text?.startsWith(BOM) ? BOM : "";
+  const plain = (text ?? "").slice(bom.length);
+  const before = plain.trim() === "" ? NEW_FILE : plain;
+  const root = checked(before);
+  const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
+  const key =
+    ["mcpServers", "mcp-servers"].find(holds) ??
+    (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
+  for (const path of [[key], [key, server]]) {
+    const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), root);
+    if (value !== undefined && !isObject(value)) {
+      throw new ThreadsError("bad_config", `The file cannot be changed: ${path.join(".")} is no object.`, {
+        remedy: "Correct it first.",
+      });
+    }
+  }
+  const servers = root[key] as Record<string, Record<string, unknown> | undefined> | undefined;
+  const entry = servers !== undefined && Object.hasOwn(servers, server) ? servers[server] : undefined;
+  const hadDisabled = entry !== undefined && Object.hasOwn(entry, "disabled");
+  const written = set(before, [key, server, "enabled"], enabled);
+  return bom + (hadDisabled ? set(written, [key, server, "disabled"], undefined) : written);
+}
+
+function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): string {
+  const source = sources.find(({ origin }) => origin === "project-pi");
+  if (source) return source.file;
+  throw new ThreadsError("bad_config", `The project in ${cwd} is not trusted, so its file is not read.`, {
+    remedy: "Trust the project first.",
+  });
+}
+
+/**
+ * The file to change: with `project` the project's own, as an override; else the one that defines the
+ * server, or the user's where that is another program's file or an extension. A file that overrides
+ * `enabled` further up must be the one that is changed, or nothing would happen.
+ */
+export function fileToEdit(
+  definition: ServerDefinition,
+  facts: ConfigFacts,
+  { project }: { project: boolean },
+): string {
+  const sources = configSources(facts);
+  const own = (file: string): boolean => sources.some((source) => source.file === file);
+  if (project) return projectFile(facts, sources);
+  const overriding = definition.overrides.findLast(own);
+  if (overriding !== undefined) return overriding;
+  if (own(definition.file)) return definition.file;
+  return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
+}
+
+/** Throws `bad_config`, or what the file system throws. Links are followed, the mode is kept. */
+export async function writeEnabled(file: string, server: string, enabled: boolean): Promise<void> {
+  let text: string | undefined;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  await writeFileAtomic(file, editEnabled(text, server, enabled));
+}

@@ -1,0 +1,72 @@
+/**
+ * What becomes of one tool of a server: declared to the model, found by ToolSearch, or withheld. Pure.
+ * Pi's own words are understood: `deferred` and `codemode` are both found by ToolSearch here, since a
+ * registered tool is reachable from codemode anyway.
+ */
+import type { Entry, Exposure } from "./schema.ts";
+
+type Written = NonNullable<Entry["exposure"]>;
+
+export const toExposure = (written: Written): Exposure =>
+  written === "direct" || written === "hidden" ? written : "search";
+
+/** Whether a tool's name fits a pattern, in which `*` stands for any characters. */
+export function matchesPattern(pattern: string, tool: string): boolean {
+  if (!pattern.includes("*")) return pattern === tool;
+  const parts = pattern.split("*");
+  const [first = "", last = ""] = [parts[0], parts.at(-1)];
+  if (!tool.startsWith(first) || tool.length < first.length + last.length || !tool.endsWith(last))
+    return false;
+  // Each middle part at its first place after the one before: linear, whatever the pattern.
+  const end = tool.length - last.length;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = tool.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+export interface ExposureRules {
+  directTools: boolean | string[] | undefined;
+  exposure: Exposure | undefined;
+  /** By tool or pattern, in the order written. */
+  toolExposure: Record<string, Exposure>;
+  includeTools: string[] | undefined;
+  excludeTools: string[];
+}
+
+/**
+ * The verdict for one tool, by its original name. Exclusion wins over everything; then an exact name of
+ * `toolExposure`, its first fitting pattern, `directTools`, `exposure`, the settings' `directTools`.
+ */
+export function exposureOf(
+  tool: string,
+  rules: ExposureRules,
+  defaultDirect: boolean | string[] = false,
+): Exposure {
+  const fits = (pattern: string): boolean => matchesPattern(pattern, tool);
+  if (rules.excludeTools.some(fits)) return "hidden";
+  if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
+  const exact = Object.hasOwn(rules.toolExposure, tool) ? rules.toolExposure[tool] : undefined;
+  if (exact) return exact;
+  const pattern = Object.keys(rules.toolExposure).find(fits);
+  if (pattern !== undefined) return rules.toolExposure[pattern] ?? "search";
+  if (Array.isArray(rules.directTools) && rules.directTools.some(fits)) return "direct";
+  if (rules.directTools === true && rules.exposure !== "hidden") return "direct";
+  if (rules.exposure) return rules.exposure;
+  if (rules.directTools !== undefined) return "search";
+  return defaultDirect === true || (Array.isArray(defaultDirect) && defaultDirect.some(fits))
+    ? "direct"
+    : "search";
+}
+
+/** Whether some tool of a server may be direct, as far as its rules tell before its tools are known. */
+export function mayBeDirect(rules: ExposureRules, defaultDirect: boolean | string[] = false): boolean {
+  const named = (value: boolean | string[] | undefined): boolean =>
+    Array.isArray(value) ? value.length > 0 : value === true;
+  if (Object.values(rules.toolExposure).includes("direct") || named(rules.directTools)) return true;
+  if (rules.exposure) return rules.exposure === "direct";
+  return rules.directTools === undefined && named(defaultDirect);
+}

@@ -1,0 +1,61 @@
+/** Reads one file of another program: its servers as our definitions. A mistake in it is a warning. Pure. */
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import { parseEntry, type ServerDefinition } from "./definition.ts";
+import { parseJsonc } from "./document.ts";
+import { type HostEntry, hostEntries, isData } from "./host-formats.ts";
+import type { ConfigFacts, ConfigSource } from "./paths.ts";
+import { brokenFile, toProblems } from "./read.ts";
+import type { HostName } from "./schema.ts";
+import { parseTomlText } from "./toml-document.ts";
+
+export interface HostFile {
+  servers: ServerDefinition[];
+  problems: ConfigProblem[];
+  broken: boolean;
+}
+
+const NO_SERVERS: HostFile = { servers: [], problems: [], broken: false };
+
+/** OpenCode merges its files key by key: an entry without a target changes one of a file before. */
+const completed = (host: HostName, entry: HostEntry, before: readonly ServerDefinition[]): unknown => {
+  if (host !== "opencode" || !isData(entry.raw) || (entry.raw.command ?? entry.raw.url)) return entry.raw;
+  const base = before.findLast(({ name }) => name === entry.name);
+  return base ? { ...base.raw, ...entry.raw } : undefined;
+};
+
+/** `before`: servers of the host's files of lower precedence. The text has no BOM. */
+export function parseHostText(
+  text: string,
+  options: { host: HostName; source: ConfigSource; facts: ConfigFacts; before: readonly ServerDefinition[] },
+): HostFile {
+  const { host, source, facts, before } = options;
+  if (text.trim() === "") return NO_SERVERS;
+  const parsed = host === "codex" ? parseTomlText(text) : parseJsonc(text);
+  if ("problem" in parsed) {
+    const { problems } = brokenFile(source, parsed.problem);
+    return { ...NO_SERVERS, problems, broken: true };
+  }
+  const { document } = parsed;
+  const servers: ServerDefinition[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const entry of hostEntries(host, document.value, facts)) {
+    const raw = completed(host, entry, before);
+    if (raw === undefined) continue;
+    const { definition, mistakes } = parseEntry(entry.name, raw, {
+      file: source.file,
+      origin: source.origin,
+    });
+    const unusable = entry.unusable === undefined ? [] : [`cannot be imported: ${entry.unusable}`];
+    if (definition && unusable.length === 0) servers.push(definition);
+    const reported = [
+      ...unusable.map((message) => ({
+        path: [],
+        message,
+        remedy: "Write the server into your own mcp.json.",
+      })),
+      ...mistakes.filter(({ severity }) => severity === "error"),
+    ].map((mistake) => ({ ...mistake, severity: "warning" as const }));
+    problems.push(...toProblems(document, source.file, entry.path, reported));
+  }
+  return { servers, problems, broken: false };
+}

@@ -1,0 +1,97 @@
+/**
+ * Adds all sources up, later ones winning: extensions, imports, then our own files. Per server a whole
+ * entry replaces and never inherits, so that credentials stay with their URL; an entry without a target
+ * overrides a few keys. Pure.
+ */
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import { isProject, parseEntry, type ServerDefinition } from "./definition.ts";
+import { applyOverride } from "./override.ts";
+import type { RegisteredServer } from "./paths.ts";
+import type { FileConfig, FileEntry } from "./read.ts";
+import { DEFAULT_SETTINGS, mergeSettings, type Settings } from "./settings.ts";
+
+export interface Layers {
+  registered: readonly RegisteredServer[];
+  /** By host in the order of `imports`: the first host that has a name wins. In a host the last file. */
+  hosts: readonly (readonly ServerDefinition[])[];
+  /** Lowest precedence first. */
+  files: readonly FileConfig[];
+}
+
+export interface Merged {
+  servers: ServerDefinition[];
+  settings: Settings;
+  problems: ConfigProblem[];
+}
+
+type Servers = Map<string, ServerDefinition>;
+
+/** What a project's entry takes the place of is kept: the project may turn out not to be trusted. */
+function place(servers: Servers, definition: ServerDefinition): void {
+  const below = servers.get(definition.name);
+  servers.set(
+    definition.name,
+    definition.project ? { ...definition, replaced: definition.replaced ?? below } : definition,
+  );
+}
+
+function mergeHosts(hosts: Layers["hosts"]): Servers {
+  const imported: Servers = new Map();
+  for (const definitions of hosts) {
+    const ofHost: Servers = new Map();
+    for (const definition of definitions) place(ofHost, definition);
+    for (const [name, definition] of ofHost) if (!imported.has(name)) imported.set(name, definition);
+  }
+  return imported;
+}
+
+function registeredServers(registered: Layers["registered"]): Pick<Merged, "servers" | "problems"> {
+  const servers: ServerDefinition[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const { name, config, extensionPath: file } of registered) {
+    const { definition, mistakes } = parseEntry(name, config, { file, origin: "extension" });
+    if (definition) servers.push(definition);
+    for (const { severity, path, message, remedy } of mistakes) {
+      problems.push({ severity, file, line: 1, column: 1, key: [name, ...path].join("."), message, remedy });
+    }
+  }
+  return { servers, problems };
+}
+
+function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem | undefined {
+  if (entry.kind === "server") {
+    place(servers, entry.definition);
+    return undefined;
+  }
+  const base = servers.get(entry.name);
+  if (base) {
+    servers.set(entry.name, applyOverride(base, entry.override, file.source));
+    return undefined;
+  }
+  const own = isProject(file.source.origin) ? "your own files" : "a file before this one";
+  return {
+    severity: "error",
+    file: file.source.file,
+    ...entry.at,
+    key: entry.key,
+    message: `there is no server of this name in ${own} to override`,
+    remedy: 'Add "command" or "url", or correct the name.',
+  };
+}
+
+export function mergeLayers({ registered, hosts, files }: Layers): Merged {
+  const lowest = registeredServers(registered);
+  const servers: Servers = new Map();
+  for (const definition of lowest.servers) place(servers, definition);
+  for (const definition of mergeHosts(hosts).values()) place(servers, definition);
+  const problems = [...lowest.problems];
+  let settings = DEFAULT_SETTINGS;
+  for (const file of files) {
+    for (const entry of file.entries) {
+      const problem = applyEntry(servers, entry, file);
+      if (problem) problems.push(problem);
+    }
+    settings = mergeSettings(settings, file.settings, file.source.origin);
+  }
+  return { servers: [...servers.values()], settings, problems };
+}

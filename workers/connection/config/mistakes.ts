@@ -1,0 +1,146 @@
+/**
+ * Turns what zod says of a value into words: what is wrong, and what to write instead. Never shows a
+ * value that could be a secret. Pure.
+ */
+import * as z from "zod";
+import { nearestKey } from "./suggest.ts";
+
+export interface Mistake {
+  severity: "error" | "warning";
+  /** Path of the key below what was checked; empty for the thing itself. */
+  path: string[];
+  message: string;
+  remedy: string;
+}
+
+type Issue = z.core.$ZodIssue;
+type ObjectSchema = z.ZodObject<Record<string, z.ZodType>, z.core.$loose>;
+
+const EXPECTED: Record<string, string> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+};
+
+/** A value's kind, for example `a number`. */
+export function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : undefined),
+    value,
+  );
+
+/** What a choice of shapes expects; where one of them nearly fitted, what is wrong inside it. */
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): { path: string[]; text: string } {
+  const inner = issue.errors.flat().find((nested) => nested.path.length > 0);
+  if (inner) return { path: inner.path.map(String), text: issueMessage(inner, valueAt(value, inner.path)) };
+  const shapes = issue.errors.flat().map((nested) => expectationOf(nested));
+  return {
+    path: [],
+    text: `expected ${[...new Set(shapes)].filter(Boolean).join(" or ")}, found ${kindOf(value)}`,
+  };
+}
+
+function expectationOf(issue: Issue): string {
+  if (issue.code === "invalid_type") return EXPECTED[issue.expected] ?? String(issue.expected);
+  if (issue.code === "invalid_value") return issue.values.map((value) => JSON.stringify(value)).join(", ");
+  return "";
+}
+
+function issueMessage(issue: Issue, value: unknown): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `expected ${expectationOf(issue)}, found ${kindOf(value)}`;
+    case "invalid_value":
+      return `expected one of ${expectationOf(issue)}`;
+    case "too_small":
+      if (issue.origin === "string") return "must not be empty";
+      return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}`;
+    default:
+      return issue.message.replace(/^Invalid input: /, "");
+  }
+}
+
+const exampleOf = (schema: ObjectSchema, key: string | undefined): unknown => {
+  const field = key !== undefined && Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined;
+  return (field?.meta()?.examples as unknown[] | undefined)?.[0];
+};
+
+function remedyOf(schema: ObjectSchema, path: readonly string[], value: unknown): string {
+  const [key] = path;
+  if (path.length > 1 && ["number", "boolean"].includes(typeof value)) return "Put the value in quotes.";
+  const example = exampleOf(schema, key);
+  return example === undefined
+    ? "Correct or remove this key."
+    : `Write for example ${JSON.stringify(key)}: ${JSON.stringify(example)}.`;
+}
+
+/** The mistakes of `value`, all of them. */
+export function explainIssues(
+  schema: ObjectSchema,
+  value: unknown,
+  issues: readonly z.core.$ZodIssue[],
+): Mistake[] {
+  return issues.map((issue) => {
+    const base = issue.path.map(String);
+    const wrong = valueAt(value, issue.path);
+    if (issue.code === "invalid_union") {
+      const { path, text } = unionMessage(issue, wrong);
+      return {
+        severity: "error",
+        path: [...base, ...path],
+        message: text,
+        remedy: remedyOf(schema, base, wrong),
+      };
+    }
+    return {
+      severity: "error",
+      path: base,
+      message: issueMessage(issue, wrong),
+      remedy: remedyOf(schema, base, wrong),
+    };
+  });
+}
+
+/** A warning for each key that nothing reads, with the one that was probably meant. */
+export function unknownKeys(
+  schema: z.ZodObject<Record<string, z.ZodType>, z.core.$loose>,
+  value: object,
+): Mistake[] {
+  const known = Object.keys(schema.shape);
+  return Object.keys(value)
+    .filter((key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"))
+    .map((key) => {
+      const near = nearestKey(key, known);
+      return {
+        severity: "warning",
+        path: [key],
+        message: near ? `unknown key, did you mean "${near}"?` : "unknown key, it has no effect",
+        remedy: near ? `Write "${near}".` : "Remove it.",
+      };
+    });
+}
+
+/** Checks one object: its mistakes, and its data where there is no error. */
+export function check<S extends z.ZodObject<Record<string, z.ZodType>, z.core.$loose>>(
+  schema: S,
+  value: object,
+): { data: z.infer<S> | undefined; mistakes: Mistake[] } {
+  const checked = z.safeParse(schema, value);
+  const warnings = unknownKeys(schema, value);
+  return checked.success
+    ? { data: checked.data, mistakes: warnings }
+    : { data: undefined, mistakes: [...explainIssues(schema, value, checked.error.issues), ...warnings] };
+}

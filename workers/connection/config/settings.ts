@@ -1,0 +1,61 @@
+/** Settings of all servers: defaults, checks and how files add up, key by key. Pure. */
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import { isProject, type Origin } from "./definition.ts";
+import { check, kindOf, type Mistake } from "./mistakes.ts";
+import { type SettingsEntry, settingsSchema, type ToolPrefix } from "./schema.ts";
+
+export interface Settings {
+  toolPrefix: ToolPrefix;
+  /** Minutes; 0: never. */
+  idleTimeout: number;
+  toonEncode: boolean | string[];
+  captureStats: boolean | { path?: string | undefined; flushDelayMs?: number | undefined };
+  directTools: boolean | string[];
+  maxMessageBytes: number;
+  hotReload: "on" | "ask" | "off";
+  catalog: "tools" | "servers" | "off";
+}
+
+export const DEFAULT_SETTINGS: Settings = {
+  toolPrefix: "server",
+  idleTimeout: 10,
+  toonEncode: false,
+  captureStats: false,
+  directTools: false,
+  maxMessageBytes: LIMITS.messageBytes,
+  hotReload: "on",
+  catalog: "tools",
+};
+
+const STRICTNESS: Settings["hotReload"][] = ["on", "ask", "off"];
+
+/** Checks the settings of one file. A wrong key costs only itself. */
+export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    const message = `expected an object, found ${kindOf(raw)}`;
+    return {
+      settings: {},
+      mistakes: [{ severity: "error", path: [], message, remedy: 'Write {"toolPrefix": "server"}.' }],
+    };
+  }
+  const { mistakes } = check(settingsSchema, raw);
+  const wrong = new Set(
+    mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
+  );
+  const sound = Object.entries(raw).filter(
+    ([key]) => !wrong.has(key) && Object.hasOwn(DEFAULT_SETTINGS, key),
+  );
+  return { settings: Object.fromEntries(sound) as SettingsEntry as Partial<Settings>, mistakes };
+}
+
+/**
+ * Adds the settings of the next file. A project, whose files a model can write, may make `hotReload`
+ * stricter but not laxer.
+ */
+export function mergeSettings(before: Settings, next: Partial<Settings>, origin: Origin): Settings {
+  const merged = { ...before, ...next };
+  if (isProject(origin) && STRICTNESS.indexOf(merged.hotReload) < STRICTNESS.indexOf(before.hotReload)) {
+    merged.hotReload = before.hotReload;
+  }
+  return merged;
+}
