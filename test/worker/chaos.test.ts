@@ -2,7 +2,7 @@
  * Owns: many calls to many servers while servers and the worker are killed at random: every call settles
  * once, with its own result or with an error that says why; nothing is left and memory stays.
  */
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
@@ -85,11 +85,24 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
     }
   };
 
-  const breakWorker = async (): Promise<void> => {
-    const trigger = join(at.agentDir, "mcp-threads.log.break");
-    await writeFile(`${trigger}.new`, random.below(2) === 0 ? "crash" : "exit");
-    await rename(`${trigger}.new`, trigger);
+  const logFile = join(place.agentDir, "mcp-threads.log");
+  const tellWorker = async (what: "crash" | "exit" | "heap"): Promise<void> => {
+    await writeFile(`${logFile}.break.new`, what);
+    await rename(`${logFile}.break.new`, `${logFile}.break`);
   };
+  const breakWorker = (): Promise<void> => tellWorker(random.below(2) === 0 ? "crash" : "exit");
+
+  const workerHeapBytes = async (): Promise<number> => {
+    await tellWorker("heap");
+    const text = await until(async () => (await readIfThere(`${logFile}.heap`)) || undefined);
+    await rm(`${logFile}.heap`);
+    return Number(text);
+  };
+  const measure = async () => ({
+    heap: await heapBytes(),
+    workerHeap: await workerHeapBytes(),
+    rss: process.memoryUsage().rss,
+  });
 
   /** Makes so many calls, some at a time; the worker breaks after these numbers of them. */
   const round = async (name: string, calls: number, breaks: readonly number[]): Promise<void> => {
@@ -106,20 +119,22 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
   };
 
   await round("warm-up", 500, [250]);
-  const before = { heap: await heapBytes(), rss: process.memoryUsage().rss };
+  const before = await measure();
   await round("main", 2_000, [500, 1_000, 1_500]);
-  const after = { heap: await heapBytes(), rss: process.memoryUsage().rss };
+  const after = await measure();
 
   // Not asserted: the system's share of memory, which hangs on when a freed page is given back.
   process.stdout.write(
     `chaos: ${JSON.stringify(Object.fromEntries(outcomes))}, ${at.crashes.length} worker crashes, ` +
-      `heap ${mebibytes(before.heap)} -> ${mebibytes(after.heap)}, rss ${mebibytes(before.rss)} -> ${mebibytes(after.rss)}\n`,
+      `heap ${mebibytes(before.heap)} -> ${mebibytes(after.heap)}, ` +
+      `worker heap ${mebibytes(before.workerHeap)} -> ${mebibytes(after.workerHeap)}, rss ${mebibytes(before.rss)} -> ${mebibytes(after.rss)}\n`,
   );
   expect(wrong).toEqual([]);
   expect(settled).toBe(2_500);
   expect(outcomes.get("answered")).toBeGreaterThan(1_250);
   expect(at.crashes.map(({ givenUp }) => givenUp)).toEqual([false, false, false, false]);
   expect(after.heap).toBeLessThan(before.heap * 1.1);
+  expect(after.workerHeap).toBeLessThan(before.workerHeap * 1.1);
 
   // No call ran twice, whatever became of it.
   const ran = (await Promise.all(names.map((name) => readIfThere(recordOf(name)))))
