@@ -139,9 +139,13 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     },
     onCrash: (crash) => {
       crashes.push(crash);
+      if (crash.givenUp) planned.reject(new Error(`the worker crashed too often: ${crash.reason}`));
       for (const watcher of watchers) watcher();
     },
-    onStartFailed: planned.reject,
+    onStartFailed: (error) => {
+      // A worker that crashed meanwhile has a successor, which plans.
+      if (!(error instanceof ThreadsError && error.code === "runtime_restarted")) planned.reject(error);
+    },
     ...workerOf(options),
   });
   onCleanup(async () => {

@@ -1,0 +1,83 @@
+/** Owns: where a worker is started from, also after its files were deleted. */
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterEach, describe, expect, it, test } from "vitest";
+import { connectionWorkerUrl, createWorkerFiles } from "../../../src/runtime/worker-files.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+const before = process.env.TMPDIR;
+afterEach(() => {
+  if (before === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = before;
+});
+
+async function packed(): Promise<{ folder: string; url: URL; temp: string }> {
+  const folder = await tempFolder();
+  const temp = await tempFolder();
+  process.env.TMPDIR = temp;
+  for (const name of ["connection.js", "cache.js", "worker.js"])
+    await writeFile(join(folder, name), `// ${name}`);
+  await writeFile(join(folder, "notes.txt"), "");
+  return { folder, url: pathToFileURL(join(folder, "connection.js")), temp };
+}
+
+describe("connectionWorkerUrl", () => {
+  it.each([
+    ["file:///p/src/runtime/worker-files.ts", "file:///p/workers/connection.ts"],
+    ["file:///p/dist/index.js", "file:///p/dist/workers/connection.js"],
+    ["file:///a%20b/node_modules/p/dist/index.js", "file:///a%20b/node_modules/p/dist/workers/connection.js"],
+  ])("%s -> %s", (here, url) => {
+    expect(connectionWorkerUrl(here).href).toBe(url);
+  });
+});
+
+describe("createWorkerFiles", () => {
+  test("the files are there -> the same place, no copy", async () => {
+    const { url, temp } = await packed();
+    const files = createWorkerFiles(url);
+    await files.remember();
+    expect((await files.locate()).href).toBe(url.href);
+    expect(await readdir(temp)).toEqual([]);
+  });
+
+  test("the files are gone -> one private copy of the code, however often it is asked for", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createWorkerFiles(url);
+    await files.remember();
+    await rm(folder, { recursive: true });
+    const copy = await files.locate();
+    expect((await files.locate()).href).toBe(copy.href);
+    expect(await readdir(temp)).toHaveLength(1);
+    const copied = dirname(fileURLToPath(copy));
+    expect((await readdir(copied)).sort()).toEqual([
+      "cache.js",
+      "connection.js",
+      "package.json",
+      "worker.js",
+    ]);
+    expect(await readFile(copy, "utf8")).toBe("// connection.js");
+    expect(JSON.parse(await readFile(join(copied, "package.json"), "utf8"))).toEqual({ type: "module" });
+  });
+
+  test("gone before they were remembered -> the same place: the start fails there and says so", async () => {
+    const { folder, url } = await packed();
+    const files = createWorkerFiles(url);
+    await rm(folder, { recursive: true });
+    expect((await files.locate()).href).toBe(url.href);
+  });
+
+  test("gone while they are remembered -> neither throws nor rejects", async () => {
+    const { folder, url } = await packed();
+    await rm(folder, { recursive: true });
+    await expect(createWorkerFiles(url).remember()).resolves.toBeUndefined();
+  });
+
+  test("a checkout -> never kept, never copied", async () => {
+    const folder = await tempFolder();
+    const url = pathToFileURL(join(folder, "connection.ts"));
+    const files = createWorkerFiles(url);
+    await files.remember();
+    expect((await files.locate()).href).toBe(url.href);
+  });
+});

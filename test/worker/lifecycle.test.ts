@@ -1,0 +1,520 @@
+/** Owns: when servers start, end, come back and are left alone, and what the user sees of each; real threads and processes. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, test, vi } from "vitest";
+import { inputSchemaOf } from "../../src/catalog/catalog.ts";
+import { readCatalog } from "../../src/catalog/snapshot-file.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { ServerState, ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
+import { loadConfig } from "../../workers/connection/config/load.ts";
+import { createLog } from "../../workers/connection/log.ts";
+import { createSupervisor } from "../../workers/connection/supervisor.ts";
+import { waitGone } from "../support/processes.ts";
+import {
+  configure,
+  createPlace,
+  fixture,
+  onCleanup,
+  type Place,
+  readIfThere,
+  type Started,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
+
+type Entry = Record<string, unknown>;
+
+/** 300 ms, in minutes. */
+const SHORT_IDLE = 0.005;
+
+const countsEntry = (place: Place, more: Entry = {}): Entry =>
+  fixture("counts.mjs", { RECORD: join(place.cwd, "record") }, more);
+
+/** How often the fixture wrote that line. */
+const count = async (place: Place, line: "start" | "list" | "call"): Promise<number> =>
+  (await readIfThere(join(place.cwd, "record"))).split("\n").filter((found) => found === line).length;
+
+/** A place where the tools of these servers are known from an earlier session. */
+async function learned(servers: (place: Place) => Record<string, Entry>): Promise<Place> {
+  const place = await createPlace();
+  const first = await start(servers(place), { place });
+  expect((await first.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+  await first.runtime.stop();
+  return place;
+}
+
+const inState =
+  (name: string, state: ServerState) =>
+  ({ status }: { status: ServerStatus }): boolean =>
+    status.name === name && status.state === state;
+
+const statusOf = async (at: Started, name: string): Promise<ServerStatus | undefined> =>
+  (await at.runtime.status()).servers.find((server) => server.name === name);
+
+/** Kills the server's process, and settles when the worker has seen it. */
+async function killServer(at: Started, name: string): Promise<number> {
+  const { pid = 0 } = (await statusOf(at, name)) ?? {};
+  const since = at.events.length;
+  process.kill(pid, "SIGKILL");
+  await at.event("server", inState(name, "idle"), since);
+  return pid;
+}
+
+describe("a lazy server", () => {
+  test("tools known -> connects at the first call, once, however many calls come", async () => {
+    const servers = (place: Place) => ({ s: countsEntry(place) });
+    const place = await learned(servers);
+    const at = await start(servers(place), { place });
+    expect(await at.settled("s")).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
+    expect(await count(place, "start")).toBe(1);
+    const calls = Array.from({ length: 20 }, (_, i) => at.call("s", "work", { i }));
+    const texts = (await Promise.all(calls)).map(textOf);
+    expect(texts).toEqual(Array.from({ length: 20 }, (_, i) => `{"i":${i}}`));
+    expect(await count(place, "start")).toBe(2);
+    expect(at.events.filter(({ type }) => type === "spawned")).toHaveLength(1);
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
+  });
+
+  test("nothing uses it -> closed after its idle timeout, its tools stay; the next call connects again", async () => {
+    const at = await start({ s: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }) });
+    const { pid = 0 } = await at.settled("s");
+    await at.event("server", inState("s", "idle"), at.events.length);
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    const status = await statusOf(at, "s");
+    expect(status).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
+    expect(status?.error).toBeUndefined();
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    expect(await at.log()).toContain("s is closed: nothing used it");
+  });
+
+  test("a call in flight for longer than the idle timeout -> not closed before it is answered", async () => {
+    const place = await createPlace();
+    const file = join(place.cwd, "go");
+    const idle = { idleTimeout: SHORT_IDLE };
+    const at = await start(
+      { busy: fixture("waits.mjs", {}, idle), unused: fixture("waits.mjs", {}, idle) },
+      { place },
+    );
+    const called = at.call("busy", "work", { file });
+    // The other server's clock runs out meanwhile, as this one's would.
+    await at.event("server", inState("unused", "idle"), at.events.length);
+    const since = at.events.length;
+    await at.settled("busy");
+    await at.runtime.reconnect("unused");
+    await at.event("server", inState("unused", "idle"), since);
+    expect(await statusOf(at, "busy")).toMatchObject({ state: "connected" });
+    await writeFile(file, "");
+    expect(JSON.parse(textOf(await called))).toEqual({ file });
+    await at.event("server", inState("busy", "idle"), since);
+  });
+
+  test("idleTimeout 0 -> not closed while another server is, over and over", async () => {
+    const at = await start({
+      stays: fixture("noisy.mjs", {}, { idleTimeout: 0 }),
+      goes: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }),
+    });
+    const { pid } = await at.settled("stays");
+    for (let round = 0; round < 3; round++) {
+      const since = at.events.length;
+      await at.event("server", inState("goes", "idle"), since);
+      await at.call("goes", "work");
+    }
+    expect(await statusOf(at, "stays")).toMatchObject({ state: "connected", pid });
+  });
+
+  test("a cancelled call that the server never answers -> no longer counts as use", async () => {
+    const place = await createPlace();
+    const at = await start({ s: fixture("waits.mjs", {}, { idleTimeout: SHORT_IDLE }) }, { place });
+    await at.settled("s");
+    const controller = new AbortController();
+    const failed = at.failedCall("s", "work", { file: join(place.cwd, "never") }, controller.signal);
+    const since = at.events.length;
+    controller.abort();
+    expect(await failed).toMatchObject({ code: "cancelled" });
+    await at.event("server", inState("s", "idle"), since);
+  });
+});
+
+describe("an eager server", () => {
+  test("tools known -> connects at the session's start all the same", async () => {
+    const servers = (place: Place) => ({ s: countsEntry(place, { lifecycle: "eager" }) });
+    const place = await learned(servers);
+    const at = await start(servers(place), { place });
+    await at.event("server", inState("s", "connected"));
+    expect(await count(place, "start")).toBe(2);
+  });
+
+  test("dropped -> says why; back at the end of a turn, once", async () => {
+    const place = await createPlace();
+    const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
+    await at.settled("s");
+    await killServer(at, "s");
+    const dropped = await statusOf(at, "s");
+    expect(dropped).toMatchObject({ state: "idle", toolsKnown: true, error: { code: "server_died" } });
+    expect(dropped?.error?.message).toMatch(/^s was ended by SIGKILL/);
+    const since = at.events.length;
+    for (let i = 0; i < 3; i++) at.runtime.turnEnded();
+    const { status } = await at.event("server", inState("s", "connected"), since);
+    expect(status.error).toBeUndefined();
+    expect(await count(place, "start")).toBe(2);
+  });
+
+  test("dropped -> back at the next call", async () => {
+    const place = await createPlace();
+    const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
+    await at.settled("s");
+    await killServer(at, "s");
+    expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
+    expect(await count(place, "start")).toBe(2);
+  });
+
+  test("the end of a turn while all is well, or a lazy one is idle -> nothing starts", async () => {
+    const place = await createPlace();
+    const at = await start(
+      {
+        eager: countsEntry(place, { lifecycle: "eager" }),
+        lazy: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }),
+      },
+      { place },
+    );
+    await at.settled("eager");
+    await at.event("server", inState("lazy", "idle"), at.events.length);
+    const since = at.events.length;
+    at.runtime.turnEnded();
+    await at.runtime.status();
+    expect(at.events.slice(since)).toEqual([]);
+  });
+});
+
+describe("a keep-alive server", () => {
+  test("its process is killed, twice -> comes back by itself each time, as another process", async () => {
+    const place = await createPlace();
+    const at = await start({ s: countsEntry(place, { lifecycle: "keep-alive" }) }, { place });
+    await at.settled("s");
+    const pids = new Set<number | undefined>();
+    for (let round = 0; round < 2; round++) {
+      const since = at.events.length;
+      pids.add(await killServer(at, "s"));
+      const { status } = await at.event("server", inState("s", "connected"), since);
+      pids.add(status.pid);
+    }
+    expect(pids.size).toBe(3);
+    expect(await count(place, "start")).toBe(3);
+    expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
+  });
+
+  test("cannot connect -> tries again by itself and is up once it can", async () => {
+    const place = await createPlace();
+    const READY = join(place.cwd, "ready");
+    const RECORD = join(place.cwd, "record");
+    const entry = fixture("fails-until.mjs", { READY, RECORD }, { lifecycle: "keep-alive" });
+    const at = await start({ s: entry }, { place });
+    await at.event("server", inState("s", "failed"));
+    const since = at.events.length;
+    await at.event("server", inState("s", "failed"), since);
+    await writeFile(READY, "");
+    await at.event("server", inState("s", "connected"));
+    expect(await count(place, "start")).toBeGreaterThanOrEqual(3);
+  });
+
+  test("does not pass its health check -> dropped with the reason, then back", async () => {
+    const place = await createPlace();
+    await configure(place, { s: fixture("rejects-ping.mjs", {}, { lifecycle: "keep-alive" }) });
+    const { servers } = await loadConfig([{ file: join(place.agentDir, "mcp.json"), project: false }]);
+    const statuses: ServerStatus[] = [];
+    const events: WorkerEvent[] = [];
+    // Only the health check counts in intervals: its 30 s pass at once, everything else is real.
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onCleanup(async () => vi.useRealTimers());
+    const supervisor = createSupervisor(servers, {
+      cwd: place.cwd,
+      npxCacheFile: join(place.agentDir, "mcp-npx-cache.json"),
+      log: createLog({ file: join(place.agentDir, "mcp-threads.log"), label: "test" }),
+      emit: (event) => events.push(event),
+      idleTimeoutMs: LIMITS.idleTimeoutMs,
+      maxMessageBytes: LIMITS.messageBytes,
+      onStatus: (server) => statuses.push(server.status()),
+      onTools: () => undefined,
+    });
+    onCleanup(() => supervisor.close());
+    supervisor.start({});
+    const stateCount = (state: ServerState): number =>
+      statuses.filter((status) => status.state === state).length;
+    await until(async () => stateCount("connected") > 0 || undefined);
+    vi.advanceTimersByTime(LIMITS.healthCheckMs);
+    await until(async () => stateCount("idle") > 0 || undefined);
+    const dropped = statuses.find(({ state, error }) => state === "idle" && error);
+    expect(dropped?.error?.message).toMatch(/^s did not answer its health check: .*out of memory/);
+    await until(async () => stateCount("connected") > 1 || undefined);
+    expect(events.filter(({ type }) => type === "spawned")).toHaveLength(2);
+    await until(async () => events.some(({ type }) => type === "exited") || undefined);
+  });
+});
+
+describe("a connect that fails", () => {
+  async function failing(more: Entry = {}) {
+    const place = await createPlace();
+    const READY = join(place.cwd, "ready");
+    const entry = fixture("fails-until.mjs", { READY, RECORD: join(place.cwd, "record") }, more);
+    const at = await start({ s: entry }, { place });
+    expect(await at.settled("s")).toMatchObject({ state: "failed" });
+    return { at, place, repair: () => writeFile(READY, "") };
+  }
+
+  test("calls within 60 s -> not tried again; the error says when it will be and how to have it sooner", async () => {
+    const { at, place, repair } = await failing();
+    await repair();
+    for (let i = 0; i < 3; i++) {
+      const error = await at.failedCall("s", "work");
+      expect(error).toMatchObject({ code: "connect_failed", data: { server: "s" } });
+      expect(error.message).toMatch(/exited with code 3.*not ready/s);
+      expect(error.remedy).toMatch(/tried again in \d+ s; \/mcp reconnect s tries now/);
+      expect(error.data?.retryInMs).toBeGreaterThan(0);
+      expect(error.data?.retryInMs).toBeLessThanOrEqual(60_000);
+    }
+    expect(await count(place, "start")).toBe(1);
+  });
+
+  test("turn ends of an eager one within 60 s -> not tried again", async () => {
+    const { at, place } = await failing({ lifecycle: "eager" });
+    for (let i = 0; i < 3; i++) at.runtime.turnEnded();
+    await at.runtime.status();
+    expect(await count(place, "start")).toBe(1);
+  });
+
+  test.each(["s", undefined])("reconnect %s -> tried at once; calls work then", async (name) => {
+    const { at, place, repair } = await failing();
+    await repair();
+    await at.runtime.reconnect(name);
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connected", toolCount: 1 });
+    expect(textOf(await at.call("s", "work"))).toBe("ready");
+    expect(await count(place, "start")).toBe(2);
+  });
+
+  test("reconnect that fails as well -> its status says so, with a fresh pause", async () => {
+    const { at, place } = await failing();
+    await at.runtime.reconnect("s");
+    expect(await statusOf(at, "s")).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
+    expect(await count(place, "start")).toBe(2);
+  });
+});
+
+describe("reconnect", () => {
+  test("a connected server -> another process, the old one with its child gone", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "child");
+    const at = await start({ s: fixture("with-child.mjs", { RECORD, CHILD_STDIO: "ignore" }) }, { place });
+    const { pid = 0 } = await at.settled("s");
+    const child = Number(await until(async () => (await readIfThere(RECORD)) || undefined));
+    await at.runtime.reconnect("s");
+    expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
+    expect(await waitGone([pid, child], 10_000)).toEqual([]);
+  });
+
+  test("a server that ignores SIGTERM and the end of stdin -> another process, the old one gone", async () => {
+    const at = await start({ s: fixture("ignores-end.mjs") });
+    const { pid = 0 } = await at.settled("s");
+    await at.runtime.reconnect("s");
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
+    expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+  });
+
+  test("an unknown server -> unknown_server with the known ones", async () => {
+    const at = await start({ s: fixture("noisy.mjs") });
+    const failed = at.runtime.reconnect("nope");
+    await expect(failed).rejects.toMatchObject({ code: "unknown_server", data: { known: ["s"] } });
+  });
+
+  test("a disabled server, by name -> server_disabled", async () => {
+    const at = await start({ s: fixture("noisy.mjs", {}, { enabled: false }) });
+    await expect(at.runtime.reconnect("s")).rejects.toMatchObject({ code: "server_disabled" });
+  });
+
+  test("a server that is connecting -> joins the attempt", async () => {
+    const place = await createPlace();
+    const at = await start({ s: countsEntry(place) }, { place });
+    await at.runtime.reconnect("s");
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
+    expect(await count(place, "start")).toBe(1);
+  });
+});
+
+describe("servers beside each other", () => {
+  test("twelve that hang in initialize -> a call to a healthy lazy one returns, ten are tried at a time", async () => {
+    const names = Array.from({ length: 12 }, (_, i) => `hangs${i}`);
+    const hanging = Object.fromEntries(names.map((name) => [name, fixture("hangs.mjs")]));
+    const at = await start({ ...hanging, healthy: fixture("noisy.mjs") });
+    expect(textOf(await at.call("healthy", "work"))).toBe("through the noise");
+    const { servers } = await at.runtime.status();
+    const waiting = servers.filter(({ name }) => name !== "healthy");
+    expect(new Set(waiting.map(({ state }) => state))).toEqual(new Set(["connecting"]));
+    const spawned = at.events.filter(({ type }) => type === "spawned");
+    expect(spawned.length).toBeLessThanOrEqual(11);
+    expect((await at.runtime.settleTools(1, undefined)).pending).toEqual(names);
+  });
+
+  test("a call to one that hangs and then a second to it, cancelled -> freed at once, the first still waits", async () => {
+    const at = await start({ s: fixture("hangs.mjs") });
+    const controller = new AbortController();
+    const first = at.failedCall("s", "work");
+    const second = at.failedCall("s", "work", {}, controller.signal);
+    controller.abort();
+    expect(await second).toMatchObject({ code: "cancelled" });
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connecting" });
+    await at.runtime.stop();
+    expect((await first).code).toMatch(/^(cancelled|server_died|runtime_stopped|runtime_restarted)$/);
+  });
+});
+
+describe("tool lists", () => {
+  it.each(["notifications/tools/list_changed", "notifications/resources/list_changed"])(
+    "%s -> the new tool is found and can be called",
+    async (method) => {
+      const at = await start({ s: fixture("grows.mjs") });
+      await at.settled("s");
+      await at.runtime.settleTools(40_000, undefined);
+      const since = at.events.length;
+      await at.call("s", "grow", { method, ms: 0 });
+      await at.event("server", ({ status }) => status.toolCount === 2, since);
+      await at.event("catalog", () => true, since);
+      expect(readCatalog(at.agentDir, at.cwd).get("s__grown1")?.tool).toBe("grown1");
+      expect((await at.call("s", "grown1")).isError).toBe(false);
+    },
+  );
+
+  test("a flood of list_changed for 3 s -> one list a second, and the last change is not lost", async () => {
+    const at = await start({ s: fixture("grows.mjs") });
+    await at.settled("s");
+    const since = at.events.length;
+    const method = "notifications/tools/list_changed";
+    const { tookMs } = JSON.parse(textOf(await at.call("s", "grow", { method, ms: 3_000 })));
+    await at.event("server", ({ status }) => status.toolCount === 2, since);
+    const { lists } = JSON.parse(textOf(await at.call("s", "grown1")));
+    // One at the connect, one a second while the flood lasts, one for its last change.
+    expect(lists).toBeGreaterThanOrEqual(3);
+    expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / LIMITS.refreshIntervalMs));
+  });
+
+  test("cursors without end -> the first 200 pages, and the server works", async () => {
+    const at = await start({ s: fixture("endless-cursors.mjs") });
+    expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: LIMITS.listPages });
+    expect(textOf(await at.call("s", "tool199"))).toBe("tool199");
+  });
+
+  test("slow pages without end -> connect_timeout, the process gone", async () => {
+    const at = await start({
+      s: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
+    });
+    const status = await at.settled("s");
+    const { pid } = await at.event("spawned");
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(status).toMatchObject({
+      state: "failed",
+      error: { code: "connect_timeout", data: { server: "s", timeoutMs: 500 } },
+    });
+  });
+
+  test("a server that never answers tools/list -> connect_timeout that says so, the process gone; the others work", async () => {
+    const at = await start({
+      s: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
+      healthy: fixture("noisy.mjs"),
+    });
+    const status = await at.settled("s");
+    expect(await at.settled("healthy")).toMatchObject({ state: "connected" });
+    const { pid } = await at.event("spawned", ({ server }) => server === "s");
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(status).toMatchObject({
+      state: "failed",
+      toolsKnown: false,
+      error: { code: "connect_timeout", data: { server: "s", timeoutMs: 500 } },
+    });
+    expect(status.error?.remedy).toContain("startupTimeoutMs");
+  });
+
+  test("a server that exits at tools/list -> connect_failed with how it ended and what it wrote", async () => {
+    const at = await start({ s: fixture("exits-at-list.mjs") });
+    const status = await at.settled("s");
+    expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
+    expect(status.error?.message).toMatch(/exited with code 6.*index is corrupt/s);
+  });
+
+  test("two tools of one name, one without a schema, one with a wrong one -> each once, all can be called", async () => {
+    const at = await start({ s: fixture("odd-tools.mjs") });
+    expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
+    await at.runtime.settleTools(40_000, undefined);
+    const catalog = readCatalog(at.agentDir, at.cwd);
+    expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
+      ["s__twin", "First."],
+      ["s__bare", "bare of s"],
+      ["s__wrong", "Does wrong."],
+    ]);
+    for (const tool of catalog.tools) {
+      if (tool.tool !== "twin") expect(inputSchemaOf(tool)).toEqual({ type: "object", properties: {} });
+      const called = textOf(await at.call("s", tool.tool, { a: 1 }));
+      expect(JSON.parse(called)).toMatchObject({ name: tool.tool, arguments: { a: 1 } });
+    }
+  });
+});
+
+describe("messages of 64 MiB", () => {
+  test("exactly the limit -> arrives, cut for the model", async () => {
+    const at = await start({ s: fixture("big-line.mjs") });
+    const text = textOf(await at.call("s", "work", { bytes: LIMITS.messageBytes }));
+    expect(text.length).toBeLessThan(60_000);
+    expect(text.slice(-60)).toMatch(/\[67,\d\d\d,\d\d\d more bytes were left out\]$/);
+  });
+
+  test("one byte more -> message_too_large with the limit; the process gone, the next call works", async () => {
+    const at = await start({ s: fixture("big-line.mjs") });
+    const { pid = 0 } = await at.settled("s");
+    const error = await at.failedCall("s", "work", { bytes: LIMITS.messageBytes + 1 });
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(textOf(await at.call("s", "work", { bytes: 100 }))).toMatch(/^x+$/);
+    expect(error.message).toContain("64 MiB");
+    expect(error).toMatchObject({
+      code: "message_too_large",
+      data: { server: "s", limitBytes: LIMITS.messageBytes },
+    });
+  });
+});
+
+describe("calls under way", () => {
+  test("progress for longer than the timeout -> the call is not given up; the user sees it, at most 10 a second", async () => {
+    const at = await start({ s: fixture("progresses.mjs", {}, { requestTimeoutMs: 1_000 }) });
+    const { progress, tookMs } = JSON.parse(textOf(await at.call("s", "work", { ms: 2_500 })));
+    expect(tookMs).toBeGreaterThan(2_000);
+    const messages = at.events.flatMap((event) => (event.type === "progress" ? [event.message] : []));
+    expect(messages[0]).toBe("step 1");
+    expect(messages.length).toBeGreaterThanOrEqual(3);
+    expect(messages.length).toBeLessThanOrEqual(Math.min(progress, Math.ceil(tookMs / 100) + 1));
+    const steps = messages.map((message) => Number(message.replace("step ", "")));
+    expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  });
+
+  test("no progress for as long -> call_timeout, the server stays and answers the next call", async () => {
+    const place = await createPlace();
+    const at = await start({ s: fixture("waits.mjs", {}, { requestTimeoutMs: 300 }) }, { place });
+    const { pid } = await at.settled("s");
+    const error = await at.failedCall("s", "work", { file: join(place.cwd, "never") });
+    expect(error).toMatchObject({ code: "call_timeout", data: { server: "s", timeoutMs: 300 } });
+    expect(error.remedy).toContain("timeout");
+    expect(textOf(await at.call("s", "work", { file: place.cwd }))).toContain(place.cwd);
+    expect(await statusOf(at, "s")).toMatchObject({ state: "connected", pid });
+  });
+
+  test("fifty at once, one cancelled, one that the server never answers -> each of the others gets its own answer", async () => {
+    const place = await createPlace();
+    const at = await start({ s: fixture("waits.mjs") }, { place });
+    const file = join(place.cwd, "go");
+    const controller = new AbortController();
+    const cancelled = at.failedCall("s", "work", { file: join(place.cwd, "never") }, controller.signal);
+    const calls = Array.from({ length: 50 }, (_, i) => at.call("s", "work", { file, i }));
+    controller.abort();
+    expect(await cancelled).toMatchObject({ code: "cancelled" });
+    await writeFile(file, "");
+    const answers = (await Promise.all(calls)).map((result) => JSON.parse(textOf(result)).i);
+    expect(answers).toEqual(Array.from({ length: 50 }, (_, i) => i));
+  });
+});

@@ -1,0 +1,267 @@
+/** Owns: a worker that crashes, ends, hangs or runs out of memory, and a cache worker that fails: the session goes on. */
+import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it, test } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { ServerState, ServerStatus } from "../../src/protocol/types.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
+import {
+  BUILDS,
+  createPlace,
+  fixture,
+  fixtures,
+  onCleanup,
+  type Place,
+  readIfThere,
+  type Started,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
+
+const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+type Way = "crash" | "exit" | "hang" | "oom";
+
+/** The file appears whole: the worker must not read it half written. */
+async function breakWorker(at: Place, way: Way): Promise<void> {
+  const trigger = join(at.agentDir, "mcp-threads.log.break");
+  await writeFile(`${trigger}.new`, way);
+  await rename(`${trigger}.new`, trigger);
+}
+
+const spawnedPids = (at: Started): number[] =>
+  at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
+
+const inState =
+  (name: string, state: ServerState) =>
+  ({ status }: { status: ServerStatus }): boolean =>
+    status.name === name && status.state === state;
+
+/** Starts three servers, one of each lifecycle, and one that ignores the end of its stdin. */
+async function startBreakable(): Promise<Started> {
+  const at = await start(
+    {
+      lazy: fixture("noisy.mjs"),
+      eager: fixture("noisy.mjs", {}, { lifecycle: "eager" }),
+      alive: fixture("noisy.mjs", {}, { lifecycle: "keep-alive" }),
+      stubborn: fixture("ignores-end.mjs"),
+    },
+    { workerUrl: breakable },
+  );
+  expect((await at.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+  return at;
+}
+
+describe("a connection worker that breaks", () => {
+  it.each<[Way, RegExp]>([
+    ["crash", /broken by a test/],
+    ["exit", /exit code 7/],
+    ["hang", /did not answer for 5 s/],
+    ["oom", /memory/i],
+  ])(
+    "%s -> open calls fail with a remedy, its servers are gone, the next call works",
+    async (way, reason) => {
+      const at = await startBreakable();
+      const before = spawnedPids(at);
+      expect(before).toHaveLength(4);
+      const open = Array.from({ length: 5 }, () => at.failedCall("stubborn", "work"));
+      await breakWorker(at, way);
+      for (const error of await Promise.all(open)) {
+        expect(error.code).toBe("runtime_restarted");
+        expect(error.remedy).toMatch(/repeat it only if that does no harm/);
+        expect(error.data?.exitCode).toBeTypeOf("number");
+      }
+      const since = at.events.length;
+      expect(textOf(await at.call("lazy", "work"))).toBe("through the noise");
+      expect(await waitGone(before, 10_000)).toEqual([]);
+
+      for (const name of ["eager", "alive"]) await at.event("server", inState(name, "connected"), since);
+      const running = (await processesWithMarker(at.agentDir)).map(({ pid }) => pid);
+      const { servers } = await at.runtime.status();
+      expect(servers.map(({ name, state }) => [name, state])).toEqual([
+        ["lazy", "connected"],
+        ["eager", "connected"],
+        ["alive", "connected"],
+        ["stubborn", "idle"],
+      ]);
+      expect(running.sort()).toEqual(servers.flatMap(({ pid }) => (pid === undefined ? [] : [pid])).sort());
+      expect(at.crashes).toEqual([{ reason: expect.stringMatching(reason), givenUp: false }]);
+    },
+  );
+
+  test("requests while no worker runs -> wait for the next one", async () => {
+    const at = await startBreakable();
+    await breakWorker(at, "crash");
+    await at.crash(1);
+    const results = await Promise.all([
+      at.call("lazy", "work"),
+      at.call("eager", "work"),
+      at.runtime.status(),
+      at.runtime.settleTools(40_000, undefined),
+    ]);
+    expect(textOf(results[0])).toBe("through the noise");
+    expect(results[2].servers).toHaveLength(4);
+    expect(results[3].pending).toEqual([]);
+  });
+
+  test("more than five times a minute -> not started again; every request says so and how to go on", async () => {
+    const at = await start({ s: fixture("noisy.mjs") }, { workerUrl: breakable });
+    await at.settled("s");
+    const allowed = LIMITS.respawnsAMinute;
+    for (let count = 1; count <= allowed + 1; count++) {
+      await breakWorker(at, "crash");
+      expect(await at.crash(count)).toMatchObject({ givenUp: count > allowed });
+      if (count <= allowed) expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    }
+    const error = await at.failedCall("s", "work");
+    expect(error).toMatchObject({ code: "runtime_stopped", remedy: expect.stringContaining("/reload") });
+    expect(error.message).toMatch(/crashed 6 times within a minute \(.*broken by a test/);
+    await expect(at.runtime.status()).rejects.toMatchObject({ code: "runtime_stopped" });
+    expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
+  }, 90_000);
+
+  test("while servers are being connected -> none of the first set is left, the second connects", async () => {
+    const place = await createPlace();
+    const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
+    const servers = Object.fromEntries(names.map((name) => [name, fixture("ignores-end.mjs")]));
+    const starting = start(servers, { place, workerUrl: breakable });
+    await breakWorker(place, "crash");
+    const at = await starting;
+    await at.crash(1);
+    const { pending } = await at.runtime.settleTools(40_000, undefined);
+    expect(pending).toEqual([]);
+    const { servers: statuses } = await at.runtime.status();
+    expect(statuses.map(({ state }) => state)).toEqual(names.map(() => "connected"));
+    const pids = statuses.map(({ pid }) => pid).sort();
+    await until(async () => (await processesWithMarker(place.agentDir)).length <= 10 || undefined);
+    expect((await processesWithMarker(place.agentDir)).map(({ pid }) => pid).sort()).toEqual(pids);
+  });
+
+  test("stopped in the pause after a crash -> settles, nothing is left", async () => {
+    const at = await startBreakable();
+    await breakWorker(at, "crash");
+    await at.crash(1);
+    await at.runtime.stop();
+    expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
+  });
+
+  test("stopped while it hangs -> settles without its help, nothing is left", async () => {
+    const at = await startBreakable();
+    const open = at.failedCall("stubborn", "work");
+    await breakWorker(at, "hang");
+    await until(
+      async () => (await readIfThere(join(at.agentDir, "mcp-threads.log.break"))) === "" || undefined,
+    );
+    await at.runtime.stop();
+    expect((await open).code).toMatch(/^(runtime_stopped|runtime_restarted)$/);
+    expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
+  });
+});
+
+describe("a cache that cannot be written", () => {
+  const cacheFile = (place: Place): string => join(place.agentDir, "mcp-cache.json");
+
+  it.each([
+    ["mcp-cache.json is a folder", (place: Place) => mkdir(cacheFile(place)), /mcp-cache\.json/],
+    [
+      "the folder of snapshots is a file",
+      (place: Place) => writeFile(join(place.agentDir, "mcp-snapshots"), ""),
+      /mcp-snapshots/,
+    ],
+  ])("%s -> the session works, the log says so", async (_name, damage, file) => {
+    const place = await createPlace();
+    await damage(place);
+    const at = await start({ s: fixture("noisy.mjs") }, { place });
+    const { pending, checksum } = await at.runtime.settleTools(40_000, undefined);
+    expect(pending).toEqual([]);
+    expect(checksum).toBeTypeOf("number");
+    await at.event("catalog");
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    expect(at.crashes).toEqual([]);
+    await at.runtime.stop();
+    const lines = (await at.log()).split("\n").filter((line) => / warn +\[/.test(line));
+    expect(lines.filter((line) => file.test(line) && line.includes("could not be written"))).not.toEqual([]);
+  });
+
+  test("writable again before the session ends -> what was learned is in it after all", async () => {
+    const place = await createPlace();
+    await mkdir(cacheFile(place));
+    const at = await start({ s: fixture("noisy.mjs") }, { place });
+    await at.runtime.settleTools(40_000, undefined);
+    await rmdir(cacheFile(place));
+    await at.runtime.stop();
+    const stored = JSON.parse((await readIfThere(cacheFile(place))) || '{"servers":{}}');
+    expect(Object.keys(stored.servers)).toEqual(["s"]);
+  });
+
+  test("writable again before another server is listed -> both are in it", async () => {
+    const place = await createPlace();
+    await mkdir(cacheFile(place));
+    const at = await start({ s: fixture("noisy.mjs"), grows: fixture("grows.mjs") }, { place });
+    await at.runtime.settleTools(40_000, undefined);
+    await rmdir(cacheFile(place));
+    await at.call("grows", "grow", { method: "notifications/tools/list_changed", ms: 0 });
+    const text = await until(async () => {
+      const found = await readIfThere(cacheFile(place));
+      return found.includes("grown1") ? found : undefined;
+    });
+    expect(Object.keys(JSON.parse(text).servers).sort()).toEqual(["grows", "s"]);
+  });
+});
+
+describe.each(BUILDS.filter((build) => build === "built"))("the packed workers (%s)", () => {
+  /** A copy of the packed workers that can be broken and deleted, and a temp folder of its own. */
+  async function copyOfWorkers(place: Place): Promise<{ folder: string; temp: string; workerUrl: URL }> {
+    const folder = join(place.cwd, "..", "package");
+    const temp = join(place.cwd, "..", "tmp");
+    await mkdir(temp);
+    await cp(join(import.meta.dirname, "../../dist/workers"), folder, { recursive: true });
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    // The real worker, and beside it what ends the thread once a file is there.
+    await rename(join(folder, "connection.js"), join(folder, "real.js"));
+    const trigger = JSON.stringify(join(place.agentDir, "mcp-threads.log.break"));
+    const lines = [
+      'import { existsSync, rmSync } from "node:fs";',
+      'import "./real.js";',
+      `setInterval(() => { if (existsSync(${trigger})) { rmSync(${trigger}); process.exit(9); } }, 20);`,
+    ];
+    await writeFile(join(folder, "connection.js"), lines.join("\n"));
+    const before = process.env.TMPDIR;
+    process.env.TMPDIR = temp;
+    onCleanup(async () => {
+      if (before === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = before;
+    });
+    return { folder, temp, workerUrl: pathToFileURL(join(folder, "connection.js")) };
+  }
+
+  test("deleted under the running session, then the worker ends -> it comes back, twice, and leaves no copy behind", async () => {
+    const place = await createPlace();
+    const { folder, temp, workerUrl } = await copyOfWorkers(place);
+    const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
+    await at.settled("s");
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    await rm(folder, { recursive: true });
+    for (let count = 1; count <= 2; count++) {
+      await breakWorker(place, "exit");
+      expect(await at.crash(count)).toEqual({ reason: "exit code 9", givenUp: false });
+      expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    }
+    await at.runtime.stop();
+    // Node's own compile cache lies there as well.
+    expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
+  });
+
+  test("the cache worker cannot even be started -> servers connect, calls work, the log says so", async () => {
+    const place = await createPlace();
+    const { folder, workerUrl } = await copyOfWorkers(place);
+    await rm(join(folder, "cache.js"));
+    const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    expect((await at.runtime.status()).servers).toMatchObject([{ name: "s", state: "connected" }]);
+    await at.runtime.stop();
+    expect(await at.log()).toMatch(/cache worker failed: .*cache\.js/);
+    expect(await readFile(join(place.agentDir, "mcp.json"), "utf8")).toContain("noisy.mjs");
+  });
+});
