@@ -76,7 +76,9 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     onStart: (rpc) => {
       rpc
         .request("startSession", options.facts(), { deadlineMs: LIMITS.startupTimeoutMs, background: true })
-        .then(() => files.remember(), options.onStartFailed);
+        .then(() => files.remember(), options.onStartFailed)
+        // Without the copy only a worker that crashes after its package was deleted cannot come back.
+        .catch((error: Error) => tell("log", { level: "warn", message: `worker files: ${error.message}` }));
     },
     onGone: pids.killAll,
     onCrash: options.onCrash,
@@ -113,6 +115,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       });
       pids.killAll();
       pids.dispose();
+      await files.dispose();
     },
   };
 }

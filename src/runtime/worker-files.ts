@@ -3,7 +3,7 @@
  * crashes must come back all the same: the packed files are kept in memory and, if they are gone, written
  * to a private temp folder.
  */
-import { access, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -21,6 +21,8 @@ export interface WorkerFiles {
   remember(): Promise<void>;
   /** The URL to start from now; after a deletion, that of the copy. */
   locate(): Promise<URL>;
+  /** Removes the copy, if one was made. Never fails. */
+  dispose(): Promise<void>;
 }
 
 export function createWorkerFiles(url: URL): WorkerFiles {
@@ -49,6 +51,12 @@ export function createWorkerFiles(url: URL): WorkerFiles {
       await writeFile(join(folder, "package.json"), '{"type":"module"}');
       copy = pathToFileURL(join(folder, "connection.js"));
       return copy;
+    },
+    dispose: async () => {
+      if (!copy) return;
+      // The temp folder is the system's to clean where it cannot be done here.
+      await rm(dirname(fileURLToPath(copy)), { recursive: true, force: true }).catch(() => undefined);
+      copy = undefined;
     },
   };
 }

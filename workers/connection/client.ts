@@ -50,6 +50,8 @@ export interface Connection {
   ping(timeoutMs: number): Promise<void>;
   /** One sentence on how the connection ended. */
   whyClosed(): string;
+  /** Why the transport ended it, where it did so itself. */
+  failure(): ThreadsError | undefined;
   close(times: CloseTimes): Promise<void>;
 }
 
@@ -93,7 +95,7 @@ export const isTimeout = (error: unknown): boolean =>
   error.data !== null &&
   ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
-export function startupTimeout({ definition }: ConnectOptions): ThreadsError {
+export function startupTimeout({ definition }: Pick<ConnectOptions, "definition">): ThreadsError {
   const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
   return new ThreadsError(
     "connect_timeout",
@@ -105,6 +107,10 @@ export function startupTimeout({ definition }: ConnectOptions): ThreadsError {
   );
 }
 
+/** Whether a connection has ended, as far as a failed request tells. */
+export const isClosed = (error: unknown): boolean =>
+  error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
+
 /** What a connection is made of beside the SDK's client. */
 export interface ConnectionParts {
   definition: ServerDefinition;
@@ -113,6 +119,8 @@ export interface ConnectionParts {
   close: (times: CloseTimes) => Promise<void>;
   /** One sentence for a call that was open when the connection ended. */
   whyClosed: () => string;
+  /** Why the transport ended the connection, where it did so itself. */
+  failure?: () => ThreadsError | undefined;
 }
 
 export function toConnection(client: Client, parts: ConnectionParts): Connection {
@@ -126,6 +134,7 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
       await client.ping({ timeout });
     },
     whyClosed: parts.whyClosed,
+    failure: () => parts.failure?.(),
     close: parts.close,
   };
 }
@@ -190,6 +199,8 @@ function callFailure(server: string, { parts, call, error, answered }: FailedCal
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
   // A transport that knows why says so itself.
   if (error instanceof ThreadsError) return error;
+  const failure = parts.failure?.();
+  if (failure) return failure;
   if (isTimeout(error)) {
     return new ThreadsError(
       "call_timeout",

@@ -18,6 +18,13 @@ const withTail = (text: string, tail: string): string => (tail === "" ? text : `
 function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
   if (error instanceof ThreadsError) return error;
   if (transport.failure) return transport.failure;
+  // The SDK calls an abort a timeout.
+  if (options.signal.aborted) {
+    return new ThreadsError(
+      "cancelled",
+      `${options.definition.name} was closed while it was being connected.`,
+    );
+  }
   if (isTimeout(error)) return startupTimeout(options);
   const { name } = options.definition;
   const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
@@ -58,6 +65,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
       transport: "stdio",
       pid: transport.pid,
       close: (times) => transport.closeWithin(times),
+      failure: () => transport.failure,
       whyClosed: () =>
         transport.failure?.message ??
         withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),

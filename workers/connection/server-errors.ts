@@ -1,6 +1,7 @@
-/** What a user of a server is told when it is not to be had. Pure. */
+/** What a user of a server is told when it is not to be had. */
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import type { CachedTool } from "../cache/tool.ts";
+import { type Connection, isClosed, isTimeout, startupTimeout } from "./client.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { ServerPhase } from "./server-state.ts";
 
@@ -39,10 +40,20 @@ export function unknownTool(server: string, tool: string, known: readonly Cached
 }
 
 /** A server that connected but could not tell its tools is of no use; its own words say why. */
-export function listFailure(server: string, error: unknown): ThreadsError {
-  return new ThreadsError("connect_failed", `${server} did not list its tools: ${messageOf(error)}.`, {
+export function listFailure(
+  definition: ServerDefinition,
+  connection: Connection,
+  error: unknown,
+): ThreadsError {
+  const { name } = definition;
+  if (error instanceof ThreadsError) return error;
+  const failure = connection.failure();
+  if (failure) return failure;
+  if (isTimeout(error)) return startupTimeout({ definition });
+  const reason = isClosed(error) ? connection.whyClosed() : `${messageOf(error)}.`;
+  return new ThreadsError("connect_failed", `${name} did not list its tools: ${reason}`, {
     remedy: "Its messages are in mcp-threads.log.",
-    data: { server },
+    data: { server: name },
     cause: error,
   });
 }

@@ -247,8 +247,11 @@ export class Server {
       signal.throwIfAborted();
     } catch (error) {
       this.#connection = undefined;
+      const failure = signal.aborted
+        ? new ThreadsError("cancelled", `${this.name} was closed while it was being connected.`)
+        : listFailure(this.#definition, connection, error);
       await connection.close(shutdownTimes);
-      throw listFailure(this.name, error);
+      throw failure;
     }
     const tookMs = Math.round(performance.now() - startedAt);
     const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;

@@ -155,7 +155,12 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
     },
     reconnect: async (name) => {
       const all = [...servers.values()].filter((server) => server.definition.enabled);
-      await Promise.allSettled((name === undefined ? all : [get(name)]).map((server) => server.reconnect()));
+      const wanted = name === undefined ? all : [get(name)];
+      const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect()));
+      // A failure is in the server's state; a refusal is the only answer that the user gets.
+      const [outcome] = outcomes;
+      if (name !== undefined && outcome?.status === "rejected" && !get(name).definition.enabled)
+        throw outcome.reason;
     },
     close: async () => {
       const open = [...servers.values()].map((server) => server.close());
