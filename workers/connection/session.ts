@@ -41,15 +41,22 @@ interface Started {
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Tools of servers whose cache entry fits their definition. Without a readable cache: none. */
+/** What the cache knows of the servers under their definitions. Without a readable cache: nothing. */
 async function loadKnownTools(
   { servers }: LoadedConfig,
   cachePath: string,
   cache: CachePool,
-): Promise<{ known: Record<string, KnownTools>; hashes: Map<string, string> }> {
-  const hashed = await cache.hashDefinitions(servers.map((server) => server.raw));
-  const hashes = new Map(servers.map((server, i) => [server.name, hashed[i] ?? ""]));
-  return { known: await cache.readCache(cachePath, Object.fromEntries(hashes)), hashes };
+): Promise<{ known: Record<string, KnownTools>; used: Record<string, string>; hashes: Map<string, string> }> {
+  const definitions = Object.fromEntries(servers.map((server) => [server.name, server.raw]));
+  const [hashed, { entries, used }] = await Promise.all([
+    cache.hashDefinitions(servers.map((server) => server.raw)),
+    cache.readCache({ path: cachePath, definitions }),
+  ]);
+  return {
+    known: entries,
+    used,
+    hashes: new Map(servers.map((server, i) => [server.name, hashed[i] ?? ""])),
+  };
 }
 
 async function start(facts: SessionFacts, { emit, log, cache }: SessionContext): Promise<Started> {
@@ -70,7 +77,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
   emit({ type: "planned", generation, servers, problems: config.problems });
 
   const cachePath = cacheFile(agentDir);
-  const { known, hashes } = await loadKnownTools(config, cachePath, cache);
+  const { known, used, hashes } = await loadKnownTools(config, cachePath, cache);
   const catalog = createCatalogPublisher({
     generation,
     cachePath,
@@ -78,6 +85,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     hashOf: (server) => hashes.get(server) ?? "",
+    used,
     cache,
     emit,
   });
