@@ -152,20 +152,22 @@ function createTakeover(files: FileSystem, lock: string, silentMs: number): () =
 async function take(files: FileSystem, prepared: string, lock: string, times: LockTimes): Promise<void> {
   const takeover = createTakeover(files, lock, times.silentMs);
   const deadline = performance.now() + times.waitMs;
-  for (;;) {
+  for (let isLast = false; ; ) {
     const refused = await files.rename(prepared, lock).then(
       () => undefined,
       (error: unknown) => error,
     );
     if (refused === undefined) return;
     if (!HELD.includes(codeOf(refused) ?? "")) throw refused;
-    const free = await takeover();
-    if (performance.now() > deadline) {
-      // Nobody holds it, and yet it cannot be had: the refusal says why.
-      if (free) throw refused;
-      throw new Error(`another process has held ${lock} for ${times.waitMs / 1_000} s`);
+    const isFree = await takeover();
+    if (performance.now() <= deadline) {
+      await sleep(RETRY_MS.least + Math.random() * (RETRY_MS.most - RETRY_MS.least));
+      continue;
     }
-    await sleep(RETRY_MS.least + Math.random() * (RETRY_MS.most - RETRY_MS.least));
+    if (!isFree) throw new Error(`another process has held ${lock} for ${times.waitMs / 1_000} s`);
+    // Nobody holds it: one more attempt, whose refusal says why it cannot be had.
+    if (isLast) throw refused;
+    isLast = true;
   }
 }
 

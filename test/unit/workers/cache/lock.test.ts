@@ -77,13 +77,15 @@ describe("withLock", () => {
 
   test("a holder that beats for longer than the silence allowed -> keeps it, the next one waits", async () => {
     const { target } = await place();
-    const times = { waitMs: 50_000, beatMs: 10, silentMs: 400 };
+    const times = { waitMs: 50_000, beatMs: 10, silentMs: 2_000 };
     const order: string[] = [];
+    const { promise: firstHolds, resolve: firstHas } = Promise.withResolvers<void>();
     const first = withLock(target, lockOf(times), async (holds) => {
-      await sleep(1_000);
+      firstHas();
+      await sleep(2_500);
       order.push(`first, ${holds()}`);
     });
-    await sleep(20);
+    await firstHolds;
     await Promise.all([first, withLock(target, lockOf(times), async () => order.push("second"))]);
     expect(order).toEqual(["first, true", "second"]);
   });
@@ -139,13 +141,15 @@ describe("withLock: the holder is gone", () => {
     const { target, lock } = await place();
     const stopped = { waitMs: 50_000, beatMs: 300, silentMs: 45_000 };
     const impatient = { waitMs: 50_000, beatMs: 20, silentMs: 50 };
+    const { promise: firstHolds, resolve: firstHas } = Promise.withResolvers<void>();
     const { promise: nextHolds, resolve: nextHas } = Promise.withResolvers<void>();
     const { promise: firstLeft, resolve: leave } = Promise.withResolvers<void>();
     const first = withLock(target, lockOf(stopped), async (holds) => {
+      firstHas();
       await nextHolds;
       while (holds()) await sleep(10);
     }).then(leave);
-    await sleep(5);
+    await firstHolds;
     await withLock(target, lockOf(impatient), async (holds) => {
       nextHas();
       await firstLeft;

@@ -16,11 +16,11 @@ export const entry = (configHash: string, rest: Partial<CacheEntry> = {}): Cache
   ...rest,
 });
 
-/** Waits for a lock briefly, so that a test of one that cannot be had does not take seconds. */
+/** Takes a lock soon from a holder that shows no life, so that a test of one does not take seconds. */
 export const context = (rest: Partial<CacheContext> = {}): CacheContext => ({
   files: nodeFiles,
   now: () => NOW,
-  lockTimes: { waitMs: 400, beatMs: 20, silentMs: 150 },
+  lockTimes: { waitMs: 30_000, beatMs: 20, silentMs: 150 },
   ...rest,
 });
 
