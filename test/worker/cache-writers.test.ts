@@ -100,7 +100,7 @@ async function killWriters(kills: number, random: () => number, counts: Counts):
     counts.stored += victim.stored.length;
     const after = `after${kill}`;
     const entries = { [after]: { configHash: after, tools: [], cachedAt: Date.now() } };
-    const context = { files: nodeFiles, now: Date.now, lockTimes: NEVER_SILENT };
+    const context = { files: nodeFiles, limitBytes: 2 ** 30, now: Date.now, lockTimes: NEVER_SILENT };
     expect(await storeEntries({ path, entries, used: {} }, context)).toEqual({ stored: true, problems: [] });
 
     await survivor.exited;

@@ -3,7 +3,6 @@
  * decides by the state what may be done to the file. A problem is one line that names the file.
  */
 import { messageOf } from "../../src/protocol/errors.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
 import { isObject } from "./entry.ts";
 import type { FileSystem } from "./file-system.ts";
 import type { Slots } from "./slots.ts";
@@ -53,8 +52,18 @@ export const formatCache = (slots: Slots, rest: Record<string, unknown>): string
 
 const noCache = (): CacheFile => ({ state: "usable", text: undefined, slots: new Map(), rest: {} });
 
+export interface CacheAccess {
+  files: FileSystem;
+  /** A larger file is not read. */
+  limitBytes: number;
+}
+
 /** Reads and parses; `known` is answered again where the file is still the same. Never throws. */
-export async function loadCache(path: string, files: FileSystem, known?: CacheFile): Promise<CacheFile> {
+export async function loadCache(
+  path: string,
+  { files, limitBytes }: CacheAccess,
+  known?: CacheFile,
+): Promise<CacheFile> {
   const closed = (why: string): CacheFile => ({
     state: "closed",
     problem: `${path} is neither used nor changed: ${why}.`,
@@ -62,8 +71,8 @@ export async function loadCache(path: string, files: FileSystem, known?: CacheFi
   try {
     const { target, file } = await files.find(path);
     if (!file) return known?.state === "usable" && known.text === undefined ? known : noCache();
-    if (file.bytes > LIMITS.cacheBytes) {
-      return closed(`it is larger than ${LIMITS.cacheBytes / 2 ** 20} MiB; delete it to start anew`);
+    if (file.bytes > limitBytes) {
+      return closed(`it is larger than ${limitBytes / 2 ** 20} MiB; delete it to start anew`);
     }
     const text = await files.read(target);
     return known && "text" in known && known.text === text ? known : parseCache(path, text);

@@ -4,11 +4,12 @@
  * whatever is wrong with the file is a problem, one line for the log, and the session goes on.
  */
 import { messageOf } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import { hashesOf } from "./adapter-hash.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
-import { type CacheFile, formatCache, loadCache } from "./cache-file.ts";
+import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./cache-file.ts";
 import type { CacheEntry } from "./entry.ts";
-import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { nodeFiles } from "./file-system.ts";
 import { keepAside, sweepTemps } from "./housekeeping.ts";
 import { LOCK_TIMES, type LockTimes, withLock } from "./lock.ts";
 import { changeSlots, findEntry, type SlotChanges, type Slots } from "./slots.ts";
@@ -38,20 +39,24 @@ export interface StoreResult {
 }
 
 /** What a task needs of the world. */
-export interface CacheContext {
-  files: FileSystem;
+export interface CacheContext extends CacheAccess {
   now: () => number;
   lockTimes: LockTimes;
 }
 
-const realWorld: CacheContext = { files: nodeFiles, now: Date.now, lockTimes: LOCK_TIMES };
+const realWorld: CacheContext = {
+  files: nodeFiles,
+  limitBytes: LIMITS.cacheBytes,
+  now: Date.now,
+  lockTimes: LOCK_TIMES,
+};
 
 const OWNER_MAY_WRITE = 0o200;
 /** Writers that know no lock can come between read and write this often. */
 const ATTEMPTS = 5;
 
 export async function readCache(query: CacheQuery, context: CacheContext = realWorld): Promise<CacheAnswer> {
-  const cache = await loadCache(query.path, context.files);
+  const cache = await loadCache(query.path, context);
   if (cache.state !== "usable") return { entries: {}, used: {}, problems: [cache.problem] };
   const nowMs = context.now();
   const found = Object.entries(query.definitions).flatMap(([server, definition]) => {
@@ -78,20 +83,22 @@ const nextSlots = (cache: CacheFile, task: StoreTask, nowMs: number): Slots | un
 async function mergeOnce(
   task: StoreTask,
   seen: CacheFile,
-  { files, now }: CacheContext,
+  context: CacheContext,
   holds: () => boolean,
 ): Promise<StoreResult> {
-  const cache = await loadCache(task.path, files, seen);
+  const { files, now, limitBytes } = context;
+  const cache = await loadCache(task.path, context, seen);
   if (cache.state === "closed") return { stored: false, problems: [cache.problem] };
   const slots = nextSlots(cache, task, now());
   const problems = cache.state === "corrupt" ? [cache.problem] : [];
   if (!slots) return { stored: true, problems };
+  const text = formatCache(slots, cache.state === "usable" ? cache.rest : {});
+  if (Buffer.byteLength(text) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
   const beforeReplace = async (target: string): Promise<void> => {
     // Other adapters know no lock, and a process that was stopped for long has lost its own.
-    if (!holds() || (await loadCache(task.path, files, cache)) !== cache) throw new Overtaken();
+    if (!holds() || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
     if (cache.state === "corrupt" && cache.kept) await keepAside(target, files, now());
   };
-  const text = formatCache(slots, cache.state === "usable" ? cache.rest : {});
   await writeFileAtomic(task.path, text, { files, beforeReplace });
   return { stored: true, problems };
 }
@@ -114,7 +121,7 @@ async function mergeUnderLock(
 
 export async function storeEntries(task: StoreTask, context: CacheContext = realWorld): Promise<StoreResult> {
   const { files, now } = context;
-  const seen = await loadCache(task.path, files);
+  const seen = await loadCache(task.path, context);
   if (seen.state === "closed") return { stored: false, problems: [seen.problem] };
   try {
     // Most often there is nothing new, which needs neither the lock nor a write.

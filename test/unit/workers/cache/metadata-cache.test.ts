@@ -240,6 +240,26 @@ describe("storeEntries: a file that is no cache", () => {
     expect(await json(path)).toEqual({ version: 1, servers: {} });
   });
 
+  test("a file beyond the limit -> neither read nor touched, one line each", async () => {
+    const path = await stored(
+      `${JSON.stringify({ version: 1, servers: { a: entry(HASH) } })}${" ".repeat(2 ** 20)}`,
+    );
+    expect(await read(path)).toMatchObject({ entries: {}, problems: [expect.stringContaining("1 MiB")] });
+    const { problems } = await store(path, { b: entry(HASH) });
+    expect(problems).toEqual((await read(path)).problems);
+    expect((await stat(path)).size).toBeGreaterThan(2 ** 20);
+  });
+
+  test("entries that would take the file beyond the limit -> not stored, one line, the file stays", async () => {
+    const path = await stored({ version: 1, servers: {} });
+    const { stored: done, problems } = await store(path, {
+      a: entry(HASH, { instructions: "é".repeat(2 ** 19) }),
+    });
+    expect([done, problems]).toEqual([false, [`${path} could not be written: it would exceed 1 MiB`]]);
+    expect(await json(path)).toEqual({ version: 1, servers: {} });
+    expect(await namesBeside(path)).toEqual(["mcp-cache.json"]);
+  });
+
   test("a folder in the place of the file -> stays, one line", async () => {
     const path = join(await tempFolder(), "mcp-cache.json");
     await mkdir(join(path, "inner"), { recursive: true });

@@ -19,6 +19,7 @@ export const entry = (configHash: string, rest: Partial<CacheEntry> = {}): Cache
 /** Takes a lock soon from a holder that shows no life, so that a test of one does not take seconds. */
 export const context = (rest: Partial<CacheContext> = {}): CacheContext => ({
   files: nodeFiles,
+  limitBytes: 2 ** 20,
   now: () => NOW,
   lockTimes: { waitMs: 30_000, beatMs: 20, silentMs: 150 },
   ...rest,
