@@ -4,6 +4,8 @@
  * that Pi publishes.
  */
 
+import type { JsonValue } from "./protocol/errors.ts";
+
 export type TextContent = { type: "text"; text: string };
 export type ImageContent = { type: "image"; data: string; mimeType: string };
 
@@ -12,9 +14,46 @@ export interface ToolResult {
   content: (TextContent | ImageContent)[];
   details: unknown;
   isError?: boolean;
+  /** For codemode scripts, where the tool declares an `outputSchema`. */
+  structuredContent?: JsonValue;
 }
 
 export type ToolUpdate = (partial: ToolResult) => void;
+
+/** What a renderer returns. No line may be wider than `width` cells, or Pi ends with an error. */
+export interface Component {
+  render(width: number): string[];
+  invalidate(): void;
+}
+
+export type ThemeColor = "toolTitle" | "toolOutput" | "muted" | "error";
+
+export interface RenderTheme {
+  fg(color: ThemeColor, text: string): string;
+  bold(text: string): string;
+}
+
+export interface RenderContext {
+  expanded: boolean;
+  isError: boolean;
+  /** Of the final result; undefined while it runs. */
+  durationMs: number | undefined;
+  /** The configured keys and the description, styled; for example `ctrl+o to expand`. */
+  keyHint(keybinding: "app.tools.expand", description: string): string;
+}
+
+/** A result as a renderer gets it. */
+export type DrawnResult = Pick<ToolResult, "content" | "details">;
+
+export interface ToolRenderers {
+  renderCall?: (args: unknown, theme: RenderTheme, context: RenderContext) => Component;
+  renderResult?: (
+    result: DrawnResult,
+    options: { expanded: boolean; isPartial: boolean },
+    theme: RenderTheme,
+    context: RenderContext,
+  ) => Component;
+}
 
 export type ToolExposure = "direct" | "model-only" | "codemode" | "deferred" | "hidden";
 
@@ -25,7 +64,7 @@ export interface ToolHints {
   openWorldHint?: boolean;
 }
 
-export interface PiTool {
+export interface PiTool extends ToolRenderers {
   name: string;
   label: string;
   description: string;
@@ -56,6 +95,10 @@ export interface PiContext {
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
+  sessionManager: {
+    /** Entries from the root to the current leaf. */
+    getBranch(): readonly unknown[];
+  };
 }
 
 export interface PiCommand {
@@ -79,10 +122,19 @@ export interface Pi {
     event: "before_agent_start",
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
+  on(event: "session_tree", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   registerTool(tool: PiTool): void;
+  /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */
+  registerToolRenderer(
+    resolver: <Theirs>(
+      toolName: string,
+      next: () => Theirs | undefined,
+    ) => Theirs | ToolRenderers | undefined,
+  ): void;
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];
+  getAllTools(): { name: string }[];
   setActiveTools(names: string[]): void;
   getCommands(): CommandInfo[];
   events: {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { claim } from "./claim.ts";
 import type { Pi } from "./host.ts";
 import { createSession } from "./session.ts";
+import { renderersFor } from "./tools/render.ts";
 import { createMcpCommand } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
 import { warnOfOtherOwner } from "./ui/other-owner.ts";
@@ -27,12 +28,14 @@ export default function piMcpThreads(pi: Pi): void {
   }
   const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
   session.register();
+  pi.registerToolRenderer(renderersFor);
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.on("session_start", (_event, ctx) => {
     session.start(ctx);
     warnOfOtherOwner(pi, ctx, location);
   });
-  pi.on("before_agent_start", () => session.beforeAgentStart());
+  pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
+  pi.on("session_tree", () => session.branchChanged());
   pi.on("turn_end", () => session.turnEnded());
   pi.on("session_shutdown", () => session.stop());
 }

@@ -7,10 +7,13 @@ import { createCatalogStore } from "./catalog/store.ts";
 import type { Pi, PiContext } from "./host.ts";
 import { describeError, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
+import { NAME_SEPARATOR, serverPrefix } from "./protocol/names.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
+import type { SnapshotServer } from "./protocol/snapshot.ts";
 import type { CallResult, ServerStatus, WorkerEvent } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
+import { declaredTools } from "./tools/branch-tools.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
@@ -24,8 +27,10 @@ export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
   register(): void;
   start(ctx: PiContext): void;
-  /** Bounded wait for the server names, where no snapshot told them. */
-  beforeAgentStart(): Promise<void>;
+  /** Bounded wait for the server names, where no snapshot told them; then the branch's tools are there. */
+  beforeAgentStart(ctx: PiContext): Promise<void>;
+  /** The user moved to another branch, whose declared tools may be others. */
+  branchChanged(): void;
   turnEnded(): void;
   stop(): Promise<void>;
 }
@@ -49,10 +54,13 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 
 export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
   const { agentDir } = options;
+  const startedAt = performance.now();
   const store = createCatalogStore(agentDir, options.cwd);
-  const progress = new Map<string, (message: string) => void>();
+  const progress = new Map<string, ToolCall["onProgress"]>();
   let running: Running | undefined;
   let described: string | undefined;
+  let registeredIn = 0;
+  let restoreDue = true;
 
   const now = (): Running => {
     if (running) return running;
@@ -61,11 +69,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     });
   };
 
-  const call = async ({ callId, server, tool, args, signal, onProgress }: ToolCall): Promise<CallResult> => {
+  const call = async ({ signal, onProgress, ...request }: ToolCall): Promise<CallResult> => {
     const { runtime, generation } = now();
+    const { callId } = request;
     progress.set(callId, onProgress);
     try {
-      return await runtime.callTool({ generation, callId, server, tool, args }, signal);
+      return await runtime.callTool({ generation, ...request }, signal);
     } finally {
       progress.delete(callId);
     }
@@ -88,8 +97,28 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         catalog: store.current,
         servers: () => [...(running?.statuses.values() ?? [])],
         activate: registrar.activate,
+        log: (message) => running?.runtime.log("info", message),
       }),
     );
+  };
+
+  /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
+  const describeServers = async ({ planned, statuses }: Running): Promise<void> => {
+    if (store.checksum() !== undefined) return;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
+    await Promise.race([planned.promise, late.promise]);
+    clearTimeout(timer);
+    if (described !== toolSearchDescription([])) return;
+    describe(
+      [...statuses.values()].filter(({ state }) => state !== "disabled").map(({ name }) => ({ name })),
+    );
+  };
+
+  const serverOf = (toolName: string): SnapshotServer | undefined => {
+    const known = [...store.current().servers];
+    for (const { name } of running?.statuses.values() ?? []) known.push({ name, project: false });
+    return known.find(({ name }) => toolName.startsWith(`${serverPrefix(name)}${NAME_SEPARATOR}`));
   };
 
   /** Everything that a worker's events do to this session; bound to one generation. */
@@ -101,7 +130,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       if (!session) return;
       switch (event.type) {
         case "progress":
-          progress.get(event.callId)?.(event.message);
+          progress.get(event.callId)?.(event.message, event);
           break;
         case "catalog":
           store.replace(event.snapshot);
@@ -128,6 +157,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     register: () => {
       describe(store.current().servers);
       registrar.registerAll(store.current());
+      registeredIn = performance.now() - startedAt;
     },
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
@@ -158,19 +188,21 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         },
       });
       running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
-    },
-    beforeAgentStart: async () => {
-      if (!running || store.checksum() !== undefined) return;
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
-      await Promise.race([running.planned.promise, late.promise]);
-      clearTimeout(timer);
-      if (described !== toolSearchDescription([])) return;
-      describe(
-        [...running.statuses.values()]
-          .filter(({ state }) => state !== "disabled")
-          .map(({ name }) => ({ name })),
+      const { tools, servers } = store.current();
+      runtime.log(
+        "info",
+        `registered ${tools.length} tools of ${servers.length} servers from the snapshot in ${registeredIn.toFixed(1)} ms`,
       );
+    },
+    beforeAgentStart: async (ctx) => {
+      if (!running) return;
+      await describeServers(running);
+      if (!restoreDue) return;
+      restoreDue = false;
+      registrar.restore(declaredTools(ctx.sessionManager.getBranch()), store.current(), serverOf);
+    },
+    branchChanged: () => {
+      restoreDue = true;
     },
     turnEnded: () => running?.runtime.turnEnded(),
     stop: async () => {

@@ -17,12 +17,13 @@
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
- * - `connect_failed`: the server was reached but did not complete `initialize`. `{server, status?}`
+ * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?}`
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
- * - `needs_auth`: the server answered 401 or 403. `{server}`
+ * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
+ *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`
  * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
- * - `call_rejected`: the server answered a JSON-RPC error. `{server, rpcCode, rpcData?}`
+ * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx. `{server, rpcCode?, rpcData?, status?}`
  * - `message_too_large`: one message exceeded the size limit. `{server, limitBytes}`
  */
 export const ERROR_CODES = [

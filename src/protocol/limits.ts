@@ -12,6 +12,8 @@ export const LIMITS = {
   /** The first prompt without a snapshot waits this long for the names of the configured servers. */
   firstPlanWaitMs: 300,
 
+  /** Node's timers hold 31 bits: a longer time would fire at once. About 24 days, which is as good as never. */
+  longestTimerMs: 2 ** 31 - 1,
   /** From spawn or first request to the complete tool list. */
   startupTimeoutMs: 30_000,
   /** One tool call, renewed by progress, but never beyond the cap. */
@@ -38,6 +40,11 @@ export const LIMITS = {
   /** A server that is replaced finishes its open calls within this. */
   drainMs: 30_000,
 
+  /** What npm installed for an npx command counts as its newest for this long. */
+  npxFreshMs: 24 * 60 * 60 * 1_000,
+  /** One run of npm on behalf of an npx command. */
+  npxRunMs: 60_000,
+
   /** Pages of one `tools/list`. */
   listPages: 200,
   /** Tools of one server. */
@@ -51,6 +58,18 @@ export const LIMITS = {
   resultLines: 2_000,
   /** Base64 characters of one image that reaches the model. */
   imageChars: 6 * 1024 * 1024,
+  /** Images of one result that reach the model, and their characters together. */
+  imagesPerResult: 20,
+  imagesChars: 20 * 1024 * 1024,
+  /** JSON of a JSON-RPC error's data that is kept. */
+  errorDataBytes: 4 * 1024,
+
+  /** Longest `Retry-After` that a connect over HTTP waits for. */
+  retryAfterMs: 5_000,
+  /** The request that explains a failed connect. */
+  probeMs: 3_000,
+  /** A server over HTTP has this long to take the end of its session (DELETE). */
+  sessionEndMs: 250,
 
   /** Closing a server: after the end of stdin, until SIGTERM to its group; then until SIGKILL. */
   closeTermMs: 500,

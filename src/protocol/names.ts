@@ -6,6 +6,9 @@ import { LIMITS } from "./limits.ts";
 
 const HASH_CHARS = 6;
 
+/** Between the server's part of a name and the tool's. */
+export const NAME_SEPARATOR = "__";
+
 /** FNV-1a, 32 bit: a short, stable mark. Not for security. */
 export function shortHash(text: string): string {
   let hash = 0x811c9dc5;
@@ -23,7 +26,7 @@ export const serverPrefix = (server: string): string => sanitize(server).replace
 
 /** The name a tool would have if it were alone and short enough. */
 export const plainToolName = (server: string, tool: string): string =>
-  `${serverPrefix(server)}__${sanitize(tool)}`;
+  `${serverPrefix(server)}${NAME_SEPARATOR}${sanitize(tool)}`;
 
 function hashedName(plain: string, server: string, tool: string, salt: number): string {
   const hash = shortHash(`${server}\u0000${tool}${salt === 0 ? "" : `\u0000${salt}`}`);

@@ -77,6 +77,8 @@ export interface CallToolParams {
   /** The tool's name as the server gave it. */
   tool: string;
   args: Record<string, unknown>;
+  /** The caller reads `structuredContent` itself: a call from a codemode script. */
+  wantsStructured?: boolean;
 }
 
 /** What the model will read of a result; already bounded. Pi's own content blocks. */
@@ -90,6 +92,21 @@ export interface CallResult {
   isError: boolean;
   /** Milliseconds from the request to the server until its answer. */
   durationMs: number;
+  /** Of text and image data: what the server sent, and what is in `content`. */
+  bytes?: { received: number; shown: number };
+  /** File that holds all of the text, where `content` does not. */
+  storedAt?: string;
+  /** What the server meant for the person and not for the model, bounded. */
+  forUser?: string;
+  /** UTF-8 JSON of it, as the server sent it; only where the caller asked, and never of a failed call. */
+  structuredContent?: Uint8Array;
+}
+
+/** How far a call is, as the server counts it. */
+export interface CallProgress {
+  message: string;
+  progress?: number;
+  total?: number;
 }
 
 /** One-way messages from the connection worker to main. */
@@ -101,6 +118,6 @@ export type WorkerEvent =
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
-  | { type: "progress"; callId: string; message: string };
+  | ({ type: "progress"; callId: string } & CallProgress);
 
 export type { ErrorData };

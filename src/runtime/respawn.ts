@@ -24,6 +24,13 @@ export interface Crash {
 
 const MINUTE_MS = 60_000;
 
+function createNext(): PromiseWithResolvers<Rpc> {
+  const next = Promise.withResolvers<Rpc>();
+  // Nobody may be waiting when it fails.
+  next.promise.catch(() => undefined);
+  return next;
+}
+
 export function keepWorker(options: {
   start: () => Promise<RuntimeThread>;
   /** A worker runs: say what it must know. */
@@ -34,11 +41,11 @@ export function keepWorker(options: {
 }): KeptWorker {
   const crashes: number[] = [];
   let current: { thread: RuntimeThread; rpc: Rpc; heartbeat: Heartbeat } | undefined;
-  let next = Promise.withResolvers<Rpc>();
+  let next = createNext();
+  /** Whether `next` has been resolved. */
+  let kept = false;
   let timer: NodeJS.Timeout | undefined;
   let stopping = false;
-  // Nobody may be waiting when it fails.
-  next.promise.catch(() => undefined);
 
   const giveUp = (message: string): void => {
     next.reject(
@@ -51,8 +58,9 @@ export function keepWorker(options: {
     current = undefined;
     options.onGone();
     if (stopping) return;
-    next = Promise.withResolvers<Rpc>();
-    next.promise.catch(() => undefined);
+    // Whoever waits already goes on waiting for the next one; a promise that was kept is replaced.
+    if (kept) next = createNext();
+    kept = false;
     const now = performance.now();
     crashes.push(now);
     const recent = crashes.filter((at) => now - at < MINUTE_MS).length;
@@ -85,6 +93,7 @@ export function keepWorker(options: {
         onExit(hung ? "it did not answer for 5 s" : (reason ?? `exit code ${exitCode}`)),
       );
       options.onStart(rpc);
+      kept = true;
       next.resolve(rpc);
     } catch (error) {
       onExit(error instanceof Error ? error.message : String(error));
@@ -101,6 +110,10 @@ export function keepWorker(options: {
       if (current) return Promise.resolve(current.rpc);
       return new Promise((resolve, reject) => {
         const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
+        if (signal?.aborted) {
+          cancel();
+          return;
+        }
         signal?.addEventListener("abort", cancel, { once: true });
         next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
       });

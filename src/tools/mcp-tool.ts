@@ -4,10 +4,12 @@
  */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolResult } from "../host.ts";
-import { describeError, ThreadsError, toWireError } from "../protocol/errors.ts";
+import { type JsonValue, ThreadsError, toWireError } from "../protocol/errors.ts";
+import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
-import type { CallResult } from "../protocol/types.ts";
+import type { CallProgress, CallResult } from "../protocol/types.ts";
+import { createRenderers, type RowDetails } from "./render.ts";
 import { lazyInputSchema } from "./schema.ts";
 import { parameterList } from "./signature.ts";
 
@@ -17,13 +19,22 @@ export interface ToolCall {
   tool: string;
   args: Record<string, unknown>;
   signal: AbortSignal | undefined;
-  onProgress: (message: string) => void;
+  /** Whoever made the call reads `structuredContent`. */
+  wantsStructured: boolean;
+  onProgress: (message: string, counted?: Omit<CallProgress, "message">) => void;
 }
 
 export type CallTool = (call: ToolCall) => Promise<CallResult>;
 
-const expected = (tool: CatalogTool): string =>
-  `Expected parameters: ${tool.name}${parameterList(inputSchemaOf(tool))}`;
+const expected = (tool: CatalogTool): string => `${tool.name}${parameterList(inputSchemaOf(tool))}`;
+
+/**
+ * A call that another tool made, such as a codemode script: Pi gives it the id `<calling id>/<n>`. Only
+ * there `structuredContent` is read, and in RPC mode Pi writes every result to its event stream.
+ */
+const isNested = (callId: string): boolean => /\/\d+$/.test(callId);
+
+const readStructured = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
 type Namespace = NonNullable<PiTool["namespace"]>;
 const namespaces = new WeakMap<SnapshotServer, Namespace>();
@@ -45,27 +56,42 @@ function namespaceOf(server: SnapshotServer): Namespace {
 export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
   const details = { server: tool.server.name, tool: tool.tool };
 
-  const toResult = (result: CallResult): ToolResult => ({
-    content: result.isError ? [...result.content, { type: "text", text: expected(tool) }] : result.content,
-    details: { ...details, durationMs: Math.round(result.durationMs) },
-    ...(result.isError ? { isError: true } : {}),
-  });
+  const toResult = (result: CallResult): ToolResult => {
+    const { content, isError, bytes, storedAt, forUser, structuredContent } = result;
+    const row: RowDetails = {
+      ...details,
+      durationMs: Math.round(result.durationMs),
+      ...(bytes ? { bytes } : {}),
+      ...(storedAt === undefined ? {} : { storedAt }),
+      ...(forUser === undefined ? {} : { forUser }),
+    };
+    const hint = { type: "text" as const, text: `Expected parameters: ${expected(tool)}` };
+    return {
+      content: isError ? [...content, hint] : content,
+      details: row,
+      ...(isError ? { isError: true } : {}),
+      ...(structuredContent ? { structuredContent: readStructured(structuredContent) } : {}),
+    };
+  };
 
   const toFailure = (error: unknown): ToolResult => {
     const { code, data } = toWireError(error);
     const known =
       error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
-    const text = `${describeError(known)}\n${expected(tool)}`;
+    const { message } = known;
+    const remedy = "remedy" in known ? known.remedy : undefined;
     return {
-      content: [{ type: "text", text }],
+      content: [{ type: "text", text: failureText({ message, remedy, data, expected: expected(tool) }) }],
       details: { ...details, code, ...(data === undefined ? {} : { data }) },
       isError: true,
     };
   };
 
+  const label = `${tool.server.name} · ${tool.tool}`;
   return {
     name: tool.name,
-    label: `${tool.server.name} · ${tool.tool}`,
+    label,
+    ...createRenderers(label),
     description: tool.description,
     parameters: lazyInputSchema(tool),
     exposure: "deferred",
@@ -73,7 +99,8 @@ export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
     ...(tool.annotations ? { annotations: tool.annotations } : {}),
     async execute(callId, args, signal, onUpdate) {
       try {
-        const onProgress = (text: string): void => onUpdate?.({ content: [{ type: "text", text }], details });
+        const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
+          onUpdate?.({ content: [{ type: "text", text }], details: { ...details, progress, total } });
         return toResult(
           await call({
             callId,
@@ -81,6 +108,7 @@ export function createMcpTool(tool: CatalogTool, call: CallTool): PiTool {
             tool: tool.tool,
             args: args ?? {},
             signal,
+            wantsStructured: isNested(callId),
             onProgress,
           }),
         );

@@ -19,6 +19,7 @@ export interface ToolSearchHost {
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   activate(tools: readonly CatalogTool[]): Activation;
+  log(message: string): void;
 }
 
 const PARAMETERS = {
@@ -130,7 +131,13 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
       if (parsed.kind === "empty")
         return answer("The query is empty. Write keywords, or select:name1,name2.", []);
       const { pending, problem } = await settled(host, signal);
-      const found = find(host.catalog(), parsed);
+      const catalog = host.catalog();
+      const startedAt = performance.now();
+      const found = find(catalog, parsed);
+      const tookMs = performance.now() - startedAt;
+      host.log(
+        `scored ${catalog.tools.length} tools for ${JSON.stringify(query)} in ${tookMs.toFixed(2)} ms`,
+      );
       const activation = host.activate(found.tools);
       const notes = [...found.notes, ...serverNotes(host.servers(), pending), ...problem];
       return answer(

@@ -13,7 +13,7 @@ export interface HealthNotices {
 }
 
 export function createHealthNotices(): HealthNotices {
-  /** Servers whose failure was told, with its message. */
+  /** Servers whose failure was told, with its code. */
   const told = new Map<string, string>();
   return {
     onStatus({ name, state, error }) {
@@ -23,8 +23,8 @@ export function createHealthNotices(): HealthNotices {
       if (state !== "failed" && state !== "needs-auth") return undefined;
       const text = error ? describeErrorOf(name, error) : state;
       // A keep-alive server that keeps failing for the same reason is told of once.
-      if (told.has(name)) return undefined;
-      told.set(name, text);
+      if (told.get(name) === (error?.code ?? state)) return undefined;
+      told.set(name, error?.code ?? state);
       return { level: "error", text: `MCP server ${name}: ${text}` };
     },
   };

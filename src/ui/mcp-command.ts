@@ -19,23 +19,32 @@ const WORDS = { status: false, tools: true, reconnect: true } as const;
 
 type Completion = { value: string; label: string };
 
+/** The first word, and everything behind it: a server's name may hold spaces. */
+function split(args: string): { word: string; rest: string | undefined } {
+  const at = args.search(/\s/);
+  return at === -1
+    ? { word: args, rest: undefined }
+    : { word: args.slice(0, at), rest: args.slice(at).trimStart() };
+}
+
 /** Completions of what stands behind `/mcp `: a subcommand, then a server. */
 export function completeMcp(prefix: string, servers: readonly string[]): Completion[] | null {
-  const [word = "", server] = prefix.split(/\s+/, 2);
+  const { word, rest } = split(prefix.trimStart());
   const takesServer = Object.hasOwn(WORDS, word) && WORDS[word as keyof typeof WORDS];
   const values =
-    server === undefined
+    rest === undefined
       ? Object.keys(WORDS).filter((candidate) => candidate.startsWith(word))
       : takesServer
-        ? servers.filter((name) => name.startsWith(server)).map((name) => `${word} ${name}`)
+        ? servers.filter((name) => name.startsWith(rest)).map((name) => `${word} ${name}`)
         : [];
   return values.length > 0 ? values.map((value) => ({ value, label: value })) : null;
 }
 
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const [word = "status", server, ...rest] = args.trim().split(/\s+/).filter(Boolean);
-  if (rest.length > 0 || (server !== undefined && word === "status")) return notify(ctx, USAGE, "warning");
-  switch (word) {
+  const { word, rest } = split(args.trim());
+  const server = rest === "" ? undefined : rest;
+  if (server !== undefined && (word === "" || word === "status")) return notify(ctx, USAGE, "warning");
+  switch (word || "status") {
     case "status":
       return notify(ctx, renderStatus(await host.status()), "info");
     case "tools":

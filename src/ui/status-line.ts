@@ -9,7 +9,7 @@ export function statusText(servers: readonly ServerStatus[]): string | undefined
   if (enabled.length === 0) return undefined;
   const connected = enabled.filter((server) => server.state === "connected").length;
   const tools = enabled.reduce((sum, server) => sum + server.toolCount, 0);
-  return `MCP ${connected}/${enabled.length} · ${tools} tools`;
+  return `MCP ${connected}/${enabled.length} · ${tools} tool${tools === 1 ? "" : "s"}`;
 }
 
 export function createStatusLine(ctx: PiContext): { show(servers: readonly ServerStatus[]): void } {

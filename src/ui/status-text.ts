@@ -4,6 +4,7 @@ import { describeErrorOf } from "../protocol/errors.ts";
 import type { ConfigProblem, ServerStatus, StatusReport } from "../protocol/types.ts";
 import { firstSentence } from "../tools/signature.ts";
 
+/** Of all servers together; one server alone is shown whole. */
 const TOOL_LINES = 300;
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -50,7 +51,7 @@ export function renderTools(
         ...tools.map((tool) => `  ${tool.name} - ${firstSentence(tool.description)}`),
       ];
     });
-  if (lines.length <= TOOL_LINES) return lines.join("\n");
+  if (server !== undefined || lines.length <= TOOL_LINES) return lines.join("\n");
   return [
     ...lines.slice(0, TOOL_LINES),
     `and ${lines.length - TOOL_LINES} more lines: /mcp tools <server>`,

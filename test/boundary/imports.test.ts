@@ -50,11 +50,15 @@ const packageOf = (source: string): string | undefined =>
   /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1];
 
 describe("built files", () => {
-  test("main holds only src and its two libraries", async () => {
+  test("main holds only src and its three libraries", async () => {
     const sources = await sourcesOf("dist/index.js");
     expect(sources.length).toBeGreaterThan(10);
     expect(sources.filter((source) => source.startsWith("workers/"))).toEqual([]);
-    expect([...new Set(sources.map(packageOf).filter(Boolean))].sort()).toEqual(["comlink", "msgpackr"]);
+    expect([...new Set(sources.map(packageOf).filter(Boolean))].sort()).toEqual([
+      "comlink",
+      "get-east-asian-width",
+      "msgpackr",
+    ]);
   });
 
   test("workers hold nothing of src but protocol and search", async () => {
@@ -116,13 +120,13 @@ describe("sources", () => {
     }
   });
 
-  test("the MCP SDK is imported only by the client, its transports and content", async () => {
+  test("the MCP SDK runs only in the client; its types are used by the transports too", async () => {
     const users: string[] = [];
     for (const file of await sourceFiles("workers")) {
       const text = await readFile(join(root, file), "utf8");
       const runtimeImport = /^import (?!type).*"@modelcontextprotocol/m.test(text);
       if (runtimeImport) users.push(file.replaceAll("\\", "/"));
     }
-    expect(users.sort()).toEqual(["workers/connection/client.ts", "workers/connection/transports/http.ts"]);
+    expect(users.sort()).toEqual(["workers/connection/client.ts"]);
   });
 });

@@ -26,6 +26,8 @@ export function createRecordingPi(options: { active?: string[]; allowed?: string
       tools.set(tool.name, tool);
     },
     registerCommand: () => undefined,
+    registerToolRenderer: () => undefined,
+    getAllTools: () => [...tools.values()],
     getActiveTools: () => [...active],
     setActiveTools: (names) => {
       activations.push([...names]);

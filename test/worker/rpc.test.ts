@@ -95,29 +95,29 @@ describe("rpc.request", () => {
     expect(rpc.open).toBe(0);
   });
 
-  test("a worker that exits -> every open request rejects with runtime_exited and the exit code", async () => {
+  test("a worker that exits -> every open request rejects with runtime_restarted and the exit code", async () => {
     const { rpc } = start("exits-in-call.mjs");
     const requests = [1, 2, 3].map(() => failure(rpc.request("status", {}, { deadlineMs })));
     for (const error of await Promise.all(requests)) {
-      expect(error).toMatchObject({ code: "runtime_exited", data: { exitCode: 9 } });
+      expect(error).toMatchObject({ code: "runtime_restarted", data: { exitCode: 9 } });
       expect(error.remedy).toMatch(/./);
     }
     expect(rpc.open).toBe(0);
   });
 
-  test("after the exit -> fails at once with runtime_exited", async () => {
+  test("after the exit -> fails at once with runtime_restarted", async () => {
     const { rpc, thread } = start("exits-in-call.mjs");
     await failure(rpc.request("status", {}, { deadlineMs }));
     expect(await thread.exited).toMatchObject({ exitCode: 9, reason: undefined });
     expect(await failure(rpc.request("status", {}, { deadlineMs }))).toMatchObject({
-      code: "runtime_exited",
+      code: "runtime_restarted",
     });
   });
 
-  test("a worker that throws outside of a request -> runtime_exited with the reason", async () => {
+  test("a worker that throws outside of a request -> runtime_restarted with the reason", async () => {
     const { rpc, thread } = start("throws-in-timer.mjs");
     const error = await failure(rpc.request("status", {}, { deadlineMs }));
-    expect(error).toMatchObject({ code: "runtime_exited", data: { exitCode: 1 } });
+    expect(error).toMatchObject({ code: "runtime_restarted", data: { exitCode: 1 } });
     expect(error.message).toContain("bug in a callback");
     expect(await thread.exited).toEqual({ exitCode: 1, reason: "bug in a callback" });
   });
@@ -125,19 +125,19 @@ describe("rpc.request", () => {
   it.each([
     ["throws at its start", "throws-at-start.mjs", /cannot start/],
     ["does not exist", "no-such-file.mjs", /no-such-file/],
-  ])("a worker that %s -> runtime_exited with the reason", async (_name, worker, reason) => {
+  ])("a worker that %s -> runtime_restarted with the reason", async (_name, worker, reason) => {
     const { rpc, thread } = start(worker);
     const error = await failure(rpc.request("status", {}, { deadlineMs }));
-    expect(error.code).toBe("runtime_exited");
+    expect(error.code).toBe("runtime_restarted");
     expect(error.message).toMatch(reason);
     expect((await thread.exited).reason).toMatch(reason);
   });
 
-  test("a thread that is terminated -> runtime_exited", async () => {
+  test("a thread that is terminated -> runtime_restarted", async () => {
     const { rpc, thread } = start("never-answers.mjs");
     const request = failure(rpc.request("status", {}, { deadlineMs }));
     await thread.terminate();
-    expect(await request).toMatchObject({ code: "runtime_exited" });
+    expect(await request).toMatchObject({ code: "runtime_restarted" });
   });
 
   test("a worker that never answers -> deadline with its length, and the worker is told", async () => {
@@ -159,7 +159,7 @@ describe("rpc.request", () => {
     expect(await nextEvent()).toEqual({ type: "progress", callId: "2", message: "cancel" });
     expect(rpc.open).toBe(1);
     await threads[0]?.terminate();
-    expect(await other).toMatchObject({ code: "runtime_exited" });
+    expect(await other).toMatchObject({ code: "runtime_restarted" });
   });
 
   test("a signal that was aborted before -> cancelled, nothing is sent", async () => {

@@ -255,8 +255,8 @@ describe("connection worker: a call under way", () => {
     const failed = at.failedCall("records", "work");
     await until(async () => (await readIfThere(RECORD)).includes("tools/call") || undefined);
     await at.runtime.stop();
-    expect((await failed).code).toMatch(/^(server_died|runtime_exited)$/);
-    expect(await at.failedCall("records", "work")).toMatchObject({ code: "runtime_exited" });
+    expect((await failed).code).toMatch(/^(server_died|runtime_restarted)$/);
+    expect(await at.failedCall("records", "work")).toMatchObject({ code: "runtime_stopped" });
     expect(at.crashes).toEqual([]);
   });
 });

@@ -10,12 +10,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect } from "vitest";
-import { decode } from "../../src/protocol/codec.ts";
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import type { CallResult, ServerStatus, SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
-import { createRpc } from "../../src/runtime/rpc.ts";
+import type { Crash } from "../../src/runtime/respawn.ts";
 import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
-import { startThread } from "../../src/runtime/thread.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -86,12 +84,15 @@ export async function configure({ agentDir }: Place, servers: Record<string, Ent
 export interface Started extends Place {
   runtime: Runtime;
   events: readonly WorkerEvent[];
-  crashes: readonly string[];
-  /** The first event, past or to come, that fits. */
+  crashes: readonly Crash[];
+  /** The first event, past or to come, at or behind index `since`, that fits. */
   event<T extends WorkerEvent["type"]>(
     type: T,
     fits?: (event: Extract<WorkerEvent, { type: T }>) => boolean,
+    since?: number,
   ): Promise<Extract<WorkerEvent, { type: T }>>;
+  /** The crash of that number, from 1, past or to come. */
+  crash(count: number): Promise<Crash>;
   call(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<CallResult>;
   /** The error of a call that must fail. */
   failedCall(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<ThreadsError>;
@@ -100,59 +101,69 @@ export interface Started extends Place {
   log(): Promise<string>;
 }
 
-/** The built worker as `startRuntime` would run it; that one finds the raw worker beside its own source. */
-function startBuilt(options: Parameters<typeof startRuntime>[0]): Runtime {
-  const thread = startThread({ ...options, url: pathToFileURL(BUILT_WORKER) });
-  const rpc = createRpc(thread);
-  const limit = { deadlineMs: 60_000 };
-  return {
-    startSession: (facts) => rpc.request("startSession", facts, limit),
-    callTool: async (params, signal) =>
-      decode(await rpc.request("callTool", params, { ...limit, signal })) as CallResult,
-    settleTools: (timeoutMs, signal) => rpc.request("settleTools", { timeoutMs }, { ...limit, signal }),
-    status: () => rpc.request("status", {}, limit),
-    log: () => undefined,
-    stop: async () => {
-      await rpc.request("shutdown", {}, limit);
-      await thread.terminate();
-      await thread.exited;
-    },
-  };
+export interface StartOptions {
+  build?: Build;
+  place?: Place;
+  facts?: Partial<SessionFacts>;
+  /** Another worker than that of a build. */
+  workerUrl?: URL;
 }
 
-/** Starts the connection worker with the servers and opens a session. */
-export async function start(
-  servers: Record<string, Entry>,
-  options: { build?: Build; place?: Place; facts?: Partial<SessionFacts> } = {},
-): Promise<Started> {
+const workerOf = ({ build, workerUrl }: StartOptions): { workerUrl?: URL } => {
+  if (workerUrl) return { workerUrl };
+  return build === "built" ? { workerUrl: pathToFileURL(BUILT_WORKER) } : {};
+};
+
+/** Starts the connection worker with the servers and waits until its session is planned. */
+export async function start(servers: Record<string, Entry>, options: StartOptions = {}): Promise<Started> {
   const place = options.place ?? (await createPlace());
   await configure(place, servers);
   const logFile = join(place.agentDir, "mcp-threads.log");
   const events: WorkerEvent[] = [];
-  const crashes: string[] = [];
+  const crashes: Crash[] = [];
   const watchers = new Set<() => void>();
-  const runtime = (options.build === "built" ? startBuilt : startRuntime)({
+  const planned = Promise.withResolvers<void>();
+  const runtime = startRuntime({
     logFile,
+    facts: () => ({
+      generation: 1,
+      ...place,
+      projectTrusted: true,
+      snapshotChecksum: undefined,
+      ...options.facts,
+    }),
     onEvent: (event) => {
       events.push(event);
+      if (event.type === "planned") planned.resolve();
       for (const watcher of watchers) watcher();
     },
-    onCrash: (reason) => crashes.push(reason),
+    onCrash: (crash) => {
+      crashes.push(crash);
+      for (const watcher of watchers) watcher();
+    },
+    onStartFailed: planned.reject,
+    ...workerOf(options),
   });
   onCleanup(async () => {
-    await runtime.stop().catch(() => undefined);
+    await runtime.stop();
     await waitGone(
       events.flatMap((event) => (event.type === "spawned" ? [event.pid] : [])),
       5_000,
     );
   });
-  await runtime.startSession({
-    generation: 1,
-    ...place,
-    projectTrusted: true,
-    snapshotChecksum: undefined,
-    ...options.facts,
-  });
+  await planned.promise;
+  /** What the check gives, asked again at each event and crash. */
+  const when = <T>(check: () => T | undefined): Promise<T> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        const found = check();
+        if (found === undefined) return;
+        watchers.delete(look);
+        resolve(found);
+      };
+      watchers.add(look);
+      look();
+    });
   let calls = 0;
   const call: Started["call"] = (server, tool, args = {}, signal) =>
     runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, signal);
@@ -161,21 +172,12 @@ export async function start(
     runtime,
     events,
     crashes,
-    event: (type, fits = () => true) =>
-      new Promise((resolve) => {
-        const check = (): void => {
-          for (const event of events) {
-            if (event.type !== type) continue;
-            const found = event as Parameters<typeof fits>[0];
-            if (!fits(found)) continue;
-            watchers.delete(check);
-            resolve(found);
-            return;
-          }
-        };
-        watchers.add(check);
-        check();
+    event: (type, fits = () => true, since = 0) =>
+      when(() => {
+        const found = events.slice(since).find((event) => event.type === type && fits(event as never));
+        return found as Parameters<typeof fits>[0] | undefined;
       }),
+    crash: (count) => when(() => crashes[count - 1]),
     call,
     failedCall: async (...request) => {
       const answer = await call(...request).catch((error: unknown) => error);

@@ -1,30 +1,70 @@
 /** One tool call from main: to the server, through the shaping of its result, back as bytes. */
 import { encode } from "../../src/protocol/codec.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { CallResult, CallToolParams, WorkerEvent } from "../../src/protocol/types.ts";
-import { shapeContent } from "./content.ts";
+import type { CallProgress, CallResult, CallToolParams, WorkerEvent } from "../../src/protocol/types.ts";
+import type { ShapeOptions } from "./content/context.ts";
+import { shapeResult } from "./content/shape.ts";
+import type { ResultStore } from "./content/store.ts";
+import { DEFAULT_GUARD } from "./output-guard.ts";
 import { createProgressPacer } from "./progress.ts";
+import { createRedactor, redactError, secretsOf } from "./redact.ts";
+import type { Stats } from "./stats.ts";
 import type { Supervisor } from "./supervisor.ts";
 
-/** A msgpackr-encoded `CallResult`. Throws `ThreadsError`. */
+/** What settings say of a server's results. */
+export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
+
+export const DEFAULT_RESULT_SETTINGS: ResultSettings = { guard: DEFAULT_GUARD, toon: false };
+
+export interface CallContext {
+  supervisor: Supervisor;
+  emit: (event: WorkerEvent) => void;
+  signal: AbortSignal;
+  store: ResultStore;
+  settings?: ResultSettings;
+  stats?: Stats | undefined;
+}
+
+/** A msgpackr-encoded `CallResult`. Throws `ThreadsError`, without secrets of the server's definition. */
 export async function runCall(
   params: CallToolParams,
-  {
-    supervisor,
-    emit,
-    signal,
-  }: { supervisor: Supervisor; emit: (event: WorkerEvent) => void; signal: AbortSignal },
+  context: CallContext,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const startedAt = performance.now();
-  const progress = createProgressPacer(LIMITS.progressIntervalMs, (message) =>
-    emit({ type: "progress", callId: params.callId, message }),
+  const { server, tool, callId } = params;
+  const { supervisor, emit, signal, store, stats, settings = DEFAULT_RESULT_SETTINGS } = context;
+  const called = supervisor.get(server);
+  const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
+    emit({ type: "progress", callId, ...latest }),
   );
-  const call = { tool: params.tool, args: params.args, signal, onProgress: progress.tell };
-  const result = await supervisor.get(params.server).callTool(call).finally(progress.stop);
-  const shaped: CallResult = {
-    content: shapeContent(result),
-    isError: result.isError === true,
-    durationMs: performance.now() - startedAt,
-  };
-  return encode(shaped);
+  const startedAt = performance.now();
+  const record = (result?: CallResult): void =>
+    stats?.record({
+      at: Date.now(),
+      server,
+      tool,
+      failed: result?.isError ?? true,
+      receivedBytes: result?.bytes?.received ?? 0,
+      shownBytes: result?.bytes?.shown ?? 0,
+      durationMs: Math.round(performance.now() - startedAt),
+    });
+  try {
+    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.tell });
+    const durationMs = performance.now() - startedAt;
+    const wantsStructured = params.wantsStructured === true;
+    const shaped = await shapeResult(result, {
+      server,
+      tool,
+      durationMs,
+      store,
+      wantsStructured,
+      ...settings,
+    });
+    record(shaped);
+    return encode(shaped);
+  } catch (error) {
+    record();
+    throw redactError(error, createRedactor(secretsOf(called.definition)));
+  } finally {
+    progress.stop();
+  }
 }

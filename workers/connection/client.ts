@@ -13,11 +13,13 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { type JsonValue, messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { boundJson } from "../../src/protocol/failure.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { TransportKind } from "../../src/protocol/types.ts";
+import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import { type CachedTool, normalizeTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
+import { readProgress } from "./read-progress.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
@@ -25,6 +27,8 @@ const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
+  /** `mcp-npx-cache.json`. */
+  npxCacheFile: string;
   signal: AbortSignal;
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
@@ -54,10 +58,10 @@ export interface CallRequest {
   args: Record<string, unknown>;
   timeoutMs: number;
   signal: AbortSignal;
-  onProgress: (message: string) => void;
+  onProgress: (progress: CallProgress) => void;
 }
 
-/** Results are shaped loosely (content.ts), so the SDK's schema compiler, ajv, is never started. */
+/** Results are shaped loosely (content/), so the SDK's schema compiler, ajv, is never started. */
 const noValidator: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
@@ -78,8 +82,16 @@ export async function initialize(transport: Transport, options: ConnectOptions):
   return client;
 }
 
+/**
+ * The SDK's own timeout. A server may answer an error of the same code, -32001, but not with the limit that
+ * the SDK notes in `data`.
+ */
 export const isTimeout = (error: unknown): boolean =>
-  error instanceof McpError && error.code === ErrorCode.RequestTimeout;
+  error instanceof McpError &&
+  error.code === ErrorCode.RequestTimeout &&
+  typeof error.data === "object" &&
+  error.data !== null &&
+  ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
 export function startupTimeout({ definition }: ConnectOptions): ThreadsError {
   const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
@@ -156,22 +168,28 @@ async function callTool(client: Client, parts: ConnectionParts, call: CallReques
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
-      onprogress: ({ message, progress, total }) =>
-        call.onProgress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
+      onprogress: (params) => call.onProgress(readProgress(params)),
     });
     return result as CallToolResult;
   } catch (error) {
-    throw callFailure(name, parts, call, error);
+    // Servers answer -32000, the SDK's code for a closed connection, for errors of any kind.
+    const answered = error instanceof McpError && client.transport !== undefined;
+    throw callFailure(name, { parts, call, error, answered });
   }
 }
 
-function callFailure(
-  server: string,
-  parts: ConnectionParts,
-  call: CallRequest,
-  error: unknown,
-): ThreadsError {
+interface FailedCall {
+  parts: ConnectionParts;
+  call: CallRequest;
+  error: unknown;
+  /** The error is the server's answer. */
+  answered: boolean;
+}
+
+function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+  // A transport that knows why says so itself.
+  if (error instanceof ThreadsError) return error;
   if (isTimeout(error)) {
     return new ThreadsError(
       "call_timeout",
@@ -183,12 +201,9 @@ function callFailure(
       },
     );
   }
-  if (error instanceof McpError && error.code !== ErrorCode.ConnectionClosed) {
+  if (error instanceof McpError && answered) {
     const text = error.message.replace(/^MCP error -?\d+: /, "");
-    const data = (error.data === undefined ? {} : { rpcData: error.data as JsonValue }) satisfies Record<
-      string,
-      JsonValue
-    >;
+    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });

@@ -1,6 +1,12 @@
-/** Connects to a server over HTTP: Streamable HTTP first, legacy SSE where the server knows only that. */
+/**
+ * Connects to a server over HTTP: Streamable HTTP first, legacy SSE where the server refuses that, again where
+ * it is worth it, and explains what failed. Any `type` but "sse" begins with Streamable HTTP and may fall back:
+ * in other clients' files "http" means no more than "it has a url".
+ */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { messageOf, type ThreadsError } from "../../src/protocol/errors.ts";
+import type { JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
+import { ThreadsError } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import {
   type Connection,
   type ConnectOptions,
@@ -10,34 +16,146 @@ import {
   toConnection,
 } from "./client.ts";
 import type { HttpTarget } from "./config/definition.ts";
-import { createSse, createStreamable, describeHttpFailure, refusesStreamable } from "./transports/http.ts";
+import { createHttpClient } from "./transports/http-client.ts";
+import { explainConnect, explainRequest, type HttpAddress } from "./transports/http-explain.ts";
+import { classifyFailure, type HttpFailure } from "./transports/http-failure.ts";
+import { explainByProbe } from "./transports/http-probe.ts";
+import { proxyFor } from "./transports/http-proxy.ts";
+import { createRedactor } from "./transports/http-redact.ts";
+import { retryWhileTransient } from "./transports/http-retry.ts";
+import { LegacySseTransport } from "./transports/http-sse.ts";
+import { type HttpTransportOptions, StreamableHttpTransport } from "./transports/http-streamable.ts";
 
-/** Throws `ThreadsError`. */
-export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
-  const { definition } = options;
-  const open = async (transport: Transport, kind: "http" | "sse"): Promise<Connection> => {
-    const client = await initialize(transport, options);
-    return toConnection(client, {
+interface HttpConnect extends ConnectOptions {
+  address: HttpAddress;
+  headers: Record<string, string>;
+}
+
+/** An attempt that failed, by what it means. */
+class Failed extends Error {
+  readonly failure: HttpFailure;
+
+  constructor(cause: unknown) {
+    super("the attempt failed", { cause });
+    this.failure = classifyFailure(cause);
+  }
+}
+
+const failureOf = (error: unknown): HttpFailure =>
+  error instanceof Failed ? error.failure : classifyFailure(error);
+
+function describeAddress(target: HttpTarget, server: string): HttpAddress {
+  const url = new URL(target.url);
+  let proxy: string | undefined;
+  try {
+    proxy = proxyFor(url, process.env)?.host;
+  } catch {
+    // The first request says that the variable is wrong.
+  }
+  const hasCredentials = Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization");
+  return { server, url, proxy, hasCredentials, redact: createRedactor(url, target.headers) };
+}
+
+const describeRequest = ({
+  method,
+  params,
+}: JSONRPCRequest): { method: string; call: string | undefined } => ({
+  method,
+  call: method === "tools/call" ? String(params?.name) : undefined,
+});
+
+type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
+
+/** One attempt over one transport. Rejects with `Failed`; nothing is left open then. */
+async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
+  const { address, definition } = connect;
+  const client = createHttpClient();
+  let connected = false;
+  const transport = make({
+    url: address.url,
+    headers: connect.headers,
+    client,
+    maxMessageBytes: connect.maxMessageBytes,
+    onNote: connect.onNote,
+    // While connecting, failures are judged here; later they go to whoever made the request.
+    explain: (error, request) =>
+      connected ? explainRequest(classifyFailure(error), describeRequest(request), address) : error,
+  });
+  const giveUp = (): void => void transport.close();
+  connect.signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    const mcp = await initialize(transport, connect);
+    connected = true;
+    return toConnection(mcp, {
       definition,
       transport: kind,
       pid: undefined,
       close: () => transport.close(),
-      whyClosed: () => `${definition.name} closed its connection.`,
+      whyClosed: () =>
+        transport.failure === undefined
+          ? `${definition.name} closed its connection.`
+          : explainConnect(classifyFailure(transport.failure), address).message,
     });
-  };
-  const explain = (error: unknown): ThreadsError =>
-    isTimeout(error) ? startupTimeout(options) : describeHttpFailure(definition.name, target, error);
-  if (!target.sseOnly) {
-    try {
-      return await open(createStreamable(target), "http");
-    } catch (error) {
-      if (!refusesStreamable(error)) throw explain(error);
-      options.onNote(`refuses Streamable HTTP (${messageOf(error)}), trying SSE`);
-    }
-  }
-  try {
-    return await open(createSse(target), "sse");
   } catch (error) {
-    throw explain(error);
+    await transport.close();
+    throw new Failed(error);
+  } finally {
+    connect.signal.removeEventListener("abort", giveUp);
+  }
+}
+
+const openStreamable = (connect: HttpConnect): Promise<Connection> =>
+  open((options) => new StreamableHttpTransport(options) as Transport, "http", connect);
+
+const openSse = (connect: HttpConnect): Promise<Connection> =>
+  open((options) => new LegacySseTransport(options), "sse", connect);
+
+/** What a failed fallback knows better than the refusal before it. */
+const TELLS_MORE = new Set<HttpFailure["kind"]>([
+  "needs-auth",
+  "web-page",
+  "redirect",
+  "too-large",
+  "explained",
+]);
+
+async function openEither(connect: HttpConnect): Promise<Connection> {
+  try {
+    return await openStreamable(connect);
+  } catch (error) {
+    const refusal = failureOf(error);
+    if (refusal.kind !== "refuses-streamable") throw error;
+    connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
+    return await openSse(connect).catch((second: unknown) => {
+      throw TELLS_MORE.has(failureOf(second).kind) ? second : error;
+    });
+  }
+}
+
+async function probe(failure: HttpFailure, url: URL, signal: AbortSignal): Promise<HttpFailure> {
+  const client = createHttpClient();
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
+  return explainByProbe(failure, { client, url, signal: limited }).finally(() => client.close());
+}
+
+/** Throws `ThreadsError`; nothing is left running then. */
+export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
+  const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
+  const address = describeAddress(target, name);
+  const deadline = AbortSignal.timeout(startupTimeoutMs);
+  const signal = AbortSignal.any([options.signal, deadline]);
+  const onNote = (note: string): void => options.onNote(address.redact(note));
+  const connect: HttpConnect = { ...options, signal, onNote, address, headers: target.headers };
+  try {
+    return await retryWhileTransient(() => (target.sseOnly ? openSse(connect) : openEither(connect)), {
+      failureOf,
+      onNote,
+      signal,
+    });
+  } catch (error) {
+    if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
+    const cause = error instanceof Failed ? error.cause : error;
+    if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
+    throw explainConnect(await probe(failureOf(error), address.url, signal), address);
   }
 }

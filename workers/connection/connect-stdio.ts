@@ -10,6 +10,7 @@ import {
   toConnection,
 } from "./client.ts";
 import type { StdioTarget } from "./config/definition.ts";
+import { resolveNpx } from "./npx/resolve.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
 const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
@@ -27,13 +28,26 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   });
 }
 
+/** The target without npm as the server's parent, where it is certain what npm would start. */
+async function withoutNpm(target: StdioTarget, options: ConnectOptions): Promise<StdioTarget> {
+  const { definition, npxCacheFile, signal } = options;
+  try {
+    const npxTarget = { ...target, cwd: target.cwd ?? options.cwd };
+    const launch = await resolveNpx(npxTarget, { ...options, cacheFile: npxCacheFile });
+    return launch ? { ...target, ...launch, env: { ...target.env, ...launch.env } } : target;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new ThreadsError("cancelled", `${definition.name} was closed before it was started.`);
+  }
+}
+
 /** Throws `ThreadsError`; nothing is left running then. */
 export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
   const transport = new StdioTransport({
     ...options,
     server: definition.name,
-    target,
+    target: await withoutNpm(target, options),
     maxMessageBytes: options.maxMessageBytes,
     onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
   });

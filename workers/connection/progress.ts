@@ -1,30 +1,33 @@
 /** Passes progress on at most every `intervalMs`: the first at once, then the newest of each interval. */
-export interface ProgressPacer {
-  tell(message: string): void;
+export interface ProgressPacer<T> {
+  tell(progress: T): void;
   /** Nothing more is passed on: the call is over. */
   stop(): void;
 }
 
-export function createProgressPacer(intervalMs: number, pass: (message: string) => void): ProgressPacer {
+export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) => void): ProgressPacer<T> {
   let timer: NodeJS.Timeout | undefined;
-  let newest: string | undefined;
+  let newest: { progress: T } | undefined;
+  let stopped = false;
   const onInterval = (): void => {
     timer = undefined;
     if (newest === undefined) return;
-    const message = newest;
+    const { progress } = newest;
     newest = undefined;
-    passNow(message);
+    passNow(progress);
   };
-  const passNow = (message: string): void => {
-    pass(message);
+  const passNow = (progress: T): void => {
+    pass(progress);
     timer = setTimeout(onInterval, intervalMs);
   };
   return {
-    tell: (message) => {
-      if (timer) newest = message;
-      else passNow(message);
+    tell: (progress) => {
+      if (stopped) return;
+      if (timer) newest = { progress };
+      else passNow(progress);
     },
     stop: () => {
+      stopped = true;
       clearTimeout(timer);
       newest = undefined;
     },

@@ -1,5 +1,5 @@
 /** What a user of a server is told when it is not to be had. Pure. */
-import { ThreadsError } from "../../src/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { ServerPhase } from "./server-state.ts";
@@ -35,5 +35,14 @@ export function unknownTool(server: string, tool: string, known: readonly Cached
   return new ThreadsError("unknown_tool", `${server} no longer offers a tool named ${tool}.`, {
     remedy: "Search again with ToolSearch.",
     data: { server, known: known.slice(0, KNOWN_SHOWN).map(({ name }) => name) },
+  });
+}
+
+/** A server that connected but could not tell its tools is of no use; its own words say why. */
+export function listFailure(server: string, error: unknown): ThreadsError {
+  return new ThreadsError("connect_failed", `${server} did not list its tools: ${messageOf(error)}.`, {
+    remedy: "Its messages are in mcp-threads.log.",
+    data: { server },
+    cause: error,
   });
 }

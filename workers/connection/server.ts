@@ -1,5 +1,5 @@
 /**
- * One configured server: carries out what `transition` decides. Owns its connection, its timers and its
+ * One configured server: carries out what `transition` decides. Owns its connection, its clocks and its
  * tools; concurrent users share one attempt; a failure stays with this server. Called by the supervisor.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
@@ -12,24 +12,26 @@ import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
-import { refusal, unknownTool } from "./server-errors.ts";
+import { listFailure, refusal, unknownTool } from "./server-errors.ts";
 import {
-  type LifecyclePolicy,
   type ServerEffect,
   type ServerEvent,
   type ServerPhase,
   transition,
   type WantedBy,
 } from "./server-state.ts";
-import { createThrottle, type Throttle } from "./throttle.ts";
+import { createIdleClock, startHealthCheck } from "./server-timers.ts";
+import { abortable, during } from "./signals.ts";
+import { createThrottle } from "./throttle.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 export interface ServerContext {
   cwd: string;
+  npxCacheFile: string;
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
-  /** Minutes-to-milliseconds default of the settings, for lazy servers. */
+  /** Of the settings, for lazy servers that say nothing themselves. */
   idleTimeoutMs: number;
   maxMessageBytes: number;
   onStatus: (server: Server) => void;
@@ -45,37 +47,47 @@ interface Attempt {
 
 type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
 
-export const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
 const closeTimes: CloseTimes = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
 
 export class Server {
-  readonly definition: ServerDefinition;
   readonly #context: ServerContext;
   readonly #lifetime = new AbortController();
-  readonly #refresh: Throttle;
+  readonly #refresh = createThrottle({
+    delayMs: LIMITS.refreshDelayMs,
+    intervalMs: LIMITS.refreshIntervalMs,
+    task: () => this.#relist(),
+  });
+  readonly #idle = createIdleClock({
+    timeoutMs: () => this.#policy.idleTimeoutMs,
+    onExpired: () => {
+      this.#context.log.info(`${this.name} is closed: nothing used it`);
+      this.#dispatch({ type: "idle-expired" });
+    },
+  });
+  #definition: ServerDefinition;
   #phase: ServerPhase;
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #tools: CachedTool[] | undefined;
   #instructions: string | undefined;
-  #inFlight = 0;
+  #reconnectTimer: NodeJS.Timeout | undefined;
+  #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
   #closing: Promise<unknown> = Promise.resolve();
-  #timers: { idle?: NodeJS.Timeout | undefined; reconnect?: NodeJS.Timeout; health?: NodeJS.Timeout } = {};
 
   constructor(definition: ServerDefinition, context: ServerContext) {
-    this.definition = definition;
+    this.#definition = definition;
     this.#context = context;
     this.#phase = { name: definition.enabled ? "idle" : "disabled" };
-    this.#refresh = createThrottle({
-      delayMs: LIMITS.refreshDelayMs,
-      intervalMs: LIMITS.refreshIntervalMs,
-      task: () => this.#relist(),
-    });
+  }
+
+  get definition(): ServerDefinition {
+    return this.#definition;
   }
 
   get name(): string {
-    return this.definition.name;
+    return this.#definition.name;
   }
 
   /** Undefined until a list came from the server or the cache. */
@@ -96,8 +108,8 @@ export class Server {
     return this.#tools === undefined && this.#phase.name === "connecting";
   }
 
-  get #policy(): LifecyclePolicy {
-    const { lifecycle, idleTimeoutMs } = this.definition;
+  get #policy(): { lifecycle: ServerDefinition["lifecycle"]; idleTimeoutMs: number } {
+    const { lifecycle, idleTimeoutMs } = this.#definition;
     return {
       lifecycle,
       idleTimeoutMs: idleTimeoutMs ?? (lifecycle === "lazy" ? this.#context.idleTimeoutMs : 0),
@@ -111,15 +123,22 @@ export class Server {
     this.#context.onStatus(this);
   }
 
+  /** Takes a definition that differs in nothing that a connection depends on. */
+  update(definition: ServerDefinition): void {
+    this.#definition = definition;
+    if (this.#connection) this.#watch(this.#connection);
+    this.#context.onStatus(this);
+  }
+
   status(): ServerStatus {
     const pid = this.#connection?.pid;
     const error = "error" in this.#phase ? this.#phase.error : undefined;
     return {
       name: this.name,
       state: this.#phase.name,
-      lifecycle: this.definition.lifecycle,
-      transport: this.#connection?.transport ?? transportOf(this.definition),
-      source: this.definition.file,
+      lifecycle: this.#definition.lifecycle,
+      transport: this.#connection?.transport ?? transportOf(this.#definition),
+      source: this.#definition.file,
       toolCount: this.#tools?.length ?? 0,
       toolsKnown: this.#tools !== undefined,
       ...(error ? { error: toWireError(error) } : {}),
@@ -129,11 +148,12 @@ export class Server {
 
   /** The open connection, or the attempt that all callers share. Rejects with `ThreadsError`. */
   connect(by: WantedBy): Promise<Connection> {
-    const refused = this.#dispatch({ type: "wanted", by, nowMs: performance.now() });
-    if (refused) return Promise.reject(refusal(this.definition, this.#phase, refused, performance.now()));
-    if (this.#connection) return Promise.resolve(this.#connection);
+    const nowMs = performance.now();
+    const refused = this.#dispatch({ type: "wanted", by, nowMs });
+    if (refused) return Promise.reject(refusal(this.#definition, this.#phase, refused, nowMs));
+    if (this.#connection && this.#phase.name === "connected") return Promise.resolve(this.#connection);
     const attempt = this.#attempt;
-    if (!attempt) return Promise.reject(refusal(this.definition, this.#phase, "closing", 0));
+    if (!attempt) return Promise.reject(refusal(this.#definition, this.#phase, "closing", nowMs));
     if (by === "call" || by === "user") attempt.urgent.abort();
     return attempt.promise;
   }
@@ -146,33 +166,29 @@ export class Server {
     let refused: Refusal | undefined;
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
-      else this.#carryOut(effect, event);
+      if (effect.type === "open") this.#startAttempt();
+      if (effect.type === "close") this.#drop(event.type === "closed" ? shutdownTimes : closeTimes);
+      if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);
     return refused;
   }
 
-  #carryOut(effect: Exclude<ServerEffect, { type: "refuse" }>, event: ServerEvent): void {
-    switch (effect.type) {
-      case "open": {
-        clearTimeout(this.#timers.reconnect);
-        const urgent = new AbortController();
-        const promise = this.#open(urgent.signal).finally(() => {
-          this.#attempt = undefined;
-        });
-        // Background connects have nobody who waits; their failure is in the state and in the log.
-        promise.catch(() => undefined);
-        this.#attempt = { promise, urgent };
-        return;
-      }
-      case "close":
-        this.#drop(event.type === "closed" ? shutdownTimes : closeTimes);
-        return;
-      case "reconnect-later":
-        this.#timers.reconnect = setTimeout(() => {
-          this.connect("timer").catch(() => undefined);
-        }, effect.delayMs);
-    }
+  #startAttempt(): void {
+    clearTimeout(this.#reconnectTimer);
+    const urgent = new AbortController();
+    const promise = this.#open(urgent.signal).finally(() => {
+      this.#attempt = undefined;
+    });
+    // Background connects have nobody who waits; their failure is in the state and in the log.
+    promise.catch(() => undefined);
+    this.#attempt = { promise, urgent };
+  }
+
+  #reconnectLater(delayMs: number): void {
+    this.#reconnectTimer = setTimeout(() => {
+      this.connect("timer").catch(() => undefined);
+    }, delayMs);
   }
 
   async #open(urgent: AbortSignal): Promise<Connection> {
@@ -197,15 +213,16 @@ export class Server {
   }
 
   async #openNow(signal: AbortSignal): Promise<Connection> {
-    const { log, emit, cwd, maxMessageBytes } = this.#context;
+    const { log, emit, cwd, maxMessageBytes, npxCacheFile } = this.#context;
     const startedAt = performance.now();
     signal.throwIfAborted();
     let opened: Connection | undefined;
     const connection = await connect({
-      definition: this.definition,
+      definition: this.#definition,
       cwd,
       signal,
       maxMessageBytes,
+      npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
       onNote: (note) => log.info(`${this.name} ${note}`),
@@ -221,11 +238,7 @@ export class Server {
     } catch (error) {
       this.#connection = undefined;
       await connection.close(shutdownTimes);
-      throw new ThreadsError("connect_failed", `${this.name} did not list its tools: ${messageOf(error)}.`, {
-        remedy: "Its messages are in mcp-threads.log.",
-        data: { server: this.name },
-        cause: error,
-      });
+      throw listFailure(this.name, error);
     }
     const tookMs = Math.round(performance.now() - startedAt);
     const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;
@@ -233,27 +246,15 @@ export class Server {
     return connection;
   }
 
-  /** Starts what runs beside an open connection: health checks and the idle clock. */
+  /** Starts, or starts anew, what runs beside an open connection. */
   #watch(connection: Connection): void {
-    this.#restartIdleClock();
-    if (this.definition.lifecycle !== "keep-alive") return;
-    clearInterval(this.#timers.health);
-    this.#timers.health = setInterval(() => {
-      connection.ping(LIMITS.healthAnswerMs).catch((error: unknown) => {
-        if (this.#connection !== connection) return;
-        this.#onDropped(`${this.name} did not answer its health check: ${messageOf(error)}.`);
-      });
-    }, LIMITS.healthCheckMs);
-  }
-
-  #restartIdleClock(): void {
-    clearTimeout(this.#timers.idle);
-    const { idleTimeoutMs } = this.#policy;
-    if (idleTimeoutMs === 0 || this.#inFlight > 0 || this.#phase.name !== "connected") return;
-    this.#timers.idle = setTimeout(() => {
-      this.#context.log.info(`${this.name} closed after ${Math.round(idleTimeoutMs / 60_000)} idle minutes`);
-      this.#dispatch({ type: "idle-expired" });
-    }, idleTimeoutMs);
+    this.#idle.start();
+    this.#stopHealthCheck();
+    if (this.#definition.lifecycle !== "keep-alive") return;
+    this.#stopHealthCheck = startHealthCheck(connection.ping, (error) => {
+      if (this.#connection !== connection) return;
+      this.#onDropped(`${this.name} did not answer its health check: ${messageOf(error)}.`);
+    });
   }
 
   /** A connection that was replaced or is being closed says nothing about this server any more. */
@@ -264,28 +265,26 @@ export class Server {
 
   #onDropped(message: string): void {
     this.#context.log.warn(`${message} The next call connects again.`);
-    this.#dispatch({
-      type: "dropped",
-      error: new ThreadsError("server_died", message, { data: { server: this.name } }),
-    });
+    const error = new ThreadsError("server_died", message, { data: { server: this.name } });
+    this.#dispatch({ type: "dropped", error });
   }
 
-  /** Ends the connection without waiting; `close` waits. */
+  /** Gives the connection up without waiting for its end; `close` waits. */
   #drop(times: CloseTimes): void {
     const connection = this.#connection;
     this.#connection = undefined;
-    clearTimeout(this.#timers.idle);
-    clearTimeout(this.#timers.reconnect);
-    clearInterval(this.#timers.health);
-    this.#closing = Promise.all([this.#closing, connection?.close(times)]);
-    this.#closing.catch((error) =>
+    this.#idle.stop();
+    this.#stopHealthCheck();
+    clearTimeout(this.#reconnectTimer);
+    this.#closing = Promise.all([this.#closing, connection?.close(times)]).catch((error) =>
       this.#context.log.error(`${this.name}: closing failed: ${messageOf(error)}`),
     );
   }
 
+  /** Lists the tools again over the open connection. */
   #relist(): void {
     const connection = this.#connection;
-    if (!connection) return;
+    if (!connection || this.#phase.name !== "connected") return;
     during(this.#lifetime.signal, (signal) => connection.listTools(signal)).then(
       (tools) => {
         if (this.#connection !== connection) return;
@@ -300,17 +299,19 @@ export class Server {
 
   /** Connects where needed, then calls. Never repeats a call: it may have run. */
   async callTool(request: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
-    this.#inFlight++;
-    clearTimeout(this.#timers.idle);
+    this.#idle.begin();
     try {
-      const connection = await abortable(this.connect("call"), request);
-      if (!this.#tools?.some(({ name }) => name === request.tool))
-        throw unknownTool(this.name, request.tool, this.#tools);
-      const timeoutMs = this.definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs;
+      const connection = await abortable(
+        this.connect("call"),
+        request.signal,
+        `${this.name}/${request.tool}`,
+      );
+      const known = this.#tools?.some(({ name }) => name === request.tool);
+      if (!known) throw unknownTool(this.name, request.tool, this.#tools);
+      const timeoutMs = this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs;
       return await connection.callTool({ ...request, timeoutMs });
     } finally {
-      this.#inFlight--;
-      this.#restartIdleClock();
+      this.#idle.end();
     }
   }
 
@@ -318,6 +319,15 @@ export class Server {
   async reconnect(): Promise<void> {
     if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
     await this.connect("user");
+  }
+
+  /** Settles when no call is open, or when it has waited long enough. For a server that is replaced. */
+  async drain(maxMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, maxMs);
+    this.#idle.whenUnused(resolve);
+    await promise;
+    clearTimeout(timer);
   }
 
   /** Ends the connection and any attempt. Settles when nothing of this server runs. */
@@ -328,33 +338,4 @@ export class Server {
     await this.#attempt?.promise.catch(() => undefined);
     await this.#closing;
   }
-}
-
-/**
- * Runs `task` with a signal that follows `parent` only until it has settled: the SDK keeps listening to a
- * signal after its request, and would tell a closed server to cancel it.
- */
-async function during<T>(parent: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController();
-  const follow = (): void => controller.abort(parent.reason);
-  if (parent.aborted) follow();
-  parent.addEventListener("abort", follow, { once: true });
-  try {
-    return await task(controller.signal);
-  } finally {
-    parent.removeEventListener("abort", follow);
-  }
-}
-
-/** The same promise, but given up when the call is cancelled: a connect may take much longer than the user waits. */
-function abortable<T>(
-  promise: Promise<T>,
-  { signal, tool }: { signal: AbortSignal; tool: string },
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = (): void => reject(new ThreadsError("cancelled", `${tool} was cancelled.`));
-    if (signal.aborted) return cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancel));
-  });
 }

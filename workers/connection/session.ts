@@ -12,7 +12,8 @@ import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
-import { cacheFile, configSources } from "./config/paths.ts";
+import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
+import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { createSupervisor, type KnownTools, type Supervisor } from "./supervisor.ts";
 
@@ -66,6 +67,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
 
   const supervisor: Supervisor = createSupervisor(config.servers, {
     cwd,
+    npxCacheFile: npxCacheFile(agentDir),
     log,
     emit,
     idleTimeoutMs: LIMITS.idleTimeoutMs,
@@ -97,6 +99,11 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const started = start(facts, context);
+  const resultsRoot = join(facts.agentDir, RESULTS_FOLDER);
+  const store = createResultStore({ root: resultsRoot });
+  removeOldResults(resultsRoot).catch((error: Error) => {
+    context.log.warn(`old results cannot be removed: ${error.message}`);
+  });
   return {
     planned: started.then(() => undefined),
     settleTools: async (timeoutMs, signal) => {
@@ -107,7 +114,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
     callTool: async (params, signal) => {
       const { supervisor } = await started;
-      return runCall(params, { supervisor, emit: context.emit, signal });
+      return runCall(params, { supervisor, emit: context.emit, signal, store });
     },
     reconnect: async (server) => (await started).supervisor.reconnect(server),
     turnEnded: async () => (await started).supervisor.revive(),

@@ -58,7 +58,8 @@ describe("decodeSnapshot", () => {
 
   it.each([
     ["another magic", changed(0, 0x51)],
-    ["a later version", changed(4, 2)],
+    ["a later version", changed(4, 3)],
+    ["version 1, with a map a tool", changed(4, 1)],
     ["version 0", changed(4, 0)],
     ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
     ["another length", changed(12, (BYTES[12] ?? 0) ^ 1)],
@@ -103,7 +104,8 @@ describe("snapshotChecksum", () => {
     ["nothing", new Uint8Array()],
     ["half a header", BYTES.subarray(0, 15)],
     ["another magic", changed(1, 0)],
-    ["a later version", changed(4, 2)],
+    ["a later version", changed(4, 3)],
+    ["version 1, with a map a tool", changed(4, 1)],
   ])("%s -> undefined", (_name, bytes) => {
     expect(snapshotChecksum(bytes)).toBeUndefined();
   });

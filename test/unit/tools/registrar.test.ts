@@ -32,7 +32,7 @@ describe("registrar.follow", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     const registrar = createRegistrar(pi, neverCalled);
     registrar.registerAll(catalogOf({ a: "A" }));
-    registrar.follow(catalogOf({ a: "A, changed" }));
+    registrar.follow(() => catalogOf({ a: "A, changed" }));
     expect(pi.registrations).toEqual(["s__a", "s__a"]);
     expect(pi.tools.get("s__a")?.description).toBe("A, changed");
   });
@@ -42,7 +42,7 @@ describe("registrar.follow", () => {
     const registrar = createRegistrar(pi, neverCalled);
     registrar.registerAll(makeCatalog([{ name: "s", tools: [{ tool: "a" }] }]));
     const schema = { type: "object", properties: { x: {} } };
-    registrar.follow(makeCatalog([{ name: "s", tools: [{ tool: "a", schema }] }]));
+    registrar.follow(() => makeCatalog([{ name: "s", tools: [{ tool: "a", schema }] }]));
     expect(structuredClone(pi.tools.get("s__a")?.parameters)).toEqual(schema);
   });
 
@@ -50,7 +50,7 @@ describe("registrar.follow", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     const registrar = createRegistrar(pi, neverCalled);
     registrar.registerAll(catalogOf({ a: "A" }));
-    registrar.follow(catalogOf({ a: "A", b: "new" }));
+    registrar.follow(() => catalogOf({ a: "A", b: "new" }));
     expect(pi.registrations).toEqual(["s__a"]);
   });
 
@@ -58,13 +58,13 @@ describe("registrar.follow", () => {
     const pi = createRecordingPi({ active: ["s__gone", "read"] });
     const registrar = createRegistrar(pi, neverCalled);
     registrar.registerAll(catalogOf({ a: "A", gone: "G" }));
-    registrar.follow(catalogOf({ a: "other", b: "new" }));
+    registrar.follow(() => catalogOf({ a: "other", b: "new" }));
     expect(pi.registrations).toEqual(["s__a", "s__gone"]);
   });
 
   test("an active tool of Pi's own that shares a name -> not taken over", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
-    createRegistrar(pi, neverCalled).follow(catalogOf({ a: "A" }));
+    createRegistrar(pi, neverCalled).follow(() => catalogOf({ a: "A" }));
     expect(pi.registrations).toEqual([]);
   });
 });

@@ -26,6 +26,7 @@ const CATALOG = makeCatalog([
 const status = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
   name,
   state: "connected",
+  lifecycle: "lazy",
   transport: "stdio",
   source: "/mcp.json",
   toolCount: 0,
@@ -43,12 +44,14 @@ interface Host {
 async function ask(
   query: unknown,
   host: Host = {},
-): Promise<{ text: string; loaded: string[]; asked: string[][] }> {
+): Promise<{ text: string; loaded: string[]; asked: string[][]; logged: string[] }> {
   const asked: string[][] = [];
+  const logged: string[] = [];
   const tool = createToolSearch("d", {
     settle: async () => host.pending ?? [],
     catalog: () => host.catalog ?? CATALOG,
     servers: () => host.servers ?? [status("fs"), status("many")],
+    log: (message) => logged.push(message),
     activate: (tools) => {
       asked.push(tools.map(({ name }) => name));
       const refuse = host.refuse ?? (() => false);
@@ -58,7 +61,7 @@ async function ask(
   const result = await tool.execute("c", { query }, undefined, undefined, {} as PiContext);
   const [content] = result.content;
   const text = content?.type === "text" ? content.text : "";
-  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked };
+  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, logged };
 }
 
 describe("ToolSearch: keywords", () => {
@@ -164,14 +167,20 @@ test("ToolSearch: tools that Pi refuses -> named as refused, not as loaded", asy
 
 test("ToolSearch: a worker that does not answer -> still finds what is known, and says what is wrong", async () => {
   const tool = createToolSearch("d", {
-    settle: () => Promise.reject(new ThreadsError("runtime_exited", "It ended.", { remedy: "/reload." })),
+    settle: () => Promise.reject(new ThreadsError("runtime_restarted", "It ended.", { remedy: "/reload." })),
     catalog: () => CATALOG,
     servers: () => [],
     activate: (tools) => ({ active: [...tools], refused: [] }),
+    log: () => undefined,
   });
   const result = await tool.execute("c", { query: "list" }, undefined, undefined, {} as PiContext);
   expect(result.details).toEqual({ loaded: ["fs__list"] });
   expect(JSON.stringify(result.content)).toMatch(/fs__list.*It ended\. \/reload\./);
+});
+
+test("ToolSearch: a search -> one line for the log, with how much was scored", async () => {
+  const { logged } = await ask("read file");
+  expect(logged).toEqual([expect.stringMatching(/^scored 11 tools for "read file" in \d+\.\d\d ms$/)]);
 });
 
 test("ToolSearch: an empty catalog -> no tools found", async () => {
@@ -189,6 +198,7 @@ test("ToolSearch: the call's signal -> handed to the wait for servers", async ()
     catalog: () => CATALOG,
     servers: () => [],
     activate: () => ({ active: [], refused: [] }),
+    log: () => undefined,
   });
   await tool.execute("c", { query: "x" }, signal, undefined, {} as PiContext);
   expect(seen).toBe(signal);

@@ -1,106 +1,140 @@
-/** Owns: the text of `/mcp`. */
-import { describe, expect, test } from "vitest";
-import type { NoticeLevel, PiContext } from "../../../src/host.ts";
+/** Owns: `/mcp`: its words, their completion, what each does and what is said when it cannot. */
+import { describe, expect, it, test } from "vitest";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
-import type { ServerStatus, StatusReport } from "../../../src/protocol/types.ts";
-import { createMcpCommand, renderStatus } from "../../../src/ui/mcp-command.ts";
+import { completeMcp, createMcpCommand, type McpCommandHost } from "../../../src/ui/mcp-command.ts";
+import { renderStatus, renderTools } from "../../../src/ui/status-text.ts";
+import { makeCatalog } from "../make-catalog.ts";
+import { createRecordingContext, type RecordingContext } from "../recording-context.ts";
+import { makeReport, makeStatus } from "../server-status.ts";
 
-const server = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
-  name,
-  state: "connected",
-  transport: "stdio",
-  source: "/mcp.json",
-  toolCount: 2,
-  toolsKnown: true,
-  ...rest,
-});
-const report = (rest: Partial<StatusReport>): StatusReport => ({
-  servers: [],
-  problems: [],
-  files: [],
-  ...rest,
-});
+const USAGE = "Usage: /mcp [status] | /mcp tools [server] | /mcp reconnect [server]";
+const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
+const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
+const REPORT = makeReport({ servers: SERVERS });
 
-describe("renderStatus", () => {
-  test("nothing configured -> says where to add servers", () => {
-    expect(renderStatus(report({ files: ["/home/mcp.json", "/p/.pi/mcp.json"] }))).toBe(
-      "MCP: 0 of 0 servers connected, 0 tools known\nNo servers are configured. Add them to /home/mcp.json or /p/.pi/mcp.json.",
-    );
+interface Ran extends RecordingContext {
+  asked: string[];
+}
+
+async function run(args: string, host: Partial<McpCommandHost> = {}, hasUI = true): Promise<Ran> {
+  const asked: string[] = [];
+  const recording = createRecordingContext({ hasUI });
+  const command = createMcpCommand({
+    status: async () => {
+      asked.push("status");
+      return REPORT;
+    },
+    reconnect: async (server) => {
+      asked.push(`reconnect ${server}`);
+    },
+    catalog: () => CATALOG,
+    servers: () => SERVERS,
+    ...host,
+  });
+  await command.handler(args, recording.ctx);
+  return { ...recording, asked };
+}
+
+describe("/mcp", () => {
+  it.each(["", "  ", "status", " status  "])("%j -> one info notice with the status", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+    expect(asked).toEqual(["status"]);
   });
 
-  test("one server, one tool -> singular", () => {
-    expect(renderStatus(report({ servers: [server("fs", { toolCount: 1 })] }))).toBe(
-      "MCP: 1 of 1 server connected, 1 tool known\nfs: connected (stdio, 1 tool)",
-    );
+  it.each([
+    ["tools", undefined],
+    ["tools fs", "fs"],
+    [" tools   fs ", "fs"],
+    ["tools nope", "nope"],
+    ["tools fs git", "fs git"],
+  ])("%j -> the tools, without asking the worker", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
+    expect(asked).toEqual([]);
   });
 
-  test("several servers -> a line each in their order, only connected ones counted", () => {
-    const servers = [
-      server("z", { transport: "sse" }),
-      server("a", { state: "idle", transport: "http", toolCount: 5 }),
-      server("n", { state: "connecting", toolsKnown: false, toolCount: 0 }),
-    ];
-    expect(renderStatus(report({ servers })).split("\n")).toEqual([
-      "MCP: 1 of 3 servers connected, 7 tools known",
-      "z: connected (sse, 2 tools)",
-      "a: idle (http, 5 tools)",
-      "n: connecting (stdio, tools unknown)",
-    ]);
+  it.each([
+    ["reconnect", "reconnect undefined"],
+    ["reconnect git", "reconnect git"],
+    ["reconnect my server", "reconnect my server"],
+  ])("%j -> reconnects, then shows the status that it led to", async (args, first) => {
+    const { notices, asked } = await run(args);
+    expect(asked).toEqual([first, "status"]);
+    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
-  test("a failed server -> its error with remedy, in one line", () => {
-    const error = { code: "connect_failed" as const, message: "x wrote:\nline 1\nline 2", remedy: "Look." };
-    const servers = [server("x", { state: "failed", toolsKnown: false, toolCount: 0, error })];
-    expect(renderStatus(report({ servers })).split("\n")).toEqual([
-      "MCP: 0 of 1 server connected, 0 tools known",
-      "x: failed (stdio, tools unknown): x wrote: | line 1 | line 2 Look.",
-    ]);
+  it.each(["status fs", "status a b"])("%j, words too many -> the usage, nothing done", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[USAGE, "warning"]]);
+    expect(asked).toEqual([]);
   });
 
-  test("mistakes in a file -> position, key, what and what to do; also without any server", () => {
-    const problems = [
+  it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
+    "%j -> not known, with the usage",
+    async (args) => {
+      const { notices, asked } = await run(args);
+      expect(notices).toEqual([[`/mcp ${args.split(" ")[0]} is not known. ${USAGE}`, "warning"]]);
+      expect(asked).toEqual([]);
+    },
+  );
+
+  const error = new ThreadsError("unknown_server", "No server named x.", { remedy: "/mcp lists them." });
+  it.each([
+    ["status", { status: () => Promise.reject(error) }],
+    [
+      "status",
       {
-        file: "/m.json",
-        line: 3,
-        column: 7,
-        key: "mcpServers.a.args",
-        message: "expected array",
-        remedy: "Correct it.",
+        status: () => {
+          throw error;
+        },
       },
-      { file: "/m.json", message: "cannot be read: EACCES", remedy: "Make it readable." },
-    ];
-    expect(renderStatus(report({ problems })).split("\n").slice(1)).toEqual([
-      "/m.json:3:7: mcpServers.a.args: expected array. Correct it.",
-      "/m.json: cannot be read: EACCES. Make it readable.",
-    ]);
+    ],
+    ["reconnect x", { reconnect: () => Promise.reject(error) }],
+  ])("%j that fails -> one error notice with the remedy, nothing thrown", async (args, host) => {
+    const { notices } = await run(args, host);
+    expect(notices).toEqual([["/mcp: No server named x. /mcp lists them.", "error"]]);
   });
 });
 
-describe("createMcpCommand", () => {
-  const run = async (status: () => Promise<StatusReport>): Promise<[string, NoticeLevel | undefined][]> => {
-    const notices: [string, NoticeLevel | undefined][] = [];
-    const ui = {
-      notify: (m: string, level?: NoticeLevel) => notices.push([m, level]),
-      setStatus: () => undefined,
-    };
-    await createMcpCommand(status).handler("", { hasUI: true, ui } as unknown as PiContext);
-    return notices;
-  };
-
-  test("a status -> one info notice", async () => {
-    const [notice, ...others] = await run(async () => report({ files: ["/m.json"] }));
-    expect(others).toEqual([]);
-    expect(notice).toEqual([renderStatus(report({ files: ["/m.json"] })), "info"]);
+describe("completeMcp", () => {
+  const NAMES = ["fs", "git", "github"];
+  it.each([
+    ["", ["status", "tools", "reconnect"]],
+    ["s", ["status"]],
+    ["tools", ["tools"]],
+    ["x", undefined],
+    ["S", undefined],
+    ["tools ", ["tools fs", "tools git", "tools github"]],
+    ["tools gi", ["tools git", "tools github"]],
+    ["tools  f", ["tools fs"]],
+    ["reconnect github", ["reconnect github"]],
+    ["tools x", undefined],
+    ["status ", undefined],
+    ["status f", undefined],
+    ["constructor ", undefined],
+    ["tools fs ", undefined],
+  ])("%j -> %j", (prefix, values) => {
+    expect(completeMcp(prefix, NAMES)).toEqual(values?.map((value) => ({ value, label: value })) ?? null);
   });
 
-  test("a status that fails, at once or later -> one error notice, nothing thrown", async () => {
-    const error = new ThreadsError("runtime_stopped", "Stopped.");
-    const expected = [["MCP status is not available: Stopped.", "error"]];
-    expect(await run(() => Promise.reject(error))).toEqual(expected);
-    expect(
-      await run(() => {
-        throw error;
-      }),
-    ).toEqual(expected);
+  test("a server whose name holds a space -> what is completed is understood", async () => {
+    const spaced = [makeStatus("my server")];
+    const [completion] = completeMcp("tools my", ["my server"]) ?? [];
+    const { notices } = await run(completion?.value ?? "", { servers: () => spaced });
+    expect(notices).toEqual([[renderTools(CATALOG, spaced, "my server"), "info"]]);
+  });
+
+  test("of the command -> the servers that are configured now", () => {
+    const command = createMcpCommand({
+      status: async () => REPORT,
+      reconnect: async () => undefined,
+      catalog: () => CATALOG,
+      servers: () => SERVERS,
+    });
+    expect(command.getArgumentCompletions?.("reconnect g")?.map(({ value }) => value)).toEqual([
+      "reconnect git",
+      "reconnect github",
+    ]);
   });
 });

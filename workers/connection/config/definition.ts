@@ -3,10 +3,14 @@
  * A mistake is a list of messages by key, never an exception.
  */
 import * as z from "zod";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { TransportKind } from "../../../src/protocol/types.ts";
 import type { Lifecycle } from "../server-state.ts";
 
 const strings = z.record(z.string(), z.string());
+
+const asTimerMs = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : Math.min(ms, LIMITS.longestTimerMs);
 
 const entrySchema = z.looseObject({
   type: z.enum(["stdio", "http", "streamable-http", "sse"]).optional(),
@@ -125,10 +129,10 @@ export function parseEntry(
       enabled: entry.enabled ?? !(entry.disabled ?? false),
       description: entry.description,
       target,
-      requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
-      startupTimeoutMs: entry.startupTimeoutMs,
+      requestTimeoutMs: asTimerMs(entry.requestTimeoutMs ?? timeoutMs),
+      startupTimeoutMs: asTimerMs(entry.startupTimeoutMs),
       lifecycle: entry.lifecycle ?? "lazy",
-      idleTimeoutMs: entry.idleTimeout === undefined ? undefined : entry.idleTimeout * 60_000,
+      idleTimeoutMs: asTimerMs(entry.idleTimeout === undefined ? undefined : entry.idleTimeout * 60_000),
       debug: entry.debug ?? false,
       raw: raw as Record<string, unknown>,
     },

@@ -18,3 +18,5 @@ export function configSources(
 }
 
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
+
+export const npxCacheFile = (agentDir: string): string => join(agentDir, "mcp-npx-cache.json");

@@ -56,6 +56,14 @@ describe("findEntry", () => {
     });
   });
 
+  it.each<[string, unknown, unknown]>([
+    ["a tool that is null", [null, { name: "t" }], [{ name: "t" }]],
+    ["a tool without name", [{ description: "d" }, { name: "t" }], [{ name: "t" }]],
+    ["fields of a wrong type", [{ name: "t", description: 5, inputSchema: "x" }], [{ name: "t" }]],
+  ])("an entry with %s -> the rest of it", (_name, tools, kept) => {
+    expect(findEntry(slots({ s: { ...entry("h"), tools } }), "s", ["h"], NOW)?.entry.tools).toEqual(kept);
+  });
+
   test("an entry under the second hash -> found, with its own hash", () => {
     expect(findEntry(slots({ s: entry("theirs") }), "s", ["ours", "theirs"], NOW)?.entry.configHash).toBe(
       "theirs",

@@ -1,83 +1,113 @@
-/** Owns: how many tasks run at a time. */
+/** Owns: how many background tasks run at a time, in which order, and that what is urgent never waits. */
 import { describe, expect, it, test } from "vitest";
 import { createGate } from "../../../../workers/connection/gate.ts";
 
-/** Tasks that end when told, and how many of them ran at once. */
-function track(): {
-  task: (name: string) => () => Promise<string>;
-  end: (name: string) => void;
-  started: string[];
-  most: () => number;
-} {
-  const ends = new Map<string, () => void>();
+const settleMicrotasks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const never = (): AbortSignal => new AbortController().signal;
+
+/** Tasks behind a gate: each runs from when it was let in until it is told to end. */
+function track(size: number) {
+  const gate = createGate(size);
+  const leaves = new Map<string, () => void>();
   const started: string[] = [];
-  let running = 0;
-  let most = 0;
   return {
     started,
-    most: () => most,
-    end: (name) => ends.get(name)?.(),
-    task: (name) => async () => {
+    /** Names that are in and have not left. */
+    inside: (): string[] => [...leaves.keys()],
+    enter: async (name: string, urgent: AbortSignal = never()): Promise<void> => {
+      const leave = await gate.enter(urgent);
       started.push(name);
-      most = Math.max(most, ++running);
-      await new Promise<void>((resolve) => ends.set(name, resolve));
-      running--;
-      return name;
+      leaves.set(name, leave);
+    },
+    end: async (name: string): Promise<void> => {
+      leaves.get(name)?.();
+      leaves.delete(name);
+      await settleMicrotasks();
     },
   };
 }
 
-const settleMicrotasks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe("createGate", () => {
   it.each([1, 2, 3])("size %i -> so many tasks at a time, the others in order", async (size) => {
-    const gate = createGate(size);
-    const { task, end, started, most } = track();
+    const { enter, end, started, inside } = track(size);
     const names = ["a", "b", "c", "d", "e"];
-    const results = names.map((name) => gate(task(name)));
+    const entered = names.map((name) => enter(name));
     for (const [i, name] of names.entries()) {
       await settleMicrotasks();
       expect(started).toEqual(names.slice(0, i + size));
-      end(name);
+      expect(inside()).toHaveLength(Math.min(size, names.length - i));
+      await end(name);
     }
-    expect(await Promise.all(results)).toEqual(names);
-    expect(most()).toBe(size);
-  });
-
-  test("a task that rejects -> its caller gets the error, the next one runs", async () => {
-    const gate = createGate(1);
-    const failed = gate(() => Promise.reject(new Error("no")));
-    const next = gate(async () => "next");
-    await expect(failed).rejects.toThrow("no");
-    expect(await next).toBe("next");
-  });
-
-  test("a task that throws before it is asynchronous -> the next one runs", async () => {
-    const gate = createGate(1);
-    const failed = gate(() => {
-      throw new Error("at once");
-    });
-    await expect(failed).rejects.toThrow("at once");
-    expect(await gate(async () => "next")).toBe("next");
+    await Promise.all(entered);
   });
 
   test("a task that comes just as one ends and another waits -> never more than the size", async () => {
-    const gate = createGate(1);
-    const { task, end, most } = track();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const first = gate(() => promise);
-    const waiting = gate(task("waiting"));
-    // Runs right after the gate has seen the end of the first task, before the waiting one continues.
-    const late = promise.then(() => gate(task("late")));
-    resolve();
-    await first;
+    const { enter, inside, started, end } = track(1);
+    await enter("first");
+    const waiting = enter("waiting");
+    const ended = end("first");
+    const late = enter("late");
+    await ended;
+    expect(inside()).toEqual(["waiting"]);
+    await end("waiting");
+    await end("late");
+    await Promise.all([waiting, late]);
+    expect(started).toEqual(["first", "waiting", "late"]);
+  });
+
+  test("urgent from the start -> in at once, whatever runs, and takes no place", async () => {
+    const { enter, end, inside } = track(1);
+    await enter("a");
+    await enter("urgent", AbortSignal.abort());
+    expect(inside()).toEqual(["a", "urgent"]);
+    const b = enter("b");
+    await end("urgent");
+    expect(inside()).toEqual(["a"]);
+    await end("a");
+    expect(inside()).toEqual(["b"]);
+    await b;
+  });
+
+  test("urgent while it waits -> jumps the line; the others keep their order and the size holds", async () => {
+    const { enter, end, inside, started } = track(1);
+    const urgent = new AbortController();
+    await enter("a");
+    const others = [enter("b"), enter("c", urgent.signal), enter("d")];
     await settleMicrotasks();
-    expect(most()).toBe(1);
-    end("waiting");
+    urgent.abort();
     await settleMicrotasks();
-    end("late");
+    expect(inside()).toEqual(["a", "c"]);
+    await end("c");
+    expect(inside()).toEqual(["a"]);
+    await end("a");
+    expect(inside()).toEqual(["b"]);
+    await end("b");
+    await Promise.all(others);
+    expect(started).toEqual(["a", "c", "b", "d"]);
+  });
+
+  test("urgent once it runs -> keeps its one place until it ends", async () => {
+    const { enter, end, inside } = track(1);
+    const urgent = new AbortController();
+    await enter("a", urgent.signal);
+    urgent.abort();
+    const b = enter("b");
     await settleMicrotasks();
-    end("waiting");
-    expect(await Promise.all([waiting, late])).toEqual(["waiting", "late"]);
+    expect(inside()).toEqual(["a"]);
+    await end("a");
+    expect(inside()).toEqual(["b"]);
+    await b;
+  });
+
+  test("ten that hang -> an eleventh that is urgent still comes in", async () => {
+    const { enter, inside } = track(10);
+    await Promise.all(Array.from({ length: 10 }, (_, i) => enter(`hangs ${i}`)));
+    const urgent = new AbortController();
+    const healthy = enter("healthy", urgent.signal);
+    await settleMicrotasks();
+    expect(inside()).toHaveLength(10);
+    urgent.abort();
+    await healthy;
+    expect(inside()).toContain("healthy");
   });
 });

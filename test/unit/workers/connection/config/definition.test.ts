@@ -84,7 +84,7 @@ describe("parseEntry: other keys", () => {
 });
 
 describe("parseEntry: mistakes", () => {
-  it.each<[unknown, string[], RegExp]>([
+  it.each<[unknown, (string | number)[], RegExp]>([
     [null, [], /expected an object, found null/],
     [[], [], /expected an object, found an array/],
     ["node server.js", [], /expected an object, found a string/],
@@ -101,7 +101,7 @@ describe("parseEntry: mistakes", () => {
     [{ command: 5 }, ["command"], /string/],
     [{ command: ["node"] }, ["command"], /string/],
     [{ command: "c", args: "a" }, ["args"], /array/],
-    [{ command: "c", args: ["a", 5] }, ["args", "1"], /string/],
+    [{ command: "c", args: ["a", 5] }, ["args", 1], /string/],
     [{ command: "c", env: ["A=1"] }, ["env"], /record|object/],
     [{ command: "c", env: { PORT: 80 } }, ["env", "PORT"], /string/],
     [{ command: "c", env: { A: null } }, ["env", "A"], /string/],

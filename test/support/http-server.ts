@@ -1,0 +1,123 @@
+/** Servers on loopback for the HTTP tests: one handler each, everything that was asked is kept, all are closed. */
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterEach } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { ConnectOptions } from "../../workers/connection/client.ts";
+import { parseEntry, type ServerDefinition } from "../../workers/connection/config/definition.ts";
+
+export interface Message {
+  id?: number | string;
+  method?: string;
+  params?: Record<string, unknown>;
+}
+
+export interface Asked {
+  http: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** Of a POST. */
+  message: Message;
+}
+
+export interface TestServer {
+  origin: string;
+  url: string;
+  asked: Asked[];
+  /** `POST initialize`, `GET`, in order. */
+  readonly log: string[];
+  close(): Promise<void>;
+}
+
+export type Handler = (asked: Asked, response: ServerResponse, nth: number) => void;
+
+const open = new Set<() => Promise<void>>();
+afterEach(async () => {
+  await Promise.all([...open].map((close) => close()));
+});
+
+/** `nth`: how often this HTTP method came before. */
+export async function serve(handler: Handler, tls?: { key: string; cert: string }): Promise<TestServer> {
+  const asked: Asked[] = [];
+  const listener: RequestListener = (request, response) => {
+    let body = "";
+    request.setEncoding("utf8");
+    request.on("data", (chunk: string) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const { method: http = "", url: path = "", headers } = request;
+      const nth = asked.filter((one) => one.http === http).length;
+      const one = { http, path, headers, message: body === "" ? {} : (JSON.parse(body) as Message) };
+      asked.push(one);
+      handler(one, response, nth);
+    });
+  };
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = `${tls ? "https" : "http"}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = async (): Promise<void> => {
+    open.delete(close);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  open.add(close);
+  return {
+    origin,
+    url: `${origin}/mcp`,
+    asked,
+    get log() {
+      return asked.map(({ http, message }) => (message.method ? `${http} ${message.method}` : http));
+    },
+    close,
+  };
+}
+
+const RESULTS: Record<string, (message: Message) => unknown> = {
+  initialize: ({ params }) => ({
+    protocolVersion: params?.protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: "fixture", version: "1" },
+  }),
+  "tools/list": () => ({ tools: [{ name: "echo", inputSchema: { type: "object" } }] }),
+  "tools/call": ({ params }) => ({ content: [{ type: "text", text: JSON.stringify(params?.arguments) }] }),
+};
+
+export const resultOf = (message: Message): string =>
+  JSON.stringify({ jsonrpc: "2.0", id: message.id, result: RESULTS[message.method ?? ""]?.(message) ?? {} });
+
+/** Answers as a plain server without sessions would: JSON to requests, 202 to notifications, 405 to GET. */
+export function answerWell({ http, message }: Asked, response: ServerResponse, headers = {}): void {
+  if (http === "DELETE") response.writeHead(200).end();
+  else if (http !== "POST") response.writeHead(405).end();
+  else if (message.id === undefined) response.writeHead(202).end();
+  else response.writeHead(200, { "content-type": "application/json", ...headers }).end(resultOf(message));
+}
+
+export const startEvents = (response: ServerResponse): ServerResponse =>
+  response.writeHead(200, { "content-type": "text/event-stream" });
+
+/** What `connect` takes, with the notes that it would log. */
+export function connectOptions(
+  entry: Record<string, unknown>,
+  more: Partial<ConnectOptions> = {},
+): ConnectOptions & { notes: string[]; definition: ServerDefinition } {
+  const parsed = parseEntry("web", entry, { file: "/mcp.json", project: false });
+  if (!("definition" in parsed)) throw new Error(JSON.stringify(parsed.mistakes));
+  const notes: string[] = [];
+  return {
+    definition: parsed.definition,
+    cwd: "/",
+    npxCacheFile: "/nowhere/npx.json",
+    maxMessageBytes: LIMITS.messageBytes,
+    onListChanged: () => undefined,
+    signal: new AbortController().signal,
+    onSpawn: () => undefined,
+    onExit: () => undefined,
+    onNote: (note) => notes.push(note),
+    onClosed: () => undefined,
+    ...more,
+    notes,
+  };
+}

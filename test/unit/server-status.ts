@@ -1,0 +1,20 @@
+/** Owns: server states and reports for tests of what a user is shown. */
+import type { ServerStatus, StatusReport } from "../../src/protocol/types.ts";
+
+export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
+  name,
+  state: "connected",
+  lifecycle: "lazy",
+  transport: "stdio",
+  source: "/mcp.json",
+  toolCount: 2,
+  toolsKnown: true,
+  ...rest,
+});
+
+export const makeReport = (rest: Partial<StatusReport> = {}): StatusReport => ({
+  servers: [],
+  problems: [],
+  files: [],
+  ...rest,
+});

@@ -1,0 +1,53 @@
+/** Owns: the line below the editor, and how rarely Pi is told of it. */
+import { describe, expect, it, test } from "vitest";
+import type { ServerState } from "../../../src/protocol/types.ts";
+import { createStatusLine, statusText } from "../../../src/ui/status-line.ts";
+import { createRecordingContext } from "../recording-context.ts";
+import { makeStatus } from "../server-status.ts";
+
+describe("statusText", () => {
+  test("no servers, or only disabled ones -> no line", () => {
+    expect(statusText([])).toBeUndefined();
+    expect(statusText([makeStatus("a", { state: "disabled" })])).toBeUndefined();
+  });
+
+  it.each<[ServerState, string]>([
+    ["idle", "MCP 1/2 · 4 tools"],
+    ["connecting", "MCP 1/2 · 4 tools"],
+    ["connected", "MCP 2/2 · 4 tools"],
+    ["needs-auth", "MCP 1/2 · 4 tools"],
+    ["failed", "MCP 1/2 · 4 tools"],
+    ["closing", "MCP 1/2 · 4 tools"],
+    ["disabled", "MCP 1/1 · 2 tools"],
+  ])("one connected, one %s -> %j", (state, text) => {
+    expect(statusText([makeStatus("a"), makeStatus("b", { state })])).toBe(text);
+  });
+
+  test("one tool -> singular", () => {
+    expect(statusText([makeStatus("a", { toolCount: 1 })])).toBe("MCP 1/1 · 1 tool");
+  });
+});
+
+describe("createStatusLine", () => {
+  test("the same text again -> told once; another -> told; none -> cleared", () => {
+    const { ctx, statuses } = createRecordingContext();
+    const line = createStatusLine(ctx);
+    const servers = [makeStatus("a")];
+    line.show([]);
+    line.show(servers);
+    line.show([makeStatus("a", { pid: 5 })]);
+    line.show([makeStatus("a", { state: "idle" })]);
+    line.show([]);
+    expect(statuses).toEqual([
+      ["pi-mcp-threads", "MCP 1/1 · 2 tools"],
+      ["pi-mcp-threads", "MCP 0/1 · 2 tools"],
+      ["pi-mcp-threads", undefined],
+    ]);
+  });
+
+  test("no UI -> nothing told", () => {
+    const { ctx, statuses } = createRecordingContext({ hasUI: false });
+    createStatusLine(ctx).show([makeStatus("a")]);
+    expect(statuses).toEqual([]);
+  });
+});

@@ -1,0 +1,116 @@
+/** Owns: what is kept of a tool that a server or a foreign cache file tells of. */
+import { describe, expect, it, test } from "vitest";
+import { isBounded, normalizeTool, normalizeTools } from "../../../../workers/cache/tool.ts";
+
+const nested = (depth: number): unknown => {
+  let value: unknown = {};
+  for (let i = 0; i < depth; i++) value = { a: value };
+  return value;
+};
+
+describe("normalizeTool", () => {
+  test("a whole tool -> every field that is kept, nothing else", () => {
+    const tool = {
+      name: "t",
+      title: "T",
+      description: "d",
+      inputSchema: { type: "object" },
+      outputSchema: { type: "object" },
+      annotations: { readOnlyHint: true },
+    };
+    expect(normalizeTool({ ...tool, icons: [], _meta: { a: 1 }, execution: {} })).toEqual(tool);
+  });
+
+  it.each([
+    null,
+    undefined,
+    5,
+    "t",
+    [],
+    ["t"],
+    {},
+    { name: "" },
+    { name: 5 },
+    { name: null },
+    { name: ["t"] },
+    { name: "a\u0000b" },
+    { name: "x".repeat(1_001) },
+  ])("%j -> no tool", (raw) => {
+    expect(normalizeTool(raw)).toBeUndefined();
+  });
+
+  it.each([
+    [{ title: 5 }],
+    [{ title: "" }],
+    [{ description: {} }],
+    [{ description: "" }],
+    [{ inputSchema: "x" }],
+    [{ inputSchema: [] }],
+    [{ inputSchema: null }],
+    [{ inputSchema: true }],
+    [{ outputSchema: 5 }],
+    [{ annotations: [] }],
+    [{ annotations: "readOnly" }],
+  ])("a field of a wrong type, %j -> left out, the tool stays", (broken) => {
+    expect(normalizeTool({ name: "t", ...broken })).toEqual({ name: "t" });
+  });
+
+  test("a schema too deep or too big -> left out, the tool stays", () => {
+    const big = Object.fromEntries(Array.from({ length: 20_001 }, (_, i) => [`k${i}`, 1]));
+    for (const inputSchema of [nested(100), nested(100_000), big]) {
+      expect(normalizeTool({ name: "t", description: "d", inputSchema })).toEqual({
+        name: "t",
+        description: "d",
+      });
+    }
+  });
+
+  test("a name of 1,000 characters of any script -> kept", () => {
+    const name = "漢".repeat(1_000);
+    expect(normalizeTool({ name })).toEqual({ name });
+  });
+
+  test("a schema that names __proto__ -> nothing inherits from it", () => {
+    const tool = normalizeTool(JSON.parse('{"name":"t","inputSchema":{"__proto__":{"polluted":true}}}'));
+    expect(tool?.name).toBe("t");
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+});
+
+describe("normalizeTools", () => {
+  it.each([undefined, null, {}, "x", 5])("%j -> no tools", (raw) => {
+    expect(normalizeTools(raw)).toEqual([]);
+  });
+
+  test("malformed ones among good ones -> the good ones, in order", () => {
+    expect(normalizeTools([null, { name: "b" }, 5, {}, { name: "a" }])).toEqual([
+      { name: "b" },
+      { name: "a" },
+    ]);
+  });
+
+  test("two of one name -> the first", () => {
+    expect(normalizeTools([{ name: "a", title: "1" }, { name: "b" }, { name: "a", title: "2" }])).toEqual([
+      { name: "a", title: "1" },
+      { name: "b" },
+    ]);
+  });
+
+  it.each(["constructor", "__proto__", "toString"])("a tool named %s -> a tool", (name) => {
+    expect(normalizeTools([{ name }])).toEqual([{ name }]);
+  });
+});
+
+describe("isBounded", () => {
+  it.each([
+    ["null", null, true],
+    ["a text", "x", true],
+    ["depth 64", nested(64), true],
+    ["depth 65", nested(65), false],
+    ["depth 100,000", nested(100_000), false],
+    ["19,999 entries", Array.from({ length: 19_999 }, () => 0), true],
+    ["20,000 entries", Array.from({ length: 20_000 }, () => 0), false],
+  ])("%s -> $2", (_name, value, bounded) => {
+    expect(isBounded(value)).toBe(bounded);
+  });
+});

@@ -1,0 +1,194 @@
+/** Owns: the life of a server as a table: every state, every event, every lifecycle. */
+import { describe, expect, it, test } from "vitest";
+import { ThreadsError } from "../../../../src/protocol/errors.ts";
+import {
+  backoffMs,
+  type Lifecycle,
+  type ServerEffect,
+  type ServerEvent,
+  type ServerPhase,
+  transition,
+  type WantedBy,
+} from "../../../../workers/connection/server-state.ts";
+
+const LIFECYCLES: readonly Lifecycle[] = ["lazy", "eager", "keep-alive"];
+const policyOf = (lifecycle: Lifecycle) => ({ lifecycle, idleTimeoutMs: 0 });
+
+const error = new ThreadsError("connect_failed", "s could not be connected.");
+const needsAuth = new ThreadsError("needs_auth", "s answered 401.");
+const NOW = 100_000;
+
+const STATES = {
+  idle: { name: "idle" },
+  "idle after a drop": { name: "idle", error },
+  connecting: { name: "connecting", failures: 0 },
+  "connecting again": { name: "connecting", failures: 2 },
+  connected: { name: "connected" },
+  "needs-auth": { name: "needs-auth", error: needsAuth },
+  "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
+  "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
+  closing: { name: "closing" },
+  disabled: { name: "disabled" },
+} as const satisfies Record<string, ServerPhase>;
+type StateName = keyof typeof STATES;
+const ALL = Object.keys(STATES) as StateName[];
+
+const wanted = (by: WantedBy): ServerEvent => ({ type: "wanted", by, nowMs: NOW });
+const EVENTS = {
+  "wanted by a call": wanted("call"),
+  "wanted in the background": wanted("background"),
+  "wanted by the user": wanted("user"),
+  "wanted by the timer": wanted("timer"),
+  opened: { type: "opened" },
+  "open-failed": { type: "open-failed", error, nowMs: NOW },
+  "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
+  dropped: { type: "dropped", error },
+  "idle-expired": { type: "idle-expired" },
+  renewed: { type: "renewed" },
+  closed: { type: "closed" },
+} as const satisfies Record<string, ServerEvent>;
+type EventName = keyof typeof EVENTS;
+
+const OPEN: ServerEffect[] = [{ type: "open" }];
+const CLOSE: ServerEffect[] = [{ type: "close" }];
+const refuse = (reason: "waiting-to-retry" | "disabled" | "closing"): ServerEffect[] => [
+  { type: "refuse", reason },
+];
+const connecting = (failures: number): ServerPhase => ({ name: "connecting", failures });
+const failed = (failures: number): ServerPhase => ({
+  name: "failed",
+  error,
+  retryAtMs: NOW + 60_000,
+  failures,
+});
+
+/** `undefined` as state: the same object as before. */
+type Outcome = [state: ServerPhase | undefined, effects: ServerEffect[]];
+const NOTHING: Outcome = [undefined, []];
+
+type Row = Partial<Record<StateName, Outcome>>;
+
+/** What every lifecycle has in common: state -> outcome; what is not named changes nothing. */
+const WANTED: Row = {
+  idle: [connecting(0), OPEN],
+  "idle after a drop": [connecting(0), OPEN],
+  "needs-auth": [connecting(0), OPEN],
+  "failed, still to wait": [undefined, refuse("waiting-to-retry")],
+  "failed, waited": [connecting(3), OPEN],
+  closing: [undefined, refuse("closing")],
+  disabled: [undefined, refuse("disabled")],
+};
+const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
+  "wanted by a call": WANTED,
+  "wanted in the background": WANTED,
+  "wanted by the user": {
+    ...WANTED,
+    "failed, still to wait": [connecting(0), OPEN],
+    "failed, waited": [connecting(0), OPEN],
+  },
+  "wanted by the timer": { ...WANTED, "failed, still to wait": [connecting(3), OPEN] },
+  opened: {
+    connecting: [{ name: "connected" }, []],
+    "connecting again": [{ name: "connected" }, []],
+  },
+  "open-failed with 401": {
+    connecting: [{ name: "needs-auth", error: needsAuth }, []],
+    "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
+  },
+  renewed: { connected: [{ name: "idle" }, CLOSE] },
+  closed: Object.fromEntries(
+    ALL.filter((name) => name !== "closing" && name !== "disabled").map((name) => [
+      name,
+      [{ name: "closing" }, CLOSE],
+    ]),
+  ),
+};
+
+const later = (delayMs: number): ServerEffect => ({ type: "reconnect-later", delayMs });
+const OF_LIFECYCLE: Record<Lifecycle, Record<"open-failed" | "dropped" | "idle-expired", Row>> = {
+  lazy: {
+    "open-failed": { connecting: [failed(1), []], "connecting again": [failed(3), []] },
+    dropped: { connected: [{ name: "idle", error }, CLOSE] },
+    "idle-expired": { connected: [{ name: "idle" }, CLOSE] },
+  },
+  eager: {
+    "open-failed": { connecting: [failed(1), []], "connecting again": [failed(3), []] },
+    dropped: { connected: [{ name: "idle", error }, CLOSE] },
+    "idle-expired": { connected: [{ name: "idle" }, CLOSE] },
+  },
+  "keep-alive": {
+    "open-failed": {
+      connecting: [failed(1), [later(1_000)]],
+      "connecting again": [failed(3), [later(4_000)]],
+    },
+    dropped: { connected: [{ name: "idle", error }, [...CLOSE, later(1_000)]] },
+    "idle-expired": {},
+  },
+};
+
+const describeOutcome = ([state, effects]: Outcome): string => {
+  const name = state === undefined ? "stays" : state.name;
+  return [name, ...effects.map((effect) => effect.type)].join(" + ");
+};
+
+describe.each(LIFECYCLES)("transition of a server that is %s", (lifecycle) => {
+  const table: Record<EventName, Row> = { ...COMMON, ...OF_LIFECYCLE[lifecycle] };
+  const rows = (Object.keys(EVENTS) as EventName[]).flatMap((event) =>
+    ALL.map((state) => {
+      const outcome = table[event][state] ?? NOTHING;
+      return { state, event, outcome, title: describeOutcome(outcome) };
+    }),
+  );
+  it.each(rows)("$state, $event -> $title", ({ state, event, outcome }) => {
+    const before: ServerPhase = STATES[state];
+    const after = transition(before, EVENTS[event], policyOf(lifecycle));
+    const [expected, effects] = outcome;
+    if (expected === undefined) expect(after.state).toBe(before);
+    else expect(after.state).toEqual(expected);
+    expect(after.effects).toEqual(effects);
+  });
+});
+
+describe("transition", () => {
+  test("every state and event -> the state that was given is not changed", () => {
+    const before = structuredClone({ ...STATES, "idle after a drop": null, "needs-auth": null });
+    for (const lifecycle of LIFECYCLES)
+      for (const state of ALL)
+        for (const event of Object.values(EVENTS)) transition(STATES[state], event, policyOf(lifecycle));
+    expect(STATES.connecting).toEqual(before.connecting);
+    expect(STATES.connected).toEqual(before.connected);
+    expect(STATES["failed, waited"].failures).toBe(3);
+  });
+
+  test("a keep-alive server that never comes up -> retried by its timer at growing distances, without end", () => {
+    let state: ServerPhase = { name: "idle" };
+    const delays: number[] = [];
+    for (let round = 0; round < 9; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      const after = transition(state, EVENTS["open-failed"], policyOf("keep-alive"));
+      state = after.state;
+      for (const effect of after.effects) if (effect.type === "reconnect-later") delays.push(effect.delayMs);
+    }
+    expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+  });
+
+  test("a server that came up -> counts its failures from the start again", () => {
+    let state: ServerPhase = connecting(5);
+    state = transition(state, EVENTS.opened, policyOf("keep-alive")).state;
+    state = transition(state, EVENTS.dropped, policyOf("keep-alive")).state;
+    expect(transition(state, wanted("timer"), policyOf("keep-alive")).state).toEqual(connecting(0));
+  });
+});
+
+describe("backoffMs", () => {
+  it.each([
+    [0, 1_000],
+    [1, 1_000],
+    [2, 2_000],
+    [6, 32_000],
+    [7, 60_000],
+    [1_000_000, 60_000],
+  ])("%i failures -> %i", (failures, delayMs) => {
+    expect(backoffMs(failures)).toBe(delayMs);
+  });
+});

@@ -1,0 +1,69 @@
+/** `structuredContent`: to the model once, to a caller that asks as it is. */
+import { expect, test } from "vitest";
+import { shape, textOf } from "./support.ts";
+
+const value = { temperature: 22.5, tags: ["a", "b"] };
+const json = JSON.stringify(value);
+const texts = (...all: string[]) => all.map((text) => ({ type: "text", text }));
+
+test.each<[string, unknown[], unknown, string]>([
+  ["no text", [], value, json],
+  ["the same text", texts(json), value, json],
+  ["the same, indented", texts(JSON.stringify(value, null, 2)), value, JSON.stringify(value, null, 2)],
+  [
+    "the same in another order",
+    texts('{"tags":["a","b"],"temperature":22.5}'),
+    value,
+    '{"tags":["a","b"],"temperature":22.5}',
+  ],
+  ["the same beside other text", texts("Weather:", json), value, `Weather:\n${json}`],
+  ["other text", texts("It is warm."), value, `It is warm.\n${json}`],
+  [
+    "other JSON",
+    texts('{"temperature":22.4,"tags":["a","b"]}'),
+    value,
+    `{"temperature":22.4,"tags":["a","b"]}\n${json}`,
+  ],
+  ["a wrapped string", texts("hello"), { result: "hello" }, "hello"],
+  ["a wrapped number", texts("42"), { result: 42 }, "42"],
+  ["a wrapped list in one text", texts("[1,2]"), { result: [1, 2] }, "[1,2]"],
+  ["a wrapped list, text by text", texts("a", '{"b":1}'), { result: ["a", { b: 1 }] }, 'a\n{"b":1}'],
+  ["an empty wrapped list", [], { result: [] }, '{"result":[]}'],
+  ["a list", [], [1, 2], "[1,2]"],
+  ["null", texts("x"), null, "x"],
+])("beside %s", async (_name, content, structuredContent, expected) => {
+  expect(textOf(await shape({ content, structuredContent }))).toBe(expected);
+});
+
+test("a caller that reads it gets its bytes", async () => {
+  const { structuredContent } = await shape(
+    { content: [], structuredContent: value },
+    { wantsStructured: true },
+  );
+  expect(JSON.parse(Buffer.from(structuredContent ?? []).toString())).toEqual(value);
+});
+
+test.each<[string, object, boolean]>([
+  ["nobody asked", { structuredContent: value }, false],
+  ["the call failed", { structuredContent: value, isError: true }, true],
+  ["there is none", {}, true],
+])("it does not cross where %s", async (_name, result, wantsStructured) => {
+  expect(await shape({ content: [], ...result }, { wantsStructured })).not.toHaveProperty(
+    "structuredContent",
+  );
+});
+
+test("nested 10,000 deep: arrives, whatever V8 makes of it", async () => {
+  const deep = JSON.parse(`${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`) as unknown;
+  const result = await shape({ content: [], structuredContent: deep }, { wantsStructured: true });
+  expect(textOf(result)).toMatch(
+    /^\[60,001 bytes of JSON in 1 line, shown by its structure|^\[Structured content that/,
+  );
+});
+
+test("a large text that repeats it is sent once and stored once", async () => {
+  const items = { items: Array.from({ length: 5_000 }, (_, i) => ({ id: i, name: `item ${i}` })) };
+  const result = await shape({ content: texts(JSON.stringify(items)), structuredContent: items });
+  expect(result.content).toHaveLength(1);
+  expect(textOf(result)).toContain('"items": array, 5,000 items');
+});

@@ -1,0 +1,346 @@
+/** Connecting over HTTP against real servers on loopback: which transport, what is tried again, what is said. */
+import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import type { ThreadsError } from "../../src/protocol/errors.ts";
+import type { HttpTarget } from "../../workers/connection/config/definition.ts";
+import { connectHttp } from "../../workers/connection/connect-http.ts";
+import {
+  answerWell,
+  connectOptions,
+  type Handler,
+  type Message,
+  resultOf,
+  serve,
+  startEvents,
+} from "../support/http-server.ts";
+
+type Entry = Record<string, unknown> & { url: string };
+
+function connect(entry: Entry, more: Parameters<typeof connectOptions>[1] = {}) {
+  const options = connectOptions(entry, more);
+  const connecting = connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
+  return { connecting, notes: options.notes };
+}
+
+async function refusal(entry: Entry): Promise<ThreadsError> {
+  return connect(entry).connecting.then(
+    () => expect.unreachable("connected"),
+    (error: ThreadsError) => error,
+  );
+}
+
+/** A legacy SSE server at any path; `post` decides what a POST to the SSE address answers. */
+function legacyServer(post: number): Handler {
+  let stream: Parameters<Handler>[1] | undefined;
+  return ({ http, path, message }, response) => {
+    if (http === "GET") {
+      stream = startEvents(response);
+      stream.write("event: endpoint\ndata: /messages?session=1\n\n");
+    } else if (path !== "/messages?session=1") response.writeHead(post).end();
+    else {
+      response.writeHead(202).end();
+      if (message.id !== undefined) stream?.write(`event: message\ndata: ${resultOf(message)}\n\n`);
+    }
+  };
+}
+
+test("connectHttp speaks Streamable HTTP and hands over the tools", async () => {
+  const server = await serve(answerWell);
+  const connection = await connect({ url: server.url, headers: { "X-Key": "k" } }).connecting;
+  expect(connection.transport).toBe("http");
+  expect((await connection.listTools(new AbortController().signal)).map(({ name }) => name)).toEqual([
+    "echo",
+  ]);
+  expect(server.log.filter((line) => line !== "GET")).toEqual([
+    "POST initialize",
+    "POST notifications/initialized",
+    "POST tools/list",
+  ]);
+  expect(server.asked.every(({ headers }) => headers["x-key"] === "k")).toBe(true);
+  expect(server.asked.at(-1)?.headers["mcp-protocol-version"]).toMatch(/^20\d\d-/);
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test.each([404, 405, 406, 415])("connectHttp falls back to SSE where POST answers %i", async (status) => {
+  const server = await serve(legacyServer(status));
+  const { connecting, notes } = connect({ url: server.url });
+  const connection = await connecting;
+  expect(connection.transport).toBe("sse");
+  expect(await connection.listTools(new AbortController().signal)).toHaveLength(1);
+  expect(notes).toEqual([`refuses Streamable HTTP (status ${status}), trying SSE`]);
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test.each(["http", "streamable-http"])("connectHttp falls back also with type %s", async (type) => {
+  const server = await serve(legacyServer(405));
+  const connection = await connect({ type, url: server.url }).connecting;
+  expect(connection.transport).toBe("sse");
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test("connectHttp asks no server with type sse for Streamable HTTP", async () => {
+  const server = await serve(legacyServer(500));
+  const connection = await connect({ type: "sse", url: server.url }).connecting;
+  expect(connection.transport).toBe("sse");
+  expect(server.log[0]).toBe("GET");
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test.each([400, 401, 403, 422, 503])("connectHttp tries no SSE where POST answers %i", async (status) => {
+  const server = await serve((_asked, response) =>
+    response.writeHead(status, { "content-type": "application/json" }).end('{"error":"told"}'),
+  );
+  const error = await refusal({ url: server.url });
+  expect(error.message).toContain("told");
+  expect(server.log).not.toContain("GET");
+});
+
+test("connectHttp tells of the first refusal where SSE is refused too", async () => {
+  const server = await serve(({ http }, response) =>
+    response.writeHead(http === "GET" ? 400 : 404).end("gone"),
+  );
+  const error = await refusal({ url: server.url });
+  expect(error).toMatchObject({ code: "connect_failed", data: { server: "web", status: 404 } });
+  expect(error.message).toBe(`web: ${server.url} answered status 404: gone.`);
+});
+
+test("connectHttp sends no message of a legacy server to another server", async () => {
+  const other = await serve(answerWell);
+  const server = await serve(({ http }, response) => {
+    if (http === "GET") startEvents(response).write(`event: endpoint\ndata: ${other.origin}/steal\n\n`);
+    else response.writeHead(405).end();
+  });
+  const error = await refusal({ type: "sse", url: server.url });
+  expect(error.message).toContain("names an address for messages at another server");
+  expect(other.asked).toEqual([]);
+});
+
+const CHALLENGE = 'Bearer error="invalid_token", resource_metadata="https://a.test/meta", scope="read"';
+test.each<[string, number, Record<string, string>, string]>([
+  ["401", 401, {}, "needs_auth"],
+  ["401 with a challenge", 401, { "www-authenticate": CHALLENGE }, "needs_auth"],
+  ["403 with such a challenge", 403, { "www-authenticate": CHALLENGE }, "needs_auth"],
+  ["403", 403, {}, "connect_failed"],
+])("connectHttp: %s -> code", async (_name, status, headers, code) => {
+  const server = await serve((_asked, response) => response.writeHead(status, headers).end("no"));
+  const error = await refusal({ url: server.url });
+  expect(error.code).toBe(code);
+  expect(error.data).toEqual({
+    server: "web",
+    status,
+    ...(headers["www-authenticate"]
+      ? {
+          challenge: {
+            scheme: "Bearer",
+            error: "invalid_token",
+            resourceMetadata: "https://a.test/meta",
+            scope: "read",
+          },
+        }
+      : {}),
+  });
+  expect(server.log).toEqual(["POST initialize"]);
+});
+
+test("connectHttp says whether credentials are missing or refused", async () => {
+  const server = await serve((_asked, response) => response.writeHead(401).end());
+  expect((await refusal({ url: server.url })).remedy).toContain("set headers");
+  const withKey = await refusal({ url: server.url, headers: { authorization: "Bearer key-1" } });
+  expect(withKey.remedy).toContain("did not accept the Authorization header");
+});
+
+test.each([408, 429, 500, 502, 503])("connectHttp tries twice more where POST answers %i", async (status) => {
+  const server = await serve((asked, response, nth) =>
+    nth < 2 ? response.writeHead(status).end("busy") : answerWell(asked, response),
+  );
+  const { connecting, notes } = connect({ url: server.url });
+  await (await connecting).close({ termMs: 1, killMs: 1 });
+  expect(notes).toEqual([
+    `could not be connected (status ${status}), trying again in 300 ms`,
+    `could not be connected (status ${status}), trying again in 1000 ms`,
+  ]);
+});
+
+test("connectHttp gives up after three attempts and says what the server said", async () => {
+  const server = await serve((_asked, response) => response.writeHead(503).end("maintenance"));
+  const error = await refusal({ url: server.url });
+  expect(error.message).toBe(`web: ${server.url} answered status 503: maintenance.`);
+  expect(server.log).toEqual(Array(3).fill("POST initialize"));
+});
+
+test("connectHttp waits as long as Retry-After says", async () => {
+  const server = await serve((asked, response, nth) =>
+    nth === 0 ? response.writeHead(429, { "retry-after": "1" }).end() : answerWell(asked, response),
+  );
+  const { connecting, notes } = connect({ url: server.url });
+  await (await connecting).close({ termMs: 1, killMs: 1 });
+  expect(notes[0]).toContain("trying again in 1000 ms");
+});
+
+test("connectHttp does not ask again a server that wants a minute's patience", async () => {
+  const server = await serve((_asked, response) =>
+    response.writeHead(429, { "retry-after": "60" }).end("slow down"),
+  );
+  const error = await refusal({ url: server.url });
+  expect(error.message).toContain("answered status 429: slow down and asks to wait 60 s");
+  expect(error.data).toEqual({ server: "web", status: 429, retryAfterMs: 60_000 });
+  expect(server.log).toHaveLength(1);
+});
+
+test("connectHttp tries again where the connection breaks", async () => {
+  const server = await serve((asked, response, nth) =>
+    nth === 0 ? response.destroy() : answerWell(asked, response),
+  );
+  const connection = await connect({ url: server.url }).connecting;
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test("connectHttp ends at once when its signal is aborted, also between attempts", async () => {
+  const abort = new AbortController();
+  const server = await serve((_asked, response) => response.writeHead(503, { "retry-after": "5" }).end());
+  const { connecting } = connect({ url: server.url }, { signal: abort.signal, onNote: () => abort.abort() });
+  await expect(connecting).rejects.toMatchObject({ code: "cancelled" });
+  expect(server.log).toHaveLength(1);
+});
+
+test.each([
+  ["POST", "http"],
+  ["the first event", "sse"],
+])("connectHttp ends after startupTimeoutMs where %s never comes", async (_name, type) => {
+  const server = await serve(({ http }, response) => {
+    if (http === "GET") startEvents(response).write(": wait\n\n");
+  });
+  const error = await refusal({ type, url: server.url, startupTimeoutMs: 200 });
+  expect(error).toMatchObject({ code: "connect_timeout", data: { server: "web", timeoutMs: 200 } });
+});
+
+/** A TCP server that is no HTTP server. */
+async function tcp(onSocket: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createNetServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    onSocket(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function closedPort(): Promise<string> {
+  const server = await serve(() => undefined);
+  await server.close();
+  return server.origin;
+}
+
+test("connectHttp: nobody listens -> refused", async () => {
+  const origin = await closedPort();
+  const error = await refusal({ url: `${origin}/mcp` });
+  expect(error.message).toBe(`web: ${origin}/mcp refused the connection (ECONNREFUSED).`);
+  expect(error.remedy).toBe("Check the url in mcp.json and that the server is up.");
+});
+
+test("connectHttp: something that does not speak HTTP -> says so", async () => {
+  const host = await tcp((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
+  expect((await refusal({ url: `http://${host}/` })).message).toBe(
+    `web: http://${host}/ does not speak HTTP.`,
+  );
+});
+
+test("connectHttp: https to a plain server -> does not speak TLS", async () => {
+  const server = await serve(answerWell);
+  const url = server.url.replace("http:", "https:");
+  expect((await refusal({ url })).message).toBe(`web: ${url} does not speak TLS.`);
+});
+
+test.each<[string, number]>([
+  ["200", 200],
+  ["400", 400],
+])("connectHttp: a web page with status %s -> says so", async (_name, status) => {
+  const server = await serve((_asked, response) =>
+    response.writeHead(status, { "content-type": "text/html" }).end("<html><title>My Shop</title>"),
+  );
+  const error = await refusal({ url: server.url });
+  expect(error.message).toBe(
+    `web: ${server.url} is no MCP server: it answered with a web page (HTML), status ${status}: My Shop.`,
+  );
+  expect(error.remedy).toBe("The url must be the MCP endpoint, often ending in /mcp.");
+});
+
+test("connectHttp: a page for browsers behind a wordless refusal -> found by one probe without the headers", async () => {
+  const server = await serve(({ http }, response) => {
+    if (http === "POST") response.writeHead(400).end();
+    else response.writeHead(200, { "content-type": "text/html" }).end("<title>Welcome</title>");
+  });
+  const error = await refusal({
+    url: `${server.url}?key=query-secret`,
+    headers: { "X-Key": "header-secret" },
+  });
+  expect(error.message).toContain("it answered with a web page (HTML), status 200: Welcome");
+  const [, probe, ...more] = server.asked;
+  expect(probe).toMatchObject({ http: "GET", path: "/mcp" });
+  expect(probe?.headers["x-key"]).toBeUndefined();
+  expect(more).toEqual([]);
+});
+
+test("connectHttp: a redirect to another server -> named without its query, not followed", async () => {
+  const other = await serve(answerWell);
+  const location = `${other.origin}/login?state=query-secret`;
+  const server = await serve((_asked, response) => response.writeHead(307, { location }).end());
+  const error = await refusal({ url: server.url });
+  expect(error.message).toContain(`redirects to ${other.origin}/login, which is not followed`);
+  expect(other.asked).toEqual([]);
+});
+
+test("connectHttp follows a redirect within the server, with method and headers", async () => {
+  const server = await serve((asked, response) => {
+    if (asked.path === "/mcp") response.writeHead(308, { location: "/mcp/" }).end();
+    else answerWell(asked, response);
+  });
+  const connection = await connect({ url: server.url, headers: { "x-key": "k" } }).connecting;
+  expect(server.asked[1]).toMatchObject({ http: "POST", path: "/mcp/", headers: { "x-key": "k" } });
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test("connectHttp: initialize rejected by JSON-RPC -> its words", async () => {
+  const server = await serve(({ message }: { message: Message }, response) =>
+    response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ jsonrpc: "2.0", id: message.id, error: { code: -32_602, message: "too old" } })),
+  );
+  expect((await refusal({ url: server.url })).message).toContain("too old");
+});
+
+test("connectHttp sends the url's userinfo as Basic credentials", async () => {
+  const server = await serve(answerWell);
+  const url = server.url.replace("http://", "http://me:p%40ss@");
+  const connection = await connect({ url }).connecting;
+  const basic = `Basic ${Buffer.from("me:p@ss").toString("base64")}`;
+  expect(server.asked.map(({ headers }) => headers.authorization)).toContain(basic);
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test.each<[string, (url: string) => Handler]>([
+  ["401", () => (_asked, response) => response.writeHead(401).end("bad token header-secret")],
+  [
+    "404",
+    () =>
+      ({ path, headers }, response) =>
+        response.writeHead(404).end(`no ${path} ${headers["x-key"]}`),
+  ],
+  ["redirect to itself", (url) => (_asked, response) => response.writeHead(302, { location: url }).end()],
+  ["reset", () => (_asked, response) => response.destroy()],
+])("connectHttp shows no query, userinfo or header: %s", async (_name, handler) => {
+  let handle: Handler = () => undefined;
+  const server = await serve((...args) => handle(...args));
+  const url = `${server.url.replace("//", "//user-secret:pass-secret@")}?key=query-secret`;
+  handle = handler(url);
+  const { connecting, notes } = connect({ url, headers: { "x-key": "header-secret" } });
+  const error = await connecting.catch((reason: ThreadsError) => reason);
+  const shown = JSON.stringify([error, (error as ThreadsError).message, notes]);
+  expect(shown).toContain(server.url);
+  expect(shown).not.toContain("secret");
+});

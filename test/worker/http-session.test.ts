@@ -1,0 +1,416 @@
+/** An open connection over HTTP against real servers on loopback: sessions, streams, limits, the end. */
+import type { ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+import type { ThreadsError } from "../../src/protocol/errors.ts";
+import type { Connection } from "../../workers/connection/client.ts";
+import type { HttpTarget } from "../../workers/connection/config/definition.ts";
+import { connectHttp } from "../../workers/connection/connect-http.ts";
+import {
+  answerWell,
+  connectOptions,
+  type Handler,
+  resultOf,
+  serve,
+  startEvents,
+  type TestServer,
+} from "../support/http-server.ts";
+
+const never = new AbortController().signal;
+const soon = { termMs: 1, killMs: 1 };
+
+async function connect(server: TestServer, entry = {}) {
+  let onClosed = (): void => undefined;
+  const closed = new Promise<void>((resolve) => {
+    onClosed = resolve;
+  });
+  const options = connectOptions({ url: server.url, ...entry }, { onClosed });
+  const connection = await connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
+  return { connection, notes: options.notes, closed };
+}
+
+const call = (connection: Connection, more: Partial<Parameters<Connection["callTool"]>[0]> = {}) =>
+  connection.callTool({
+    tool: "echo",
+    args: { a: 1 },
+    timeoutMs: 30_000,
+    signal: never,
+    onProgress: () => undefined,
+    ...more,
+  });
+
+const failed = (calling: Promise<unknown>): Promise<ThreadsError> =>
+  calling.then(
+    () => expect.unreachable("answered"),
+    (error: ThreadsError) => error,
+  );
+
+/** Answers well, but `tools/call` as told. */
+const onCall =
+  (answer: (response: ServerResponse, id: number | string | undefined) => void): Handler =>
+  (asked, response) =>
+    asked.message.method === "tools/call" ? answer(response, asked.message.id) : answerWell(asked, response);
+
+/** Forgets its session whenever `lose` is called; tells it by `status`. */
+function forgetful(status: number, body: string): { handler: Handler; lose: () => void } {
+  let session = 1;
+  return {
+    lose: () => {
+      session++;
+    },
+    handler: (asked, response) => {
+      const id = `session-${session}`;
+      if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": id });
+      else if (asked.headers["mcp-session-id"] !== id) {
+        response.writeHead(status, { "content-type": "application/json" }).end(body);
+      } else answerWell(asked, response);
+    },
+  };
+}
+
+const LOST: [string, number, string][] = [
+  ["404", 404, "{}"],
+  [
+    "400 in words, as server-everything",
+    400,
+    '{"error":{"message":"Bad Request: No valid session ID provided"}}',
+  ],
+];
+
+test.each(LOST)(
+  "a lost session (%s) is opened again and a list repeated once",
+  async (_name, status, body) => {
+    const { handler, lose } = forgetful(status, body);
+    const server = await serve(handler);
+    const { connection, notes } = await connect(server);
+    lose();
+    const lists = await Promise.all([connection.listTools(never), connection.listTools(never)]);
+    expect(lists.map((tools) => tools.length)).toEqual([1, 1]);
+    expect(server.log.filter((line) => line === "POST initialize")).toHaveLength(2);
+    expect(server.log.filter((line) => line === "POST tools/list").length).toBeLessThanOrEqual(4);
+    expect(notes).toEqual(["had lost the session; a new one is open"]);
+    await connection.close(soon);
+  },
+);
+
+test.each(LOST)(
+  "a call in a lost session (%s) fails and is not repeated; the next works",
+  async (_n, status, body) => {
+    const { handler, lose } = forgetful(status, body);
+    const server = await serve(handler);
+    const { connection } = await connect(server);
+    lose();
+    const error = await failed(call(connection));
+    expect(error.code).toBe("server_died");
+    expect(error.message).toBe(
+      `web/echo did not run: ${server.url} no longer knows this session; it may have been restarted.`,
+    );
+    expect(error.remedy).toBe("Repeat the call: the next one opens a new session.");
+    expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
+    expect((await call(connection)).content).toEqual([{ type: "text", text: '{"a":1}' }]);
+    await connection.close(soon);
+  },
+);
+
+test("a server that loses every session at once fails a list after one repetition", async () => {
+  const server = await serve((asked, response) => {
+    if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": "gone" });
+    else if (asked.message.method === "tools/list") response.writeHead(404).end();
+    else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  await failed(connection.listTools(never));
+  expect(server.log.filter((line) => line === "POST tools/list")).toHaveLength(2);
+  await connection.close(soon);
+});
+
+test("a lost session that needs a sign-in now says so", async () => {
+  let lost = false;
+  const server = await serve((asked, response) => {
+    if (lost) response.writeHead(asked.message.method === "initialize" ? 401 : 404).end();
+    else answerWell(asked, response, { "mcp-session-id": "s" });
+  });
+  const { connection } = await connect(server);
+  lost = true;
+  expect((await failed(connection.listTools(never))).code).toBe("needs_auth");
+  await connection.close(soon);
+});
+
+test.each<[string, number, string]>([
+  ["401", 401, "needs_auth"],
+  ["400", 400, "call_rejected"],
+  ["500", 500, "server_died"],
+])("a call answered %s -> code, once", async (_name, status, code) => {
+  const server = await serve(onCall((response) => response.writeHead(status).end("told")));
+  const { connection } = await connect(server);
+  const error = await failed(call(connection));
+  expect(error.code).toBe(code);
+  expect(error.message).toContain(`web/echo got no answer: ${server.url} answered`);
+  expect(error.message).toContain("told");
+  expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("a JSON-RPC error under status 400 is the server's rejection", async () => {
+  const server = await serve(
+    onCall((response, id) =>
+      response
+        .writeHead(400, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_602, message: "no such thing" } })),
+    ),
+  );
+  const { connection } = await connect(server);
+  expect(await failed(call(connection))).toMatchObject({ code: "call_rejected", data: { rpcCode: -32_602 } });
+  await connection.close(soon);
+});
+
+const PROGRESS = JSON.stringify({
+  jsonrpc: "2.0",
+  method: "notifications/message",
+  params: { level: "info" },
+});
+test.each<[string, (response: ServerResponse) => void]>([
+  [
+    "JSON that breaks off",
+    (response) => response.writeHead(200, { "content-type": "application/json" }).write("{"),
+  ],
+  ["a stream that breaks off", (response) => startEvents(response).write(`data: ${PROGRESS}\n\n`)],
+])("a call whose answer is %s fails at once, and no other", async (_name, begin) => {
+  const server = await serve(
+    onCall((response) => {
+      begin(response);
+      setTimeout(() => response.destroy(), 20);
+    }),
+  );
+  const { connection } = await connect(server);
+  const error = await failed(call(connection));
+  expect(error.code).toBe("server_died");
+  expect(error.message).toContain("closed the connection without an answer");
+  expect(error.remedy).toContain("The call may have run");
+  expect(await connection.listTools(never)).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("a call whose stream ends without the answer and without ids fails at once", async () => {
+  const server = await serve(onCall((response) => startEvents(response).end(`data: ${PROGRESS}\n\n`)));
+  const { connection } = await connect(server);
+  expect((await failed(call(connection))).code).toBe("server_died");
+  await connection.close(soon);
+});
+
+test("a broken stream with ids is resumed after the time that the server names", async () => {
+  let id: number | string | undefined;
+  const server = await serve((asked, response) => {
+    const { message, http, headers } = asked;
+    if (message.method === "tools/call") {
+      id = message.id;
+      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
+    } else if (http === "GET" && headers["last-event-id"] === "41") {
+      startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
+    } else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test.each([
+  ["CR only", "\r"],
+  ["CRLF", "\r\n"],
+])("events with line ends %s arrive while the stream stays open", async (_name, end) => {
+  const server = await serve(
+    onCall((response, id) => {
+      startEvents(response).write(
+        `event: message${end}data: ${resultOf({ id: id ?? 0, method: "tools/call" })}${end}${end}`,
+      );
+    }),
+  );
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("an event of 32 MiB in small pieces arrives", async () => {
+  const text = "x".repeat(1024 * 1024);
+  const server = await serve(
+    onCall((response, id) => {
+      const stream = startEvents(response);
+      stream.write(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`);
+      for (let i = 0; i < 32; i++) stream.write(text);
+      stream.end('"}]}}\n\n');
+    }),
+  );
+  const { connection } = await connect(server);
+  const { content } = await call(connection);
+  expect((content[0] as { text: string }).text).toHaveLength(32 * text.length);
+  await connection.close(soon);
+});
+
+test.each([
+  ["JSON", "application/json"],
+  ["an event", "text/event-stream"],
+])("a call whose answer is %s without end fails with message_too_large", async (_name, type) => {
+  const server = await serve(
+    onCall((response) => {
+      response.writeHead(200, { "content-type": type });
+      const chunk = Buffer.alloc(1024 * 1024, "x");
+      const more = (): void => {
+        if (response.destroyed) return;
+        if (response.write(chunk)) setImmediate(more);
+        else response.once("drain", more);
+      };
+      response.write(type === "application/json" ? '"' : "data: ");
+      more();
+    }),
+  );
+  const { connection } = await connect(server);
+  const error = await failed(call(connection));
+  expect(error).toMatchObject({ code: "message_too_large", data: { server: "web", limitBytes: 67_108_864 } });
+  expect(await connection.listTools(never)).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test.each(["gzip", "br"])("an answer compressed with %s is read", async (encoding) => {
+  const { gzipSync, brotliCompressSync } = await import("node:zlib");
+  const pack = encoding === "br" ? brotliCompressSync : gzipSync;
+  const server = await serve(
+    onCall((response, id) =>
+      response
+        .writeHead(200, { "content-type": "application/json", "content-encoding": encoding })
+        .end(pack(resultOf({ id: id ?? 0, method: "tools/call" }))),
+    ),
+  );
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("a cancelled call ends its request and tells the server", async () => {
+  const abort = new AbortController();
+  let ended = (): void => undefined;
+  const gone = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  const server = await serve(
+    onCall((response) => {
+      response.once("close", () => ended());
+      abort.abort();
+    }),
+  );
+  const { connection } = await connect(server);
+  expect((await failed(call(connection, { signal: abort.signal }))).code).toBe("cancelled");
+  await gone;
+  await expect.poll(() => server.log).toContain("POST notifications/cancelled");
+  await connection.close(soon);
+});
+
+test.each([400, 404, 405, 501])("GET answered %i: no stream, no word", async (status) => {
+  const server = await serve((asked, response) => {
+    if (asked.http === "GET") response.writeHead(status).end("no");
+    else answerWell(asked, response);
+  });
+  const { connection, notes } = await connect(server);
+  await call(connection);
+  await expect.poll(() => server.log).toContain("GET");
+  await call(connection);
+  expect(notes).toEqual([]);
+  expect(server.log.filter((line) => line === "GET")).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("a notification stream that drops is opened again with the last id, noted once", async () => {
+  const server = await serve((asked, response, nth) => {
+    if (asked.http !== "GET") answerWell(asked, response);
+    else if (nth < 4) startEvents(response).end(`id: ${nth}\nretry: 5\ndata: ${PROGRESS}\n\n`);
+    else startEvents(response).write(": still here\n\n");
+  });
+  const { connection, notes } = await connect(server);
+  const gets = (): (string | undefined)[] =>
+    server.asked
+      .filter(({ http }) => http === "GET")
+      .map(({ headers }) => headers["last-event-id"] as string);
+  await expect.poll(gets, { timeout: 20_000 }).toEqual([undefined, "0", "1", "2", "3"]);
+  expect(notes).toEqual(["ended its notification stream; it is opened again from now on"]);
+  await connection.close(soon);
+});
+
+test("an event that is no message is noted and costs nothing else", async () => {
+  const server = await serve(
+    onCall((response, id) =>
+      startEvents(response).end(
+        `data: nonsense\n\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`,
+      ),
+    ),
+  );
+  const { connection, notes } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  expect(notes).toEqual(["sent an event that is no JSON-RPC message: nonsense"]);
+  await connection.close(soon);
+});
+
+test("close ends the session at the server with DELETE", async () => {
+  const server = await serve((asked, response) => answerWell(asked, response, { "mcp-session-id": "s-1" }));
+  const { connection, closed } = await connect(server, { headers: { "x-key": "k" } });
+  await connection.close(soon);
+  await closed;
+  expect(server.asked.at(-1)).toMatchObject({
+    http: "DELETE",
+    headers: { "mcp-session-id": "s-1", "x-key": "k" },
+  });
+});
+
+test("close without a session sends nothing", async () => {
+  const server = await serve(answerWell);
+  const { connection } = await connect(server);
+  await connection.close(soon);
+  expect(server.log).not.toContain("DELETE");
+});
+
+test("close settles although the server answers neither DELETE nor the call that is open", async () => {
+  const server = await serve((asked, response) => {
+    if (asked.http === "DELETE" || asked.message.method === "tools/call") return;
+    answerWell(asked, response, { "mcp-session-id": "s-1" });
+  });
+  const { connection } = await connect(server);
+  const calling = failed(call(connection));
+  await expect.poll(() => server.log).toContain("POST tools/call");
+  await connection.close(soon);
+  expect((await calling).code).toBe("server_died");
+  expect(server.log.at(-1)).toBe("DELETE");
+});
+
+test("a legacy stream that ends closes the connection and fails its call at once", async () => {
+  let stream: ServerResponse | undefined;
+  const server = await serve(({ http, message }, response) => {
+    if (http === "GET") {
+      stream = startEvents(response);
+      stream.write("event: endpoint\ndata: /messages\n\n");
+      return;
+    }
+    response.writeHead(202).end();
+    if (message.method === "tools/call") stream?.destroy();
+    else if (message.id !== undefined) stream?.write(`data: ${resultOf(message)}\n\n`);
+  });
+  const { connection, closed } = await connect(server, { type: "sse" });
+  const error = await failed(call(connection));
+  await closed;
+  expect(error.code).toBe("server_died");
+  expect(error.message).toContain("closed the connection without an answer");
+});
+
+test("a legacy server that refuses a message fails that call", async () => {
+  let stream: ServerResponse | undefined;
+  const server = await serve(({ http, message }, response) => {
+    if (http === "GET") {
+      stream = startEvents(response);
+      stream.write("event: endpoint\ndata: /messages\n\n");
+    } else if (message.method === "tools/call") response.writeHead(413).end("too long");
+    else {
+      response.writeHead(202).end();
+      if (message.id !== undefined) stream?.write(`data: ${resultOf(message)}\n\n`);
+    }
+  });
+  const { connection } = await connect(server, { type: "sse" });
+  expect((await failed(call(connection))).message).toContain("answered status 413: too long");
+  await connection.close(soon);
+});

@@ -1,0 +1,288 @@
+/**
+ * npx commands against the real npm: what is resolved is what npx itself runs, and no npm stays. All tests
+ * share one folder as npm's cache, clean at the start; each has a cache file and a project of its own.
+ */
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import { connect } from "../../workers/connection/connect.ts";
+import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/resolve.ts";
+import { descendants, waitGone } from "../support/processes.ts";
+
+const MEMORY = "@modelcontextprotocol/server-memory";
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const live = new AbortController().signal;
+
+let root: string;
+let npmCache: string;
+let cwd: string;
+let cacheFile: string;
+let env: Record<string, string>;
+let notes: string[];
+let spawned: number[];
+let exited: number[];
+let count = 0;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(await realpath(tmpdir()), "pmt-npx-"));
+  npmCache = join(root, "npm-cache");
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+beforeEach(async () => {
+  const folder = join(root, `test-${++count}`);
+  cwd = join(folder, "project");
+  cacheFile = join(folder, "mcp-npx-cache.json");
+  await mkdir(cwd, { recursive: true });
+  // Not the settings of whoever runs the tests: `yes=false` there would refuse installs.
+  env = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc") };
+  notes = [];
+  spawned = [];
+  exited = [];
+});
+
+interface Options {
+  signal?: AbortSignal;
+  now?: () => number;
+  onSpawn?: (pid: number) => void;
+}
+
+const npx = (args: string[], { signal = live, now = Date.now, onSpawn }: Options = {}) =>
+  resolveNpx(
+    { command: "npx", args, env, cwd },
+    {
+      cacheFile,
+      signal,
+      now,
+      onNote: (note) => notes.push(note),
+      onSpawn: (pid) => {
+        spawned.push(pid);
+        onSpawn?.(pid);
+      },
+      onExit: (pid) => exited.push(pid),
+    },
+  );
+
+/** The file that is started, below npm's cache folder for the packages. */
+function fileOf(launch: NpxLaunch | undefined): string {
+  const path = launch?.args[0] ?? "";
+  expect(path.startsWith(join(npmCache, "_npx"))).toBe(true);
+  return path.slice(join(npmCache, "_npx", "0123456789abcdef/node_modules/").length);
+}
+
+/** Runs until it ends by itself. */
+async function outputOf(command: string, args: string[], more: Record<string, string> = {}): Promise<string> {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env, ...more } });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString("utf8");
+  });
+  await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
+  return text;
+}
+
+test("on a clean npm cache a server is installed and found where npx itself starts it", async () => {
+  const launch = await npx(["-y", MEMORY, "an argument", "--", "-x"]);
+  expect(notes).toEqual([]);
+  expect(fileOf(launch)).toBe(".bin/mcp-server-memory");
+  expect(launch?.args.slice(1)).toEqual(["an argument", "--", "-x"]);
+  expect(exited).toEqual(spawned);
+
+  const child = spawn("npx", ["-y", MEMORY, "an argument", "--", "-x"], {
+    cwd,
+    env: { ...process.env, ...env },
+    detached: true,
+  });
+  try {
+    // The server says on stderr that it runs.
+    await new Promise((resolve) => child.stderr.on("data", (text) => /running/i.test(text) && resolve(0)));
+    const server = (await descendants(child.pid ?? 0)).at(-1);
+    const [program, ...rest] = server?.command.split(" ") ?? [];
+    expect(program).toMatch(/(^|\/)node$/);
+    expect(rest.join(" ")).toBe(launch?.args.join(" "));
+  } finally {
+    process.kill(-(child.pid ?? 0), "SIGKILL");
+  }
+});
+
+test("a second resolution runs no npm, also in another project", async () => {
+  const first = await npx(["-y", MEMORY]);
+  spawned = [];
+  const again = await npx(["-y", MEMORY]);
+  expect(again).toEqual(first);
+  cwd = join(root, "another");
+  await mkdir(cwd);
+  expect((await npx(["-y", MEMORY]))?.args).toEqual(first?.args);
+  expect(spawned).toEqual([]);
+});
+
+test.each([
+  ["-y semver@7.7.2 1.2.3 -i minor", "1.3.0"],
+  ["-y semver@^6 1.2.3 2.0.0 -r ^2", "2.0.0"],
+  ["-y -p semver@7.7.2 -- semver v1.2.3", "1.2.3"],
+  ["--package=semver@~7.6 semver 1.2.3", "1.2.3"],
+  ["semver@latest 3.2.1", "3.2.1"],
+])("npx %s gives what npx gives", async (line, expected) => {
+  const launch = await npx(line.split(" "));
+  expect(notes).toEqual([]);
+  expect(fileOf(launch)).toBe(".bin/semver");
+  const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
+  expect(ours.trim()).toBe(expected);
+  expect(await outputOf("npx", line.split(" "))).toBe(ours);
+});
+
+test("npm exec is resolved as npx is", async () => {
+  const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
+  const args = ["exec", "--yes", "--", "semver@7.7.2", "1.0.0"];
+  const launch = await resolveNpx({ command: "npm", args, env, cwd }, options);
+  expect(fileOf(launch)).toBe(".bin/semver");
+});
+
+test("an exact version that npm's cache holds needs no install", async () => {
+  await npx(["-y", "semver@7.7.2"]);
+  await rm(cacheFile);
+  spawned = [];
+  // npm is asked for its folders, but could not reach a registry.
+  env.npm_config_registry = "http://127.0.0.1:9/";
+  expect(fileOf(await npx(["-y", "semver@7.7.2"]))).toBe(".bin/semver");
+  expect(spawned).toHaveLength(1);
+});
+
+test("the newest version is asked for again after 24 hours", async () => {
+  await npx(["-y", "semver"]);
+  spawned = [];
+  const later = Date.now() + DAY_MS + 60_000;
+  expect(await npx(["-y", "semver"], { now: () => later })).toBeDefined();
+  expect(spawned).toHaveLength(2);
+  spawned = [];
+  expect(await npx(["-y", "semver"], { now: () => later })).toBeDefined();
+  expect(spawned).toEqual([]);
+});
+
+test("a corrupt cache file costs one run of npm and is replaced", async () => {
+  await writeFile(cacheFile, '{"version":1,"entries":{"x":');
+  expect(await npx(["-y", "semver@7.7.2"])).toBeDefined();
+  expect(spawned).toHaveLength(1);
+  expect(JSON.parse(await readFile(cacheFile, "utf8"))).toMatchObject({ version: 1 });
+  spawned = [];
+  expect(await npx(["-y", "semver@7.7.2"])).toBeDefined();
+  expect(spawned).toEqual([]);
+});
+
+const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
+
+test("a package that is gone from npm's cache is installed again", async () => {
+  const first = await npx(["-y", "semver@7.7.2"]);
+  await rm(modulesOf(first), { recursive: true });
+  spawned = [];
+  expect(await npx(["-y", "semver@7.7.2"])).toEqual(first);
+  expect(spawned).toHaveLength(2);
+});
+
+test("a binary that is gone though its package is there, which npx does not repair, ends at npx", async () => {
+  const first = await npx(["-y", "semver@7.7.2"]);
+  await rm(first?.args[0] ?? "");
+  expect(await npx(["-y", "semver@7.7.2"])).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/is missing$/)]);
+  await rm(modulesOf(first), { recursive: true });
+});
+
+test("an installed version outside the range is not taken", async () => {
+  const first = await npx(["-y", "semver@^6"]);
+  const file = join(modulesOf(first), "semver", "package.json");
+  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...manifest, version: "5.0.0" }));
+  expect(await npx(["-y", "semver@^6"])).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
+  await rm(modulesOf(first), { recursive: true });
+});
+
+test("a refusal to install in npm's settings is respected", async () => {
+  await writeFile(join(cwd, ".npmrc"), "yes=false\n");
+  expect(await npx(["semver@7.5.3"])).toBeUndefined();
+  expect(notes[0]).toMatch(/npx canceled due to missing packages/);
+  expect(await npx(["-y", "semver@7.5.3"])).toBeDefined();
+});
+
+test("concurrent resolutions of one spec share one run of npm", async () => {
+  const launches = await Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
+  expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(1);
+  // One asks npm for its folders, one installs.
+  expect(spawned).toHaveLength(2);
+});
+
+test("different specs at once share the question for npm's folders", async () => {
+  const launches = await Promise.all(["7.5.0", "7.5.1"].map((version) => npx(["-y", `semver@${version}`])));
+  expect(launches.every((launch) => launch !== undefined)).toBe(true);
+  expect(spawned).toHaveLength(3);
+});
+
+test.each([
+  ["is asked for its folders", 1],
+  ["installs", 2],
+])("an abort while npm %s ends its whole group before it rejects", async (_title, runs) => {
+  const aborting = new AbortController();
+  const resolving = npx(["-y", `semver@7.3.${runs}`], {
+    signal: aborting.signal,
+    onSpawn: () => {
+      if (spawned.length === runs) aborting.abort(new Error("stop"));
+    },
+  });
+  await expect(resolving).rejects.toThrow("stop");
+  expect(spawned).toHaveLength(runs);
+  expect(exited).toEqual(spawned);
+  expect(await waitGone(spawned, 0)).toEqual([]);
+});
+
+test("a package that does not exist and a setting of npm's end at npx", async () => {
+  expect(await npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"])).toBeUndefined();
+  expect(notes[0]).toMatch(/^is started through npm itself: npm ended with code 1: .*404/);
+  env.npm_config_package = "semver";
+  expect(await npx(["-y", "semver"])).toBeUndefined();
+  expect(notes[1]).toMatch(/npm_config_package is set/);
+});
+
+test("a server that is configured with npx has node as its process, and no npm stays", async () => {
+  const target = { kind: "stdio" as const, command: "npx", args: ["-y", MEMORY], env, cwd: undefined };
+  const connection = await connect({
+    definition: {
+      name: "memory",
+      file: "mcp.json",
+      project: false,
+      enabled: true,
+      description: undefined,
+      target,
+      requestTimeoutMs: undefined,
+      startupTimeoutMs: undefined,
+      lifecycle: "lazy",
+      idleTimeoutMs: undefined,
+      debug: false,
+      raw: {},
+    },
+    cwd,
+    npxCacheFile: cacheFile,
+    signal: live,
+    maxMessageBytes: LIMITS.messageBytes,
+    onSpawn: (pid) => spawned.push(pid),
+    onExit: (pid) => exited.push(pid),
+    onNote: (note) => notes.push(note),
+    onClosed: () => {},
+    onListChanged: () => {},
+  });
+  try {
+    expect((await connection.listTools(live)).length).toBeGreaterThan(5);
+    const running = await descendants(process.pid);
+    const ours = running.filter(({ command }) => /npm|npx|mcp-server-memory/.test(command));
+    expect(ours.map(({ pid, ppid }) => ({ pid, ppid }))).toEqual([
+      { pid: connection.pid, ppid: process.pid },
+    ]);
+    expect(ours[0]?.command).toMatch(
+      /^\S*\/node \S+\/_npx\/[0-9a-f]{16}\/node_modules\/\.bin\/mcp-server-memory$/,
+    );
+  } finally {
+    await connection.close({ termMs: 250, killMs: 800 });
+  }
+  expect(exited).toEqual(spawned);
+});

@@ -1,0 +1,162 @@
+/** Results through the real connection worker: of server-everything, and of a server that sends anything. */
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ThreadsError } from "../../src/protocol/errors.ts";
+import type { CallResult, WorkerEvent } from "../../src/protocol/types.ts";
+import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
+import { waitGone } from "../support/processes.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const SECRET = "s3cr3t-of-the-test";
+const WAIT_MS = 30_000;
+
+let agentDir: string;
+let runtime: Runtime;
+const events: WorkerEvent[] = [];
+let calls = 0;
+
+const call = (
+  server: string,
+  tool: string,
+  args: Record<string, unknown> = {},
+  more: { wantsStructured?: boolean } = {},
+): Promise<CallResult> =>
+  runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args, ...more }, undefined);
+const textOf = ({ content }: CallResult): string =>
+  content.map((part) => (part.type === "text" ? part.text : `<${part.mimeType}>`)).join("\n");
+
+beforeAll(async () => {
+  agentDir = await mkdtemp(join(tmpdir(), "results-worker-"));
+  const everything = join(root, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+  const own = join(root, "test/fixtures/servers/results.mjs");
+  const mcpServers = {
+    everything: { command: process.execPath, args: [everything] },
+    own: { command: process.execPath, args: [own], env: { SECRET } },
+  };
+  await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
+  // Left by a session of last month.
+  const old = join(agentDir, "mcp-results", "old-session", "old.txt");
+  await mkdir(join(old, ".."), { recursive: true });
+  await writeFile(old, "old");
+  await utimes(old, 0, 0);
+  runtime = startRuntime({
+    logFile: join(agentDir, "mcp-threads.log"),
+    onEvent: (event) => events.push(event),
+    onCrash: ({ reason }) => events.push({ type: "progress", callId: "crash", message: reason }),
+    onStartFailed: (error) => events.push({ type: "progress", callId: "start", message: error.message }),
+    facts: () => ({
+      generation: 1,
+      cwd: agentDir,
+      agentDir,
+      projectTrusted: true,
+      snapshotChecksum: undefined,
+    }),
+  });
+  expect((await runtime.settleTools(WAIT_MS, undefined)).pending).toEqual([]);
+});
+
+afterAll(async () => {
+  await runtime.stop();
+  const pids = events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
+  await waitGone(pids, 5_000);
+  await rm(agentDir, { recursive: true, force: true });
+});
+
+test("everything: annotations, an image for the model", async () => {
+  const result = await call("everything", "get-annotated-message", {
+    messageType: "error",
+    includeImage: true,
+  });
+  expect(textOf(result)).toMatch(/^Error: Operation failed/);
+  expect(result.forUser).toMatch(/^\[Image: image\/png, .* for you only; saved to .*\.png\]$/);
+});
+
+test("everything: an image", async () => {
+  const { content } = await call("everything", "get-tiny-image");
+  expect(content[1]).toMatchObject({ type: "image", mimeType: "image/png" });
+});
+
+test("everything: resource links with name, URI and description", async () => {
+  const text = textOf(await call("everything", "get-resource-links", { count: 2 }));
+  expect(text.match(/^\[Resource link: .*\] demo:\/\/resource\//gm)).toHaveLength(2);
+  expect(text).toContain("It is a resource of the MCP server everything.");
+});
+
+test("everything: an embedded resource", async () => {
+  const text = textOf(
+    await call("everything", "get-resource-reference", { resourceType: "Text", resourceId: 1 }),
+  );
+  expect(text).toMatch(/\[Resource: demo:\/\/resource\/dynamic\/text\/1\]\n/);
+});
+
+test("everything: structured content once to the model, as it is to who asks", async () => {
+  const args = { location: "Chicago" };
+  const plain = await call("everything", "get-structured-content", args);
+  expect(plain.content).toHaveLength(1);
+  expect(plain).not.toHaveProperty("structuredContent");
+  const asked = await call("everything", "get-structured-content", args, { wantsStructured: true });
+  const value: unknown = JSON.parse(Buffer.from(asked.structuredContent ?? []).toString());
+  expect(value).toMatchObject({ temperature: expect.any(Number), conditions: expect.any(String) });
+  expect(JSON.parse(textOf(asked))).toEqual(value);
+});
+
+test("everything: progress with a total", async () => {
+  await call("everything", "trigger-long-running-operation", { duration: 1, steps: 2 });
+  const told = events.filter((event) => event.type === "progress" && event.callId === `call-${calls}`);
+  expect(told.at(-1)).toMatchObject({ total: 2, progress: expect.any(Number), message: expect.any(String) });
+});
+
+test("a thousand steps at once reach main as a few, the last one among them", async () => {
+  await call("own", "steps");
+  const told = events.filter((event) => event.type === "progress" && event.callId === `call-${calls}`);
+  expect(told[0]).toMatchObject({ progress: 0, total: 1_000, message: "step 0" });
+  expect(told.at(-1)).toMatchObject({ progress: 1_000 });
+  expect(told.length).toBeLessThan(20);
+});
+
+test("20 MB of text: start and end to main, all of it in a private file of the session", async () => {
+  const piece = "a line of the log\n";
+  const result = await call("own", "big", { piece, times: 1_165_084 });
+  const { storedAt = "", bytes } = result;
+  expect(bytes?.received).toBe(1_165_084 * piece.length);
+  expect(Buffer.byteLength(textOf(result))).toBeLessThanOrEqual(51_200);
+  expect((await stat(storedAt)).size).toBe(bytes?.received);
+  expect((await stat(storedAt)).mode & 0o777).toBe(0o600);
+  expect((await stat(join(storedAt, ".."))).mode & 0o777).toBe(0o700);
+  expect((await readFile(storedAt, "utf8")).endsWith("log\n")).toBe(true);
+});
+
+test("anything that a server may send arrives as something", async () => {
+  const results: [Record<string, unknown>, RegExp][] = [
+    [{}, /^\[The tool returned nothing\]$/],
+    [{ content: null, structuredContent: [] }, /^\[\]$/],
+    [{ content: [null, { type: 1 }] }, /^\[Content of an unknown kind/],
+    [{ content: [{ type: "text", text: "x" }], isError: true }, /^x$/],
+    [{ content: [], structuredContent: { a: 1 } }, /^\{"a":1\}$/],
+  ];
+  for (const [result, text] of results) expect(textOf(await call("own", "answer", result))).toMatch(text);
+});
+
+// The SDK uses both codes itself, for a timeout and for a closed connection.
+test.each([-32001, -32000, -32602, 7])(
+  "error %i of the server keeps its data, bounded, and shows no secret",
+  async (rpcCode) => {
+    const failure = await call("own", "fail", {
+      code: rpcCode,
+      reason: SECRET,
+      more: "x".repeat(9_000),
+    }).catch((error) => error);
+    expect(failure).toBeInstanceOf(ThreadsError);
+    const { code, message, data } = failure as ThreadsError;
+    expect([code, message]).toEqual(["call_rejected", "own rejected fail: no: [redacted]"]);
+    expect(data).toMatchObject({ rpcCode, rpcData: { truncated: true } });
+    expect(JSON.stringify(data)).not.toContain(SECRET);
+    expect(JSON.stringify(data).length).toBeLessThan(5_000);
+  },
+);
+
+test("files of old sessions are gone", async () => {
+  await expect.poll(() => readdir(join(agentDir, "mcp-results", "old-session"))).toEqual([]);
+});

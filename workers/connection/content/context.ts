@@ -1,0 +1,29 @@
+/** What the shaping of one result is given. Types only. */
+import type { GuardLimits } from "../output-guard.ts";
+import type { ResultStore } from "./store.ts";
+
+export interface ShapeOptions {
+  server: string;
+  tool: string;
+  /** From the request to the server until its answer. */
+  durationMs: number;
+  store: ResultStore;
+  /** `false`: nothing is left out. */
+  guard: GuardLimits | false;
+  /** JSON is given to the model as TOON where that is shorter. */
+  toon: boolean;
+  /** The caller reads `structuredContent` itself (a codemode script), so it crosses as it is. */
+  wantsStructured: boolean;
+  /** How the model reads a resource of this server, in a sentence. */
+  readResource?: ((uri: string) => string) | undefined;
+}
+
+/** A block as the server sent it: nothing of it can be relied on. */
+export type Block = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is Block =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A string that says something, or `otherwise`. */
+export const word = (value: unknown, otherwise: string): string =>
+  typeof value === "string" && value !== "" ? value : otherwise;

@@ -1,0 +1,76 @@
+/**
+ * Where to cut a text: by UTF-8 bytes and by lines, between characters, at a line end where one is near.
+ * Looks only at the part that is kept, so the length of the text does not matter. Pure.
+ */
+
+export interface Budget {
+  bytes: number;
+  lines: number;
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
+
+/** Lines of a text; the newline at its end begins no further one. */
+export function countLines(text: string): number {
+  let lines = 0;
+  let at = 0;
+  while (at < text.length) {
+    lines++;
+    const end = text.indexOf("\n", at);
+    if (end === -1) break;
+    at = end + 1;
+  }
+  return Math.max(lines, 1);
+}
+
+/** Where the line that holds `end` begins, if that gives up less than half of what is kept; else `end`. */
+function backToLineEnd(text: string, end: number): number {
+  if (end >= text.length || text.charCodeAt(end) === 0x0a) return end;
+  const newline = text.lastIndexOf("\n", end - 1);
+  return newline >= end / 2 ? newline : end;
+}
+
+/** End of the kept start. What follows it may begin with the newline of the last kept line. */
+export function headEnd(text: string, { bytes, lines }: Budget): number {
+  if (bytes <= 0 || lines <= 0) return 0;
+  // Takes whole characters only, and no more than fit.
+  const { read } = new TextEncoder().encodeInto(text.slice(0, bytes), new Uint8Array(bytes));
+  let end = read;
+  let newline = -1;
+  for (let line = 0; line < lines; line++) {
+    newline = text.indexOf("\n", newline + 1);
+    if (newline === -1 || newline >= end) break;
+    if (line === lines - 1) end = newline;
+  }
+  end = backToLineEnd(text, end);
+  return end > 0 && text.charCodeAt(end) === 0x0a && text.charCodeAt(end - 1) === 0x0d ? end - 1 : end;
+}
+
+/** First index whose remainder has at most `bytes` bytes. */
+function lastBytes(text: string, bytes: number): number {
+  const from = Math.max(0, text.length - bytes);
+  const encoded = Buffer.from(text.slice(from));
+  let skip = Math.max(0, encoded.length - bytes);
+  // 10xxxxxx continues a UTF-8 sequence (RFC 3629, section 3): step on to where one begins.
+  while (skip < encoded.length && ((encoded[skip] ?? 0) & 0xc0) === 0x80) skip++;
+  const start = text.length - encoded.toString("utf8", skip).length;
+  const splitsPair =
+    start > 0 && isLowSurrogate(text.charCodeAt(start)) && isHighSurrogate(text.charCodeAt(start - 1));
+  return splitsPair ? start + 1 : start;
+}
+
+/** Start of the kept end: at the beginning of a line where one is near. */
+export function tailStart(text: string, { bytes, lines }: Budget): number {
+  if (bytes <= 0 || lines <= 0) return text.length;
+  let start = lastBytes(text, bytes);
+  let newline = text.endsWith("\n") ? text.length - 1 : text.length;
+  for (let line = 0; line < lines; line++) {
+    newline = newline <= 0 ? -1 : text.lastIndexOf("\n", newline - 1);
+    if (newline < start) break;
+    if (line === lines - 1) start = newline + 1;
+  }
+  if (start === 0 || text.charCodeAt(start - 1) === 0x0a) return start;
+  const next = text.indexOf("\n", start);
+  return next !== -1 && next + 1 - start <= (text.length - start) / 2 ? next + 1 : start;
+}

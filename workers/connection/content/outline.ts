@@ -1,0 +1,204 @@
+/**
+ * A JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
+ * without parsing it into objects, so that size costs time only and depth costs nothing. Pure.
+ */
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+const DEPTH_SHOWN = 6;
+const KEYS_SHOWN = 50;
+/** Items of an array by depth: more of the outermost, which is what the call was made for. */
+const ITEMS_SHOWN = [5, 5, 3, 2];
+const STRING_CHARS = 200;
+
+/** The text is no single JSON value. */
+class NotJson extends Error {}
+
+class Scanner {
+  at = 0;
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Code of the next character that is no white space; -1 at the end. */
+  peek(): number {
+    for (; this.at < this.text.length; this.at++) {
+      const code = this.text.charCodeAt(this.at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code;
+    }
+    return -1;
+  }
+
+  take(code: number): void {
+    if (this.peek() !== code) throw new NotJson();
+    this.at++;
+  }
+
+  /** Steps over a string and answers where its characters begin; `at` is then behind the closing quote. */
+  string(): number {
+    this.take(QUOTE);
+    const begin = this.at;
+    for (let quote = this.text.indexOf('"', begin); quote !== -1; quote = this.text.indexOf('"', quote + 1)) {
+      let slashes = 0;
+      while (this.text.charCodeAt(quote - 1 - slashes) === BACKSLASH && quote - slashes > begin) slashes++;
+      if (slashes % 2 === 0) {
+        this.at = quote + 1;
+        return begin;
+      }
+    }
+    throw new NotJson();
+  }
+
+  /** Steps over a number or `true`, `false`, `null`; answers where it begins. */
+  literal(): number {
+    const begin = this.at;
+    for (; this.at < this.text.length; this.at++) {
+      const code = this.text.charCodeAt(this.at);
+      const digitOrSign = (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e || code === 0x2b;
+      const letter = (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
+      if (!digitOrSign && !letter) break;
+    }
+    if (this.at === begin) throw new NotJson();
+    return begin;
+  }
+
+  /** Steps over one value of any depth. */
+  skip(): void {
+    let depth = 0;
+    do {
+      const code = this.peek();
+      if (code === QUOTE) this.string();
+      else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
+        depth++;
+        this.at++;
+      } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
+        depth--;
+        this.at++;
+      } else if ((code === COMMA || code === COLON) && depth > 0) this.at++;
+      else this.literal();
+    } while (depth > 0);
+    if (depth < 0) throw new NotJson();
+  }
+}
+
+const count = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
+/** A string as it stands in the JSON text, cut between two of its characters. */
+function stringToken(scanner: Scanner): string {
+  const begin = scanner.string();
+  const length = scanner.at - 1 - begin;
+  if (length <= STRING_CHARS) return scanner.text.slice(begin - 1, scanner.at);
+  const cut = scanner.text
+    .slice(begin, begin + STRING_CHARS)
+    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1")
+    .replace(/[\ud800-\udbff]$/, "");
+  return `"${cut}…" (${count(length, "character")})`;
+}
+
+function literalToken(scanner: Scanner): string {
+  const begin = scanner.literal();
+  return scanner.text.slice(begin, Math.min(scanner.at, begin + STRING_CHARS));
+}
+
+class Outline {
+  readonly #scanner: Scanner;
+  readonly #maxChars: number;
+  readonly #lines: string[] = [];
+  #chars = 0;
+
+  constructor(scanner: Scanner, maxChars: number) {
+    this.#scanner = scanner;
+    this.#maxChars = maxChars;
+  }
+
+  get #full(): boolean {
+    return this.#chars >= this.#maxChars;
+  }
+
+  #add(depth: number, line: string): number {
+    this.#chars += line.length + depth * 2 + 1;
+    return this.#lines.push(`${"  ".repeat(depth)}${line}`) - 1;
+  }
+
+  /** The members of an object or array between its brackets; counts all, shows the first. */
+  #members(depth: number, close: number, shown: number, each: (show: boolean) => void): number {
+    let members = 0;
+    this.#scanner.at++;
+    if (this.#scanner.peek() !== close) {
+      for (;;) {
+        each(members < shown && !this.#full);
+        members++;
+        if (this.#scanner.peek() !== COMMA) break;
+        this.#scanner.at++;
+      }
+    }
+    this.#scanner.take(close);
+    const hidden = members - shown;
+    if (hidden > 0 && depth < DEPTH_SHOWN && !this.#full)
+      this.#add(depth + 1, `… ${hidden.toLocaleString("en")} more`);
+    return members;
+  }
+
+  /** One value as lines; `label` stands before it. */
+  value(depth: number, label: string): void {
+    const code = this.#scanner.peek();
+    if (code === QUOTE) this.#add(depth, label + stringToken(this.#scanner));
+    else if (code === OPEN_OBJECT) this.#object(depth, label);
+    else if (code === OPEN_ARRAY) this.#array(depth, label);
+    else this.#add(depth, label + literalToken(this.#scanner));
+  }
+
+  #object(depth: number, label: string): void {
+    const head = this.#add(depth, label);
+    const shown = depth < DEPTH_SHOWN ? KEYS_SHOWN : 0;
+    const members = this.#members(depth, CLOSE_OBJECT, shown, (show) => {
+      if (this.#scanner.peek() !== QUOTE) throw new NotJson();
+      const key = show ? stringToken(this.#scanner) : this.#scanner.skip();
+      this.#scanner.take(COLON);
+      if (show) this.value(depth + 1, `${key}: `);
+      else this.#scanner.skip();
+    });
+    this.#lines[head] += `object, ${count(members, "key")}`;
+  }
+
+  #array(depth: number, label: string): void {
+    const head = this.#add(depth, label);
+    const shown = depth < DEPTH_SHOWN ? (ITEMS_SHOWN[depth] ?? 1) : 0;
+    const members = this.#members(depth, CLOSE_ARRAY, shown, (show) => {
+      if (show) this.value(depth + 1, "- ");
+      else this.#scanner.skip();
+    });
+    this.#lines[head] += `array, ${count(members, "item")}`;
+  }
+
+  toString(): string {
+    return this.#lines.join("\n");
+  }
+}
+
+/**
+ * About `maxChars` of outline. Undefined where the text is not one JSON object or array. Lenient: it
+ * follows brackets and strings, and does not validate what it skips.
+ */
+export function outlineJson(text: string, maxChars: number): string | undefined {
+  const scanner = new Scanner(text);
+  const first = scanner.peek();
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return undefined;
+  const outline = new Outline(scanner, maxChars);
+  try {
+    outline.value(0, "");
+  } catch (error) {
+    if (error instanceof NotJson) return undefined;
+    throw error;
+  }
+  return scanner.peek() === -1 ? outline.toString() : undefined;
+}

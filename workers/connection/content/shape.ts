@@ -1,0 +1,96 @@
+/**
+ * The one entry of shaping: a server's result becomes what the model reads. Blocks, then structured
+ * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
+ */
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { CallResult, ResultContent } from "../../../src/protocol/types.ts";
+import { guardOutput } from "../output-guard.ts";
+import { toonOr } from "../toon.ts";
+import { blockContent, isForUserOnly } from "./blocks.ts";
+import { isObject, type ShapeOptions } from "./context.ts";
+import { imageForPerson, limitImages } from "./images.ts";
+import { readStructured, type Structured, structuredForModel } from "./structured.ts";
+
+const FOR_USER_CHARS = 4_000;
+
+const text = (value: string): ResultContent => ({ type: "text", text: value });
+const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
+
+interface Parts {
+  contents: ResultContent[];
+  forUser: string | undefined;
+}
+
+async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Promise<Parts> {
+  const contents: ResultContent[] = [];
+  const forUser: string[] = [];
+  for (const block of blocks) {
+    if (!isForUserOnly(block)) {
+      contents.push(...(await blockContent(block, options)));
+      continue;
+    }
+    const isImage = isObject(block) && block.type === "image";
+    const shown = await (isImage ? imageForPerson(block, options) : blockContent(block, options));
+    forUser.push(...shown.filter(isText).map((content) => content.text.slice(0, FOR_USER_CHARS)));
+  }
+  return {
+    contents: await limitImages(contents, options),
+    forUser: forUser.length === 0 ? undefined : forUser.join("\n").slice(0, FOR_USER_CHARS).toWellFormed(),
+  };
+}
+
+/** Blocks that say nothing are left out; if nothing is left, one line says so. */
+function orNothing(
+  contents: readonly ResultContent[],
+  { forUser }: Parts,
+  isError: boolean,
+): ResultContent[] {
+  const said = contents.filter((content) => !isText(content) || content.text !== "");
+  if (said.length > 0) return said;
+  if (isError) return [text("[The tool failed and said nothing]")];
+  return [text(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]")];
+}
+
+/** Providers refuse half a surrogate pair, some also NUL. Neither gets longer by this. */
+const clean = (value: string): string => value.toWellFormed().replace(/\0+/g, " ");
+
+const sizeOf = (content: ResultContent): number =>
+  isText(content) ? Buffer.byteLength(content.text) : content.data.length;
+
+const sumBytes = (contents: readonly ResultContent[]): number =>
+  contents.reduce((all, content) => all + sizeOf(content), 0);
+
+const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
+  found !== undefined && "json" in found;
+
+export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
+  const isError = result.isError === true;
+  const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
+  const parts = await readBlocks(blocks, options);
+
+  const found = readStructured(result.structuredContent);
+  const structured = isStructured(found) ? found : undefined;
+  const fromStructured = structured ? structuredForModel(structured, parts.contents) : [];
+  if (found && "problem" in found) {
+    fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
+  }
+
+  const all = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  const encoded = options.toon
+    ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
+    : all;
+  const { server, tool, guard: limits, store } = options;
+  const guarded = await guardOutput(encoded, { limits, store, label: `${server}-${tool}` });
+  const content = guarded.content.map((part) => (isText(part) ? text(clean(part.text)) : part));
+  return {
+    content,
+    isError,
+    durationMs: options.durationMs,
+    bytes: { received: sumBytes(all), shown: sumBytes(content) },
+    ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
+    ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
+    ...(structured && options.wantsStructured && !isError
+      ? { structuredContent: new TextEncoder().encode(structured.json) }
+      : {}),
+  };
+}

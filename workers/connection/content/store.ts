@@ -1,0 +1,120 @@
+/**
+ * Files that hold what a result has too much of: full texts, audio, binary resources. One private folder
+ * (0700) a session below the agent's, made when first needed; files are 0600 and go after seven days.
+ * A failure is a value: the result that it belongs to must arrive anyway.
+ */
+import { randomBytes } from "node:crypto";
+import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
+/** Characters encoded at a time: a text of any size is written through one small buffer. */
+const CHUNK_CHARS = 1024 * 1024;
+const NAME_CHARS = 60;
+
+/** Folder of all sessions' results, below the agent folder. */
+export const RESULTS_FOLDER = "mcp-results";
+
+export type Saved = { path: string; bytes: number } | { problem: string };
+
+export interface ResultStore {
+  /** Parts are written one after the other. `label` and `extension` make the name readable. */
+  save(parts: readonly (string | Uint8Array)[], label: string, extension: string): Promise<Saved>;
+}
+
+export interface StoreOptions {
+  /** The folder that holds a folder for each session. */
+  root: string;
+  /** Opens a file that does not exist yet, for writing. */
+  create?: (path: string) => Promise<FileHandle>;
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+
+async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Promise<number> {
+  const encoder = new TextEncoder();
+  let bytes = 0;
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + CHUNK_CHARS, text.length);
+    // A pair that straddles the border would be written as two replacement characters.
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end--;
+    const { written } = encoder.encodeInto(text.slice(at, end), buffer);
+    await file.writeFile(buffer.subarray(0, written));
+    bytes += written;
+    at = end;
+  }
+  return bytes;
+}
+
+async function writeParts(file: FileHandle, parts: readonly (string | Uint8Array)[]): Promise<number> {
+  const longest = parts.reduce((most, part) => Math.max(most, typeof part === "string" ? part.length : 0), 0);
+  const buffer = new Uint8Array(Math.min(longest, CHUNK_CHARS) * 3);
+  let bytes = 0;
+  for (const part of parts) {
+    if (typeof part === "string") {
+      bytes += await writeText(file, part, buffer);
+    } else {
+      await file.writeFile(part);
+      bytes += part.length;
+    }
+  }
+  return bytes;
+}
+
+const fileName = (label: string, extension: string): string => {
+  const readable = label.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, NAME_CHARS);
+  return `${readable}-${randomBytes(4).toString("hex")}.${extension}`;
+};
+
+export function createResultStore({ root, create }: StoreOptions): ResultStore {
+  const createFile = create ?? ((path: string) => open(path, "wx", PRIVATE_FILE));
+  const folder = join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
+  return {
+    async save(parts, label, extension) {
+      const path = join(folder, fileName(label, extension));
+      try {
+        // Each time: a cleanup or the user may have removed it meanwhile.
+        await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+        const file = await createFile(path);
+        try {
+          return { path, bytes: await writeParts(file, parts) };
+        } finally {
+          await file.close();
+        }
+      } catch (error) {
+        // A part of a result would pass for the whole.
+        await rm(path, { force: true }).catch(() => undefined);
+        return { problem: (error as Error).message };
+      }
+    },
+  };
+}
+
+/** Names in a folder; none where it does not exist. */
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+/**
+ * Removes files older than `maxAgeMs` and folders left empty, of all sessions. Follows no links. What
+ * cannot be removed stays: the next session tries again.
+ */
+export async function removeOldResults(
+  root: string,
+  { now = Date.now(), maxAgeMs = RESULTS_MAX_AGE_MS }: { now?: number; maxAgeMs?: number } = {},
+): Promise<void> {
+  for (const session of await namesIn(root)) {
+    const folder = join(root, session);
+    const found = await lstat(folder).catch(() => undefined);
+    if (!found?.isDirectory()) continue;
+    let left = 0;
+    for (const name of await namesIn(folder)) {
+      const file = await lstat(join(folder, name)).catch(() => undefined);
+      if (file?.isFile() && now - file.mtimeMs > maxAgeMs) await rm(join(folder, name), { force: true });
+      else left++;
+    }
+    // A folder made a moment ago is empty until its first file is there.
+    if (left === 0 && now - found.mtimeMs > DAY_MS) await rmdir(folder).catch(() => undefined);
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * Runs npm once, for its side effect on npm's cache and for what it says of its folders. Owns that process:
+ * it has a group of its own, is reported, and is over before the run settles. The server is never started.
+ */
+import { messageOf } from "../../../src/protocol/errors.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import { killTree, onWindows, spawnServer } from "../transports/process-tree.ts";
+import type { NpxRequest } from "./command.ts";
+import type { Declined, NpmFacts } from "./tree.ts";
+
+export interface NpmRunOptions {
+  npm: NpxRequest["npm"];
+  flags: readonly string[];
+  /** Runs inside npm and prints; not one that a package could have put in front. */
+  node: string;
+  env: Record<string, string>;
+  /** `NODE_OPTIONS` as the server should have it: npm's settings may add some of their own. */
+  nodeOptions: string | undefined;
+  cwd: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+}
+
+export type NpmAnswer = NpmFacts & { projectPrefix: string };
+
+const OUTPUT_CHARS = 64 * 1024;
+const SAID = [
+  "npm_config_cache",
+  "npm_config_global_prefix",
+  "npm_config_local_prefix",
+  "npm_config_script_shell",
+  "NODE_OPTIONS",
+];
+
+/** A shell of either kind reads this line: double quotes around two arguments and nothing special inside. */
+const callLine = (node: string): string =>
+  `"${node}" -p "JSON.stringify([${SAID.map((name) => `process.env.${name}`).join()}])"`;
+
+/** Whether the line means to a shell what it says; a path with such characters is rare. */
+export const fitsShell = (node: string): boolean =>
+  !/["$`%!\r\n]/.test(node) && (onWindows || !node.includes("\\"));
+
+/** Throws the signal's reason where it is aborted; then as always nothing is left running. */
+export async function runNpm(options: NpmRunOptions): Promise<NpmAnswer | Declined> {
+  const { npm, flags, node, signal, timeoutMs } = options;
+  signal.throwIfAborted();
+  const ended = await run([...npm.args, ...flags, `--call=${callLine(node)}`], options);
+  signal.throwIfAborted();
+  if (ended.timedOut) return { reason: `npm was not done within ${timeoutMs / 1_000} s` };
+  if (ended.failure !== undefined) return { reason: `npm ${ended.failure}` };
+  return readAnswer(ended.stdout, options);
+}
+
+interface Ended {
+  stdout: string;
+  timedOut: boolean;
+  failure: string | undefined;
+}
+
+/** For event handlers, which must not throw: macOS refuses a signal to a group that has just ended. */
+function endGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    killTree(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+  }
+}
+
+function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
+  const { npm, env, cwd, signal, timeoutMs, onSpawn, onExit } = options;
+  const child = spawnServer({ command: npm.command, args, env, cwd });
+  const { pid } = child;
+  let stdout = "";
+  let stderr = "";
+  let timedOut = false;
+  let killTimer: NodeJS.Timeout | undefined;
+
+  /** SIGTERM first: npm then takes back what it has half installed. */
+  const stop = (): void => {
+    if (pid === undefined || killTimer) return;
+    endGroup(pid, "SIGTERM");
+    killTimer = setTimeout(() => endGroup(pid, "SIGKILL"), LIMITS.shutdownTermMs);
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    stop();
+  }, timeoutMs);
+  signal.addEventListener("abort", stop, { once: true });
+
+  child.stdin.on("error", () => undefined);
+  child.stdin.end();
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout = (stdout + chunk.toString("utf8")).slice(-OUTPUT_CHARS);
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString("utf8")).slice(-OUTPUT_CHARS);
+  });
+  if (pid !== undefined) onSpawn(pid);
+
+  return new Promise((resolve) => {
+    const done = (failure: string | undefined): void => {
+      clearTimeout(timer);
+      clearTimeout(killTimer);
+      signal.removeEventListener("abort", stop);
+      resolve({ stdout, timedOut, failure });
+    };
+    child.once("error", (error) => {
+      if (pid === undefined) done(`could not be started: ${messageOf(error)}`);
+    });
+    // What npm leaves in its group could hold the pipes open.
+    if (pid !== undefined && !onWindows) child.once("exit", () => endGroup(pid, "SIGKILL"));
+    child.once("close", (code, by) => {
+      if (pid !== undefined) onExit(pid);
+      done(code === 0 ? undefined : `ended with ${by ?? `code ${code}`}: ${lastLine(stderr)}`);
+    });
+  });
+}
+
+const lastLine = (text: string): string =>
+  text
+    .split("\n")
+    .filter((line) => /^npm (?:error|ERR!) (?!A complete log)/.test(line))
+    .join(" ")
+    .slice(0, 300);
+
+function readAnswer(stdout: string, { nodeOptions }: NpmRunOptions): NpmAnswer | Declined {
+  const line = stdout.split(/\r?\n/).findLast((text) => text.startsWith("["));
+  const said = parseStrings(line ?? "");
+  const [cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
+  if (!cacheDir || !globalPrefix || !projectPrefix) return { reason: "this npm does not name its folders" };
+  if (shell) return { reason: "npm has a script-shell of its own" };
+  if ((options ?? "") !== (nodeOptions ?? "")) return { reason: "npm has node-options of its own" };
+  return { cacheDir, globalPrefix, projectPrefix };
+}
+
+function parseStrings(text: string): (string | null)[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    const strings =
+      Array.isArray(parsed) && parsed.every((part) => part === null || typeof part === "string");
+    return strings ? (parsed as (string | null)[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What an installed package offers to run. Reads its package.json and follows npm's rule for which of
+ * several binaries npx means.
+ */
+import { readFile } from "node:fs/promises";
+import { basename, join, normalize } from "node:path";
+
+export interface Manifest {
+  name: string;
+  version: string;
+  /** Command name -> path below the package. */
+  bin: Record<string, string>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const unscoped = (name: string): string => name.replace(/^@[^/]+\//, "");
+
+/** As npm-normalize-package-bin: no command and no path leads out of its folder. */
+function normalizeBin(name: string, bin: unknown): Record<string, string> {
+  const entries =
+    typeof bin === "string" ? [[unscoped(name), bin]] : isObject(bin) ? Object.entries(bin) : [];
+  const normal = entries.flatMap(([key, path]): [string, string][] => {
+    const command = basename(String(key).replaceAll("\\", "/"));
+    if (typeof path !== "string" || command === "" || /^\.+$/.test(command)) return [];
+    const inside = normalize(join("/", path)).slice(1);
+    return inside === "" ? [] : [[command, inside]];
+  });
+  return Object.fromEntries(normal);
+}
+
+/** `value` is what package.json holds. Undefined where it is no package that could be installed. */
+export function toManifest(value: unknown): Manifest | undefined {
+  if (!isObject(value) || typeof value.name !== "string" || typeof value.version !== "string") {
+    return undefined;
+  }
+  return { name: value.name, version: value.version, bin: normalizeBin(value.name, value.bin) };
+}
+
+/** The package.json in a folder, or undefined where there is none that can be read. */
+export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
+  try {
+    const parsed: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    return isObject(parsed) ? parsed : undefined;
+  } catch {
+    // Absent, unreadable or broken: for npx there is no such package either.
+    return undefined;
+  }
+}
+
+export const readManifest = async (folder: string): Promise<Manifest | undefined> =>
+  toManifest(await readPackageJson(folder));
+
+/**
+ * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only one, or any of
+ * several names of one file, or the one of the package's own name. Undefined: npx fails.
+ */
+export function chooseBin({ name, bin }: Manifest): string | undefined {
+  if (new Set(Object.values(bin)).size === 1) return Object.keys(bin)[0];
+  return Object.hasOwn(bin, unscoped(name)) ? unscoped(name) : undefined;
+}

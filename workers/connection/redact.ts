@@ -1,0 +1,61 @@
+/**
+ * Keeps secrets out of every text that leaves the worker: header values, environment values and tokens,
+ * also as they look inside a URL, JSON or base64. Pure.
+ */
+import { type ErrorData, type JsonValue, ThreadsError } from "../../src/protocol/errors.ts";
+import type { ServerDefinition } from "./config/definition.ts";
+
+export type Redactor = (text: string) => string;
+
+const MARK = "[redacted]";
+/** Shorter values, such as `1` or `true`, are no secrets and would blot out half a text. */
+const SECRET_CHARS = 8;
+
+const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** `Bearer abc` is secret in its second word alone, too. */
+const partsOf = (secret: string): string[] => [secret, secret.trim(), ...secret.trim().split(/\s+/).slice(1)];
+
+const formsOf = (secret: string): string[] => [
+  secret,
+  encodeURIComponent(secret.toWellFormed()),
+  JSON.stringify(secret).slice(1, -1),
+  Buffer.from(secret).toString("base64"),
+];
+
+/** Replaces each of the secrets. Linear in the text, whatever the number of secrets. */
+export function createRedactor(secrets: Iterable<string>): Redactor {
+  const long = [...secrets].flatMap(partsOf).filter((secret) => secret.length >= SECRET_CHARS);
+  const forms = [...new Set(long.flatMap(formsOf))];
+  if (forms.length === 0) return (text) => text;
+  // The longest first: one secret may begin with another.
+  const pattern = forms
+    .toSorted((a, b) => b.length - a.length)
+    .map(escapeRegExp)
+    .join("|");
+  const expression = new RegExp(pattern, "g");
+  return (text) => text.replace(expression, MARK);
+}
+
+/** What a definition holds that no text may show. */
+export const secretsOf = ({ target }: Pick<ServerDefinition, "target">): string[] =>
+  target.kind === "stdio" ? Object.values(target.env) : Object.values(target.headers);
+
+function redactValue(value: JsonValue, redact: Redactor): JsonValue {
+  if (typeof value === "string") return redact(value);
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
+  return typeof value === "object" && value !== null ? redactData(value, redact) : value;
+}
+
+const redactData = (data: ErrorData, redact: Redactor): ErrorData =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [redact(key), redactValue(value, redact)]));
+
+/** The same error without secrets. Its data must be bounded already. */
+export function redactError(error: unknown, redact: Redactor): unknown {
+  if (!(error instanceof ThreadsError)) return error;
+  return new ThreadsError(error.code, redact(error.message), {
+    remedy: error.remedy && redact(error.remedy),
+    data: error.data && redactData(error.data, redact),
+    cause: error.cause,
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * What calls cost, where `settings.captureStats` asks for it: one JSON line a call, appended in the
+ * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
+ */
+import { appendFile, mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+const FLUSH_DELAY_MS = 1_000;
+/** Common estimate for English text and JSON; a table of savings needs no tokenizer. */
+const BYTES_PER_TOKEN = 4;
+
+export interface StatsEntry {
+  /** Milliseconds since 1970. */
+  at: number;
+  server: string;
+  tool: string;
+  failed: boolean;
+  receivedBytes: number;
+  shownBytes: number;
+  durationMs: number;
+}
+
+export interface Stats {
+  record(entry: StatsEntry): void;
+  /** Settles when everything recorded so far is in the file, or could not be put there. */
+  flush(): Promise<void>;
+}
+
+export interface StatsSettings {
+  path: string;
+  flushDelayMs: number;
+}
+
+/** From `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`. Undefined where nothing is captured. */
+export function statsSettings(setting: unknown, agentDir: string): StatsSettings | undefined {
+  const preset = { path: join(agentDir, "mcp-stats.jsonl"), flushDelayMs: FLUSH_DELAY_MS };
+  if (setting === true) return preset;
+  if (typeof setting !== "object" || setting === null) return undefined;
+  const { path, flushDelayMs } = setting as { path?: unknown; flushDelayMs?: unknown };
+  return {
+    path: typeof path === "string" && path !== "" ? path : preset.path,
+    flushDelayMs: typeof flushDelayMs === "number" && flushDelayMs >= 0 ? flushDelayMs : preset.flushDelayMs,
+  };
+}
+
+/** `onProblem` hears of the first failed write only: statistics are a courtesy. */
+export function createStats({
+  path,
+  flushDelayMs,
+  onProblem,
+}: StatsSettings & { onProblem: (message: string) => void }): Stats {
+  let lines: string[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+  let failed = false;
+
+  const write = async (text: string): Promise<void> => {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+      await appendFile(path, text, { mode: PRIVATE_FILE });
+    } catch (error) {
+      if (!failed) onProblem(`statistics cannot be written: ${(error as Error).message}`);
+      failed = true;
+    }
+  };
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (lines.length > 0) {
+      const text = lines.join("");
+      lines = [];
+      writing = writing.then(() => write(text));
+    }
+    return writing;
+  };
+  return {
+    record: (entry) => {
+      lines.push(`${JSON.stringify(entry)}\n`);
+      timer ??= setTimeout(flush, flushDelayMs).unref();
+    },
+    flush,
+  };
+}
+
+export interface ToolStats {
+  server: string;
+  tool: string;
+  calls: number;
+  errors: number;
+  receivedBytes: number;
+  shownBytes: number;
+  meanMs: number;
+}
+
+export interface StatsSummary {
+  /** The tool that received most first. */
+  tools: ToolStats[];
+  tokensSaved: number;
+}
+
+const isEntry = (value: unknown): value is StatsEntry => {
+  if (typeof value !== "object" || value === null) return false;
+  const { server, tool, receivedBytes, shownBytes, durationMs } = value as Partial<StatsEntry>;
+  const numbers = [receivedBytes, shownBytes, durationMs];
+  return typeof server === "string" && typeof tool === "string" && numbers.every(Number.isFinite);
+};
+
+/** Entries of a file's text; lines that are none, such as one half written, are passed over. */
+export function parseStats(text: string): StatsEntry[] {
+  const entries: StatsEntry[] = [];
+  for (const line of text.split("\n")) {
+    try {
+      const value: unknown = JSON.parse(line);
+      if (isEntry(value)) entries.push(value);
+    } catch {
+      // Not a line of ours.
+    }
+  }
+  return entries;
+}
+
+export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
+  const groups = Map.groupBy(entries, ({ server, tool }) => JSON.stringify([server, tool]));
+  const tools = [...groups.values()].map((group): ToolStats => {
+    const sum = (of: (entry: StatsEntry) => number): number =>
+      group.reduce((all, entry) => all + of(entry), 0);
+    return {
+      server: group[0]?.server ?? "",
+      tool: group[0]?.tool ?? "",
+      calls: group.length,
+      errors: group.filter(({ failed }) => failed).length,
+      receivedBytes: sum(({ receivedBytes }) => receivedBytes),
+      shownBytes: sum(({ shownBytes }) => shownBytes),
+      meanMs: sum(({ durationMs }) => durationMs) / group.length,
+    };
+  });
+  tools.sort((a, b) => b.receivedBytes - a.receivedBytes);
+  const savedBytes = tools.reduce(
+    (all, { receivedBytes, shownBytes }) => all + receivedBytes - shownBytes,
+    0,
+  );
+  return { tools, tokensSaved: Math.max(0, Math.round(savedBytes / BYTES_PER_TOKEN)) };
+}
+
+/** Of a file; empty where there is none. Throws what else reading throws. */
+export async function readStats(path: string): Promise<StatsSummary> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  return summarizeStats(parseStats(text));
+}

@@ -1,0 +1,43 @@
+/** Reads `WWW-Authenticate` (RFC 9110, section 11.6.1): what the server says about the sign-in it wants. */
+
+/** Each text is at most `MAX_CHARS` long: the server writes it. */
+export interface AuthChallenge {
+  scheme: string;
+  realm?: string;
+  scope?: string;
+  /** RFC 6750, section 3.1: `invalid_token`, `insufficient_scope`, `invalid_request`. */
+  error?: string;
+  errorDescription?: string;
+  /** RFC 9728, section 5.1: where the server's metadata lie. */
+  resourceMetadata?: string;
+}
+
+const MAX_CHARS = 500;
+/** A parameter with a token or a quoted string as its value. */
+const PARAMETER = /([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi;
+
+/** The first Bearer challenge, else the first of any scheme. */
+export function parseChallenge(header: string | undefined): AuthChallenge | undefined {
+  if (header === undefined) return undefined;
+  const bounded = header.slice(0, 4_000);
+  const start = Math.max(0, bounded.search(/\bbearer\b/i));
+  const [, scheme] = /^([\w!#$%&'*+.^`|~-]+)/.exec(bounded.slice(start)) ?? [];
+  if (scheme === undefined) return undefined;
+  const found = new Map<string, string>();
+  for (const [, name = "", quoted, token = ""] of bounded.slice(start + scheme.length).matchAll(PARAMETER)) {
+    const value = (quoted?.replace(/\\(.)/g, "$1") ?? token).slice(0, MAX_CHARS);
+    if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
+  }
+  const named = (key: string, name: string): Record<string, string> => {
+    const value = found.get(name);
+    return value === undefined ? {} : { [key]: value };
+  };
+  return {
+    scheme: scheme.slice(0, MAX_CHARS),
+    ...named("realm", "realm"),
+    ...named("scope", "scope"),
+    ...named("error", "error"),
+    ...named("errorDescription", "error_description"),
+    ...named("resourceMetadata", "resource_metadata"),
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * The answer to one POST of Streamable HTTP (MCP 2025-11-25, basic/transports, sending messages): JSON, or events
+ * that are resumed where they end too early. Settles when the answer was delivered, rejects when it will not come.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import { answerError, discard } from "./http-answer.ts";
+import type { HttpResponse } from "./http-client.ts";
+import { AnswerError, BrokenAnswer, mediaType } from "./http-failure.ts";
+import { parseMessages } from "./http-messages.ts";
+import { RESUME_MS } from "./http-notifications.ts";
+import { readBody, readEvents, type ServerEvent, TooLarge } from "./sse-reader.ts";
+
+/** An open request. */
+export interface Exchange {
+  /** Its answer was handed on, by whatever stream it came. */
+  answered: boolean;
+  /** Aborted when the client cancels the request. */
+  controller: AbortController;
+  handOn: (message: JSONRPCMessage) => void;
+  onAnswered: () => void;
+}
+
+export const newExchange = (handOn: Exchange["handOn"]): Exchange => ({
+  answered: false,
+  controller: new AbortController(),
+  handOn,
+  onAnswered: () => undefined,
+});
+
+export interface ReceiveOptions {
+  url: URL;
+  maxBytes: number;
+  deliver: (message: JSONRPCMessage) => void;
+  onEvent: (event: ServerEvent) => void;
+  /** The rest of the events after `lastId`. Undefined or rejected: not now. */
+  resume: (lastId: string) => Promise<HttpResponse | undefined>;
+  signal: AbortSignal;
+}
+
+/** Attempts in a row that may fail while a broken answer is resumed. */
+const RESUME_ATTEMPTS = 2;
+/** A server should end the stream after the answer; one that does not is not listened to for longer. */
+const AFTER_ANSWER_MS = 1_000;
+
+export async function receiveAnswer(
+  response: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const type = mediaType(response.headers);
+  if (type === "text/event-stream") await receiveEvents(response, exchange, options);
+  else if (type === "application/json") await receiveJson(response, exchange, options);
+  // The answer comes on the stream of notifications; not by the specification, but seen.
+  else if (response.status === 202) discard(response.body);
+  else throw (await answerError(response, { url: options.url })).error;
+}
+
+async function receiveJson(
+  response: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const { status, headers } = response;
+  const body = await readBody(response.body, options.maxBytes).catch((error: unknown) => {
+    throw error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
+  });
+  const messages = parseMessages(body.toString("utf8"));
+  if (!messages) throw new AnswerError({ status, headers, text: "it is no JSON-RPC message" });
+  for (const message of messages) options.deliver(message);
+  if (!exchange.answered) throw new AnswerError({ status, headers, text: "it does not answer the request" });
+}
+
+/**
+ * A stream that ends before the answer is resumed where the server gave its events ids (resumability and
+ * redelivery); that repeats no call.
+ */
+async function receiveEvents(
+  first: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const { signal } = options;
+  const position = { lastId: undefined as string | undefined, waitMs: RESUME_MS as number };
+  let response: HttpResponse | undefined = first;
+  let cause: unknown;
+  let failed = 0;
+  while (true) {
+    if (response) cause = await readUntilAnswered(response, exchange, { ...options, position });
+    if (exchange.answered) return;
+    signal.throwIfAborted();
+    if (position.lastId === undefined || failed >= RESUME_ATTEMPTS) throw new BrokenAnswer(cause);
+    await sleep(position.waitMs, undefined, { signal });
+    response = await options.resume(position.lastId).catch(() => undefined);
+    failed = response ? 0 : failed + 1;
+  }
+}
+
+/** Answers why the stream ended, if it broke. Rejects with `TooLarge`. */
+async function readUntilAnswered(
+  { body }: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions & { position: { lastId: string | undefined; waitMs: number } },
+): Promise<unknown> {
+  const { position, maxBytes, onEvent } = options;
+  let late: NodeJS.Timeout | undefined;
+  exchange.onAnswered = () => {
+    late ??= setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
+  };
+  try {
+    await readEvents(body, {
+      maxBytes,
+      onEvent,
+      onId: (id) => {
+        position.lastId = id;
+      },
+      onRetry: (retryMs) => {
+        position.waitMs = Math.min(retryMs, LIMITS.startupTimeoutMs);
+      },
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof TooLarge) throw error;
+    return error;
+  } finally {
+    clearTimeout(late);
+  }
+}
