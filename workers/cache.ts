@@ -1,7 +1,8 @@
 /**
  * Entry of the cache worker: the tasks that the connection worker's piscina pool runs. Each task is
- * whole in itself; the thread keeps no state and may be stopped after any of them.
+ * whole in itself; the thread keeps no state and may be stopped after any of them. A pool passes one
+ * argument, so what the tasks need of the world is the real one here.
  */
 export { hashDefinitions } from "./cache/hash.ts";
-export { readCache } from "./cache/metadata-cache.ts";
+export { readCache, storeEntries } from "./cache/metadata-cache.ts";
 export { publish } from "./cache/publish.ts";

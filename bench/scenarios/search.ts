@@ -82,8 +82,8 @@ async function snapshotOf(tools: readonly Tool[], folder: string): Promise<Uint8
     toolsKnown: true,
     tools: own.map((tool) => ({ ...tool, direct: false })),
   }));
-  const paths = { cachePath: join(folder, "cache.json"), snapshotPath: join(folder, "snapshot.bin") };
-  const { snapshot } = await publish({ ...paths, entries: {}, servers, knownChecksum: undefined });
+  const paths = { snapshotPath: join(folder, "snapshot.bin") };
+  const { snapshot } = await publish({ ...paths, servers, knownChecksum: undefined });
   if (snapshot === undefined) throw new Error("the cache worker's task made no snapshot");
   return snapshot;
 }

@@ -93,6 +93,23 @@ export const LIMITS = {
   catalogDebounceMs: 100,
   /** Snapshot file. */
   snapshotBytes: 64 * 1024 * 1024,
+  /** Metadata cache file: a larger one is neither read nor written. */
+  cacheBytes: 128 * 1024 * 1024,
+  /** An entry of the metadata cache is valid for this long; one from further in the future is not. */
+  cacheEntryMs: 7 * 24 * 60 * 60 * 1_000,
+  clockSkewMs: 24 * 60 * 60 * 1_000,
+  /** Cache entries and snapshots that nobody used for this long are removed. */
+  unusedMs: 30 * 24 * 60 * 60 * 1_000,
+  /** That something was used, or listed again unchanged, is written down at most this often. */
+  usedEveryMs: 24 * 60 * 60 * 1_000,
+  /** Temp files of killed writers are removed after this long. */
+  leftoverMs: 60 * 60 * 1_000,
+  /** Broken cache files that are kept aside. */
+  corruptCopies: 3,
+  /** The lock of the cache file: waited for, shown to be held, taken from an owner that shows nothing. */
+  lockWaitMs: 10_000,
+  lockBeatMs: 1_000,
+  lockSilentMs: 4_000,
   /** Log file, then it is rotated. */
   logBytes: 5 * 1024 * 1024,
 } as const;

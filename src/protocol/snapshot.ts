@@ -181,7 +181,7 @@ export function encodeSnapshot(snapshot: Snapshot, checksum: Checksum): Uint8Arr
 /** Checksum that the header states, or undefined where the bytes are no snapshot of this version. */
 export function snapshotChecksum(bytes: Uint8Array): number | undefined {
   if (bytes.length < HEADER_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) return undefined;
-  if (bytes[4] !== SNAPSHOT_VERSION) return undefined;
+  if (bytes[4] !== SNAPSHOT_VERSION || bytes[5] || bytes[6] || bytes[7]) return undefined;
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
 }
 

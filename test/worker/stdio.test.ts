@@ -43,8 +43,13 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
     expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
     expect(catalog.search(["echo"], 1).tools.map(({ name }) => name)).toEqual(["everything__echo"]);
-    const cache = JSON.parse(await readFile(join(at.agentDir, "mcp-cache.json"), "utf8"));
-    expect(Object.keys(cache.servers).sort()).toEqual(["everything", "file-system", "memory"]);
+    // Stored beside the snapshot, which does not wait for it.
+    const stored = await until(async () => {
+      const text = await readFile(join(at.agentDir, "mcp-cache.json"), "utf8").catch(() => undefined);
+      const names = text === undefined ? [] : Object.keys(JSON.parse(text).servers).sort();
+      return names.length === 3 ? names : undefined;
+    });
+    expect(stored).toEqual(["everything", "file-system", "memory"]);
     for (const file of ["mcp-cache.json", "mcp-threads.log"]) {
       expect((await stat(join(at.agentDir, file))).mode & 0o777).toBe(0o600);
     }

@@ -3,58 +3,52 @@
  * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, the mode is kept.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { type FileSystem, nodeFiles } from "./file-system.ts";
 
 const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
+const TEMP_NAME_CHARS = 40;
 
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
-
-/** The file behind a symlink, also behind one whose target is not there yet; else the path itself. */
-async function targetOf(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    return readlink(path).then(
-      (link) => resolve(dirname(path), link),
-      () => path,
-    );
-  }
+export interface AtomicWriteOptions {
+  files?: FileSystem;
+  /**
+   * Runs when the new content is on the disk, right before it takes the place of `target`, the file behind
+   * any link. Where it throws, the target stays.
+   */
+  beforeReplace?: (target: string) => Promise<void>;
 }
 
-async function modeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).mode & 0o777;
-  } catch (error) {
-    if (isMissing(error)) return PRIVATE_FILE;
-    throw error;
-  }
-}
+/** A name beside `target` that nobody else uses. Its length does not depend on the target's. */
+export const tempBeside = (target: string): string =>
+  join(
+    dirname(target),
+    `.${basename(target).replace(/^\./, "").slice(0, TEMP_NAME_CHARS)}.${randomBytes(6).toString("hex")}.tmp`,
+  );
+
+/** Whether a name is one of `tempBeside`, made by a writer that is still at work or was killed. */
+export const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12}\.tmp$/.test(name);
 
 /** Throws what the file system throws; the target is then as it was and no temp file stays. */
-export async function writeFileAtomic(path: string, data: Uint8Array | string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
-  const target = await targetOf(path);
-  const mode = await modeOf(target);
-  const temp = join(
-    dirname(target),
-    `.${basename(target).slice(0, 40)}.${randomBytes(6).toString("hex")}.tmp`,
-  );
+export async function writeFileAtomic(
+  path: string,
+  data: Uint8Array | string,
+  { files = nodeFiles, beforeReplace }: AtomicWriteOptions = {},
+): Promise<void> {
+  const { target, file: before } = await files.find(path);
+  const temp = tempBeside(target);
+  const file = await files.create(temp, before?.mode ?? PRIVATE_FILE);
   try {
-    const file = await open(temp, "wx", mode);
     try {
-      // `open` masks the mode with the umask.
-      await file.chmod(mode);
-      await file.writeFile(data);
+      await file.write(data);
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(temp, target);
+    await beforeReplace?.(target);
+    await files.rename(temp, target);
   } catch (error) {
-    await rm(temp, { force: true });
+    // The first failure is the one to tell; a temp file that stays is swept later.
+    await files.remove(temp).catch(() => undefined);
     throw error;
   }
 }

@@ -1,10 +1,13 @@
 /**
  * The fingerprint of a server definition: SHA-256 over the keys that decide which tools a server has.
  * Keys are sorted, so their order never matters; lifecycle, timeouts and `debug` stay out.
+ *
+ * The form is the one of pi-mcp-adapter 2.36.0, so that each of us reads the other's entries: every key
+ * stands in it, an absent one as `undefined`, also the last three, which only that adapter knows.
  */
 import { createHash } from "node:crypto";
 
-const HASHED_KEYS = [
+export const HASHED_KEYS = [
   "args",
   "auth",
   "bearerToken",
@@ -17,25 +20,24 @@ const HASHED_KEYS = [
   "headers",
   "includeTools",
   "url",
+  "protocolVersion",
+  "requestHeadersCommand",
+  "socket",
 ] as const;
 
-/** JSON with the keys of every object sorted. */
+/** JSON with the keys of every object sorted, and with `undefined` where a value is. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "object" && value !== null) {
-    const entries = Object.entries(value)
-      .filter(([, entry]) => entry !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1));
+    const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
     return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${canonical(entry)}`).join(",")}}`;
   }
-  return JSON.stringify(value) ?? "null";
+  return JSON.stringify(value) ?? "undefined";
 }
 
 /** Hex SHA-256 of one definition as it stands in the file, before interpolation: no secret is resolved. */
 export function hashDefinition(definition: Record<string, unknown>): string {
-  const hashed = Object.fromEntries(
-    HASHED_KEYS.filter((key) => definition[key] !== undefined).map((key) => [key, definition[key]]),
-  );
+  const hashed = Object.fromEntries(HASHED_KEYS.map((key) => [key, definition[key]]));
   return createHash("sha256").update(canonical(hashed)).digest("hex");
 }
 

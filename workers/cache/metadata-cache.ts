@@ -1,91 +1,139 @@
 /**
- * `mcp-cache.json`: what servers said about their tools, so that the next start knows them without
- * connecting. Version 1; readable by other adapters, whose entries and unknown fields survive our writes.
+ * `mcp-cache.json`: what servers said about themselves, so that the next start knows it without connecting.
+ * Two tasks of the cache worker: read the entries of a configuration, and store new ones. Neither throws:
+ * whatever is wrong with the file is a problem, one line for the log, and the session goes on.
  */
-import { readFile } from "node:fs/promises";
 import { messageOf } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import { hashesOf } from "./adapter-hash.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
-import { type CachedTool, normalizeTools } from "./tool.ts";
+import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./cache-file.ts";
+import type { CacheEntry } from "./entry.ts";
+import { nodeFiles } from "./file-system.ts";
+import { keepAside, sweepTemps } from "./housekeeping.ts";
+import { LOCK_TIMES, type LockTimes, withLock } from "./lock.ts";
+import { changeSlots, findEntry, type SlotChanges, type Slots } from "./slots.ts";
 
-export const CACHE_VERSION = 1;
-
-export interface CacheEntry {
-  configHash: string;
-  tools: CachedTool[];
-  resources: unknown[];
-  instructions?: string;
-  /** Milliseconds since 1970. */
-  cachedAt: number;
+export interface CacheQuery {
+  path: string;
+  /** Definitions as they stand in the configuration, by server. */
+  definitions: Record<string, Record<string, unknown>>;
 }
 
-type CacheFile = { version: number; servers: Record<string, unknown> } & Record<string, unknown>;
+export interface CacheAnswer {
+  /** What counts now, by server. */
+  entries: Record<string, CacheEntry>;
+  /** Hashes of those whose use is to be written down, by server; for `storeEntries`. */
+  used: Record<string, string>;
+  problems: string[];
+}
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export interface StoreTask extends SlotChanges {
+  path: string;
+}
 
-/** An entry of the file, checked; undefined for what is none. Other adapters write here too. */
-function toEntry(value: unknown): CacheEntry | undefined {
-  if (!isObject(value) || !Array.isArray(value.tools) || !Array.isArray(value.resources ?? []))
-    return undefined;
-  if (typeof value.configHash !== "string" || typeof value.cachedAt !== "number") return undefined;
+export interface StoreResult {
+  /** False: try again with the next change. */
+  stored: boolean;
+  problems: string[];
+}
+
+/** What a task needs of the world. */
+export interface CacheContext extends CacheAccess {
+  now: () => number;
+  lockTimes: LockTimes;
+}
+
+const realWorld: CacheContext = {
+  files: nodeFiles,
+  limitBytes: LIMITS.cacheBytes,
+  now: Date.now,
+  lockTimes: LOCK_TIMES,
+};
+
+const OWNER_MAY_WRITE = 0o200;
+/** Writers that know no lock can come between read and write this often. */
+const ATTEMPTS = 5;
+
+export async function readCache(query: CacheQuery, context: CacheContext = realWorld): Promise<CacheAnswer> {
+  const cache = await loadCache(query.path, context);
+  if (cache.state !== "usable") return { entries: {}, used: {}, problems: [cache.problem] };
+  const nowMs = context.now();
+  const found = Object.entries(query.definitions).flatMap(([server, definition]) => {
+    const hit = findEntry(cache.slots, server, hashesOf(definition), nowMs);
+    return hit ? [{ server, ...hit }] : [];
+  });
   return {
-    configHash: value.configHash,
-    tools: normalizeTools(value.tools),
-    resources: (value.resources as unknown[] | undefined) ?? [],
-    ...(typeof value.instructions === "string" ? { instructions: value.instructions } : {}),
-    cachedAt: value.cachedAt,
+    entries: Object.fromEntries(found.map(({ server, entry }) => [server, entry])),
+    used: Object.fromEntries(
+      found.filter(({ useDue }) => useDue).map(({ server, entry }) => [server, entry.configHash]),
+    ),
+    problems: [],
   };
 }
 
-/** The file's content, or an empty cache with the reason where it cannot be used. */
-async function load(path: string): Promise<{ cache: CacheFile; problem?: string; foreign?: boolean }> {
-  const empty: CacheFile = { version: CACHE_VERSION, servers: {} };
-  try {
-    const parsed: unknown = JSON.parse(await readFile(path, "utf8"));
-    if (!isObject(parsed) || !isObject(parsed.servers))
-      return { cache: empty, problem: "it is not a cache file" };
-    if (parsed.version !== CACHE_VERSION) {
-      const problem = `its version is ${String(parsed.version)}, not ${CACHE_VERSION}`;
-      return { cache: empty, problem, foreign: true };
+/** Somebody else replaced the file between our read and our write. */
+class Overtaken extends Error {}
+
+/** What the file shall hold, or undefined where it holds everything already. */
+const nextSlots = (cache: CacheFile, task: StoreTask, nowMs: number): Slots | undefined =>
+  changeSlots(cache.state === "usable" ? cache.slots : new Map(), task, nowMs);
+
+/** One read, merge and write, under the lock. Throws what the file system throws, and `Overtaken`. */
+async function mergeOnce(
+  task: StoreTask,
+  seen: CacheFile,
+  context: CacheContext,
+  holds: () => boolean,
+): Promise<StoreResult> {
+  const { files, now, limitBytes } = context;
+  const cache = await loadCache(task.path, context, seen);
+  if (cache.state === "closed") return { stored: false, problems: [cache.problem] };
+  const slots = nextSlots(cache, task, now());
+  const problems = cache.state === "corrupt" ? [cache.problem] : [];
+  if (!slots) return { stored: true, problems };
+  const text = formatCache(slots, cache.state === "usable" ? cache.rest : {});
+  if (Buffer.byteLength(text) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
+  const beforeReplace = async (target: string): Promise<void> => {
+    // Other adapters know no lock, and a process that was stopped for long has lost its own.
+    if (!holds() || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
+    if (cache.state === "corrupt" && cache.kept) await keepAside(target, files, now());
+  };
+  await writeFileAtomic(task.path, text, { files, beforeReplace });
+  return { stored: true, problems };
+}
+
+async function mergeUnderLock(
+  task: StoreTask,
+  seen: CacheFile,
+  context: CacheContext,
+  holds: () => boolean,
+): Promise<StoreResult> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await mergeOnce(task, seen, context, holds);
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+      if (!holds() || attempt === ATTEMPTS) throw new Error("other processes keep changing it");
     }
-    return { cache: parsed as CacheFile };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { cache: empty };
-    return { cache: empty, problem: messageOf(error) };
   }
 }
 
-/** Entries of the wanted servers whose hash is the wanted one. */
-export async function readCache(query: {
-  path: string;
-  hashes: Record<string, string>;
-}): Promise<{ entries: Record<string, CacheEntry>; problem?: string }> {
-  const { cache, problem } = await load(query.path);
-  const entries: Record<string, CacheEntry> = {};
-  for (const [server, hash] of Object.entries(query.hashes)) {
-    const entry = toEntry(Object.hasOwn(cache.servers, server) ? cache.servers[server] : undefined);
-    if (entry?.configHash === hash) entries[server] = entry;
-  }
-  return problem === undefined ? { entries } : { entries, problem };
-}
-
-/** Our own fields of an entry: what a server no longer says must not survive a merge. */
-const OWN_FIELDS = ["configHash", "tools", "resources", "instructions", "cachedAt"];
-
-/**
- * Merges the entries into the file. Throws where the file belongs to another version, which stays as it is;
- * one that is no cache file at all is replaced.
- */
-export async function writeCache(path: string, entries: Record<string, CacheEntry>): Promise<void> {
-  const { cache, problem, foreign } = await load(path);
-  if (foreign) throw new Error(problem);
-  const servers = { ...cache.servers };
-  for (const [server, entry] of Object.entries(entries)) {
-    const before = servers[server];
-    const kept = Object.entries(isObject(before) ? before : {}).filter(
-      ([field]) => !OWN_FIELDS.includes(field),
+export async function storeEntries(task: StoreTask, context: CacheContext = realWorld): Promise<StoreResult> {
+  const { files, now } = context;
+  const seen = await loadCache(task.path, context);
+  if (seen.state === "closed") return { stored: false, problems: [seen.problem] };
+  try {
+    // Most often there is nothing new, which needs neither the lock nor a write.
+    if (!nextSlots(seen, task, now())) return { stored: true, problems: [] };
+    const { target, file } = await files.find(task.path);
+    if (file && (file.mode & OWNER_MAY_WRITE) === 0) throw new Error("it is read-only");
+    const result = await withLock(target, { files, times: context.lockTimes }, (holds) =>
+      mergeUnderLock(task, seen, context, holds),
     );
-    servers[server] = { ...Object.fromEntries(kept), ...entry };
+    await sweepTemps(target, files, now());
+    return result;
+  } catch (error) {
+    return { stored: false, problems: [`${task.path} could not be written: ${messageOf(error)}`] };
   }
-  await writeFileAtomic(path, `${JSON.stringify({ ...cache, servers })}\n`);
 }

@@ -1,39 +1,22 @@
 /**
- * One task: store what servers listed, and make the snapshot of the whole catalog from it. The snapshot
- * goes to its file only when its content differs from what main already has.
+ * One task: make the snapshot of the whole catalog, and keep its file up to date. The file is written only
+ * when its content changes; that it is still of use is written down at most once a day.
  */
+import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
-import { crc32 } from "node:zlib";
-import { encode } from "../../src/protocol/codec.ts";
 import { messageOf } from "../../src/protocol/errors.ts";
-import { assignToolNames } from "../../src/protocol/names.ts";
-import {
-  encodeSnapshot,
-  type SnapshotServer,
-  type SnapshotTool,
-  snapshotChecksum,
-} from "../../src/protocol/snapshot.ts";
-import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildIndex } from "../../src/search/weighted.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
-import { type CacheEntry, writeCache } from "./metadata-cache.ts";
-import { normalizeInputSchema } from "./schema.ts";
-import type { CachedTool } from "./tool.ts";
-
-/** A tool with what the configuration makes of it. */
-export type PublishedTool = CachedTool & {
-  /** Declared to the model from the first request on. */
-  direct: boolean;
-};
+import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
+import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { pruneSnapshots } from "./housekeeping.ts";
 
 export interface PublishTask {
-  cachePath: string;
   snapshotPath: string;
-  /** New entries for the cache file, by server. */
-  entries: Record<string, CacheEntry>;
   /** The whole catalog, servers in the order of the configuration. */
-  servers: (SnapshotServer & { tools: PublishedTool[] })[];
-  /** Checksum of the snapshot that main and the file hold already. */
+  servers: CatalogServer[];
+  /** Checksum of the snapshot that main has already. */
   knownChecksum: number | undefined;
 }
 
@@ -41,53 +24,50 @@ export interface PublishResult {
   checksum: number;
   /** Absent where main has this content already. */
   snapshot?: Uint8Array<ArrayBuffer>;
-  /** What could not be written, one line each. The session goes on without. */
+  /** What could not be done, one line each. The session goes on without. */
   problems: string[];
   /** Thread that did it, for the log. */
   threadId: number;
 }
 
-function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
-  const flat = servers.flatMap((server, index) =>
-    server.tools.map(({ direct, ...tool }) => ({ server: server.name, index, direct, tool })),
-  );
-  const names = assignToolNames(flat.map(({ server, tool }) => ({ server, tool: tool.name })));
-  return flat.map(({ index, tool, direct }, i) => {
-    const schema = normalizeInputSchema(tool.inputSchema);
-    const given = tool.annotations?.title;
-    const title = tool.title ?? (typeof given === "string" ? given : undefined);
-    return {
-      name: names[i] ?? tool.name,
-      server: index,
-      tool: tool.name,
-      description: tool.description?.trim() || title || `${tool.name} of ${servers[index]?.name}`,
-      ...(direct ? { direct } : {}),
-      ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
-      schemaKeys: Object.keys(schema),
-      schema: encode(schema),
-    };
-  });
+export interface PublishContext {
+  files: FileSystem;
+  now: () => number;
+  limitBytes: number;
 }
 
-/** Runs `write`; a failure becomes a line for the log. */
-async function attempt(what: string, problems: string[], write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    problems.push(`${what} could not be written: ${messageOf(error)}`);
-  }
+const realWorld: PublishContext = { files: nodeFiles, now: Date.now, limitBytes: LIMITS.snapshotBytes };
+
+/** Writes the file where its content is new or it is missing, else notes its use once a day. */
+async function keepFile(
+  path: string,
+  snapshot: Uint8Array,
+  isNew: boolean,
+  { files, now }: PublishContext,
+): Promise<void> {
+  const { file } = isNew ? {} : await files.find(path);
+  if (!file) await writeFileAtomic(path, snapshot, { files });
+  else if (now() - file.modifiedMs > LIMITS.usedEveryMs) await files.touch(path);
+  else return;
+  await pruneSnapshots(dirname(path), files, now());
 }
 
-export async function publish(task: PublishTask): Promise<PublishResult> {
+export async function publish(
+  task: PublishTask,
+  context: PublishContext = realWorld,
+): Promise<PublishResult> {
+  const { snapshot, leftOut } = makeSnapshot(task.servers, context.limitBytes);
   const problems: string[] = [];
-  if (Object.keys(task.entries).length > 0) {
-    await attempt(task.cachePath, problems, () => writeCache(task.cachePath, task.entries));
+  if (leftOut.length > 0) {
+    const limit = `${Math.round(context.limitBytes / 2 ** 20)} MiB`;
+    problems.push(`the tool catalog exceeds ${limit}: the tools of ${leftOut.join(", ")} are left out`);
   }
-  const tools = toSnapshotTools(task.servers);
-  const servers = task.servers.map(({ tools: _tools, ...server }) => server);
-  const snapshot = encodeSnapshot({ servers, tools, index: buildIndex(tools) }, crc32);
   const checksum = snapshotChecksum(snapshot) ?? 0;
-  if (checksum === task.knownChecksum) return { checksum, problems, threadId };
-  await attempt(task.snapshotPath, problems, () => writeFileAtomic(task.snapshotPath, snapshot));
-  return { checksum, snapshot, problems, threadId };
+  const isNew = checksum !== task.knownChecksum;
+  try {
+    await keepFile(task.snapshotPath, snapshot, isNew, context);
+  } catch (error) {
+    problems.push(`${task.snapshotPath} could not be written: ${messageOf(error)}`);
+  }
+  return { checksum, ...(isNew ? { snapshot } : {}), problems, threadId };
 }

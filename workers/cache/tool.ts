@@ -14,6 +14,16 @@ export interface CachedTool {
   annotations?: Record<string, unknown>;
 }
 
+/** Its keys: what else a cache file holds of a tool belongs to other adapters. */
+export const TOOL_FIELDS: readonly string[] = [
+  "name",
+  "title",
+  "description",
+  "inputSchema",
+  "outputSchema",
+  "annotations",
+] satisfies (keyof CachedTool)[];
+
 const SCHEMA_DEPTH = 64;
 const SCHEMA_NODES = 20_000;
 const NAME_CHARS = 1_000;

@@ -6,11 +6,13 @@
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import { messageOf } from "../../src/protocol/errors.ts";
-import type { CacheEntry } from "../cache/metadata-cache.ts";
+import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../cache/metadata-cache.ts";
 import type { PublishResult, PublishTask } from "../cache/publish.ts";
 import type { Log } from "./log.ts";
 
 const IDLE_MS = 5_000;
+/** A task that waits for the lock of the cache file must not keep a snapshot waiting. */
+const TASKS_AT_A_TIME = 4;
 
 /** Raw TypeScript from a checkout, one bundled file from the package. */
 const workerFile = (): string => {
@@ -19,8 +21,12 @@ const workerFile = (): string => {
 };
 
 export interface CachePool {
+  /** By position; empty where it failed: then nothing is known and nothing is stored. */
   hashDefinitions(definitions: Record<string, unknown>[]): Promise<string[]>;
-  readCache(path: string, hashes: Record<string, string>): Promise<Record<string, CacheEntry>>;
+  /** Nothing known where it failed; the log says why. */
+  readCache(query: CacheQuery): Promise<Omit<CacheAnswer, "problems">>;
+  /** Whether everything is in the file. If not, the log says why. */
+  storeEntries(task: StoreTask): Promise<boolean>;
   /** Undefined where it failed; the log says why. */
   publish(task: PublishTask): Promise<PublishResult | undefined>;
   close(): Promise<void>;
@@ -28,24 +34,63 @@ export interface CachePool {
 
 export function createCachePool(log: Log): CachePool {
   let pool: Piscina | undefined;
-  const run = async <T>(name: string, task: unknown): Promise<T> => {
-    pool ??= new Piscina({ filename: workerFile(), minThreads: 0, maxThreads: 1, idleTimeout: IDLE_MS });
-    return (await pool.run(task, { name })) as T;
+  const told = new Set<string>();
+  const openPool = (): Piscina => {
+    if (pool) return pool;
+    pool = new Piscina({
+      filename: workerFile(),
+      minThreads: 0,
+      maxThreads: 1,
+      concurrentTasksPerWorker: TASKS_AT_A_TIME,
+      idleTimeout: IDLE_MS,
+    });
+    // A thread that cannot be loaded; without a listener it would end the connection worker.
+    pool.on("error", failed);
+    return pool;
   };
+  const run = async <T>(name: string, task: unknown): Promise<T> =>
+    (await openPool().run(task, { name })) as T;
+  /** Each problem once: a full disk is met again at every change. */
+  const tell = (problems: readonly string[]): void => {
+    for (const problem of problems) {
+      if (!told.has(problem)) log.warn(problem);
+      told.add(problem);
+    }
+  };
+  const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
   return {
-    hashDefinitions: (definitions) => run("hashDefinitions", definitions),
-    readCache: async (path, hashes) => {
-      const found = await run<{ entries: Record<string, CacheEntry>; problem?: string }>("readCache", {
-        path,
-        hashes,
-      });
-      if (found.problem !== undefined) log.warn(`${path} is not used: ${found.problem}`);
-      return found.entries;
+    hashDefinitions: async (definitions) => {
+      try {
+        return await run<string[]>("hashDefinitions", definitions);
+      } catch (error) {
+        failed(error);
+        return [];
+      }
+    },
+    readCache: async (query) => {
+      try {
+        const { problems, ...found } = await run<CacheAnswer>("readCache", query);
+        tell(problems);
+        return found;
+      } catch (error) {
+        failed(error);
+        return { entries: {}, used: {} };
+      }
+    },
+    storeEntries: async (task) => {
+      try {
+        const { stored, problems } = await run<StoreResult>("storeEntries", task);
+        tell(problems);
+        return stored;
+      } catch (error) {
+        failed(error);
+        return false;
+      }
     },
     publish: async (task) => {
       try {
         const result = await run<PublishResult>("publish", task);
-        for (const problem of result.problems) log.warn(problem);
+        tell(result.problems);
         const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
         log.write(
           "info",
@@ -54,7 +99,7 @@ export function createCachePool(log: Log): CachePool {
         );
         return result;
       } catch (error) {
-        log.error(`cache worker failed: ${messageOf(error)}`);
+        failed(error);
         return undefined;
       }
     },

@@ -1,12 +1,13 @@
 /**
- * Keeps main's catalog current: gathers changes for a moment, lets the cache worker store them and build
- * the snapshot, and sends it on. One publication at a time; changes meanwhile make one more.
+ * Keeps main's catalog current: gathers changes for a moment, lets the cache worker build the snapshot, and
+ * sends it on; beside that, lets it store what is new. One publication at a time; changes meanwhile make one
+ * more. Storing never delays a snapshot: the file may be locked by another process.
  */
-
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
-import type { CacheEntry } from "../cache/metadata-cache.ts";
-import type { PublishedTool, PublishTask } from "../cache/publish.ts";
+import type { PublishedTool } from "../cache/catalog-snapshot.ts";
+import type { CacheEntry } from "../cache/entry.ts";
+import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { exposureOf } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
@@ -25,9 +26,11 @@ export interface CatalogOptions {
 }
 
 export interface CatalogPublisher {
+  /** Hashes of stored entries whose use is to be written down, by server. */
+  noteUsed(hashes: Record<string, string>): void;
   /** `server` listed its tools; without a server only the set of servers may have changed. */
   changed(server?: Server): void;
-  /** Settles when everything told so far is published. */
+  /** Settles when everything told so far is published; it may not be stored yet. */
   flush(): Promise<void>;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   finish(): Promise<void>;
@@ -53,7 +56,10 @@ const exposedTools = (server: Server, defaultDirect: Settings["directTools"]): P
   });
 
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
+  /** Listed, and not known to be stored. */
   const fresh = new Set<Server>();
+  let used: Record<string, string> = {};
+  let storing: Promise<void> = Promise.resolve();
   let checksum = options.knownChecksum;
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<void> | undefined;
@@ -63,14 +69,25 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   const toEntry = (server: Server): CacheEntry => ({
     configHash: options.hashOf(server.name),
     tools: server.tools ?? [],
-    resources: [],
     ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     cachedAt: Date.now(),
   });
 
-  const toTask = (): PublishTask => {
-    const entries = Object.fromEntries([...fresh].map((server) => [server.name, toEntry(server)]));
+  /** What could not be stored is tried again with the next change. */
+  const store = async (): Promise<void> => {
+    const servers = [...fresh].filter((server) => options.hashOf(server.name) !== "");
+    const task = {
+      path: options.cachePath,
+      entries: Object.fromEntries(servers.map((server) => [server.name, toEntry(server)])),
+      used,
+    };
+    if (servers.length === 0 && Object.keys(used).length === 0) return;
     fresh.clear();
+    used = {};
+    if (!(await options.cache.storeEntries(task))) for (const server of servers) fresh.add(server);
+  };
+
+  const toTask = (): PublishTask => {
     const servers = options
       .servers()
       .filter((server) => server.definition.enabled)
@@ -84,14 +101,15 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
           tools: exposedTools(server, options.settings().directTools),
         };
       });
-    const { cachePath, snapshotPath } = options;
-    return { cachePath, snapshotPath, entries, servers, knownChecksum: checksum };
+    return { snapshotPath: options.snapshotPath, servers, knownChecksum: checksum };
   };
 
   const publish = async (): Promise<void> => {
     do {
       again = false;
-      const result = await options.cache.publish(toTask());
+      const task = toTask();
+      storing = storing.then(store);
+      const result = await options.cache.publish(task);
       if (!result) continue;
       checksum = result.checksum;
       if (!result.snapshot || stopped) continue;
@@ -114,6 +132,9 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     get checksum() {
       return checksum;
     },
+    noteUsed(hashes) {
+      used = { ...used, ...hashes };
+    },
     changed(server) {
       if (stopped) return;
       if (server) fresh.add(server);
@@ -133,6 +154,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       timer = undefined;
       if (due) start();
       while (publishing) await publishing;
+      await storing;
     },
   };
 }

@@ -120,9 +120,16 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     supervisor.carryOut(change);
     emit({ type: "planned", generation, ...report(state) });
     const definitions = supervisor.servers.map(({ definition }) => definition);
-    const hashed = await cache.hashDefinitions(definitions.map(({ raw }) => raw));
+    const [hashed, { entries, used }] = await Promise.all([
+      cache.hashDefinitions(definitions.map(({ raw }) => raw)),
+      cache.readCache({
+        path: cachePath,
+        definitions: Object.fromEntries(definitions.map(({ name, raw }) => [name, raw])),
+      }),
+    ]);
     hashes = new Map(definitions.map(({ name }, i) => [name, hashed[i] ?? ""]));
-    supervisor.learn(await cache.readCache(cachePath, Object.fromEntries(hashes)));
+    catalog.noteUsed(used);
+    supervisor.learn(entries);
     // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
     // The first plan is the start of the session; `configuration` is there from the second on.

@@ -1,11 +1,13 @@
 /** Owns: the task that stores what servers listed and makes the snapshot. */
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
-import { type PublishTask, publish } from "../../../../workers/cache/publish.ts";
+import { nodeFiles } from "../../../../workers/cache/file-system.ts";
+import { type PublishContext, type PublishTask, publish } from "../../../../workers/cache/publish.ts";
 import type { CachedTool } from "../../../../workers/cache/tool.ts";
 import { tempFolder } from "../../temp-folder.ts";
+import { DAY, failingFiles, MINUTE, NOW, type Step } from "./support.ts";
 
 const ECHO: CachedTool = {
   name: "echo",
@@ -16,9 +18,7 @@ const ECHO: CachedTool = {
 async function task(tools: CachedTool[], rest: Partial<PublishTask> = {}): Promise<PublishTask> {
   const folder = await tempFolder();
   return {
-    cachePath: join(folder, "mcp-cache.json"),
     snapshotPath: join(folder, "mcp-snapshots", "x.bin"),
-    entries: {},
     servers: [{ name: "s", project: false, tools }],
     knownChecksum: undefined,
     ...rest,
@@ -45,39 +45,30 @@ describe("publish", () => {
     expect((await stat(asked.snapshotPath)).mode & 0o777).toBe(0o600);
   });
 
-  test("the checksum that main has already -> neither snapshot nor file", async () => {
-    const first = await publish(await task([ECHO]));
-    const asked = await task([ECHO], { knownChecksum: first.checksum });
-    const second = await publish(asked);
-    expect(second).toMatchObject({ checksum: first.checksum, problems: [] });
-    expect("snapshot" in second).toBe(false);
-    await expect(stat(asked.snapshotPath)).rejects.toThrow("ENOENT");
-  });
-
-  test("no new entries -> the cache file is not touched", async () => {
+  test("the checksum that main has already -> no snapshot, and the file is not written", async () => {
     const asked = await task([ECHO]);
-    await publish(asked);
-    await expect(stat(asked.cachePath)).rejects.toThrow("ENOENT");
+    const { checksum } = await publish(asked);
+    await writeFile(asked.snapshotPath, "as it was");
+    const again = await publish({ ...asked, knownChecksum: checksum });
+    expect(again).toMatchObject({ checksum, problems: [] });
+    expect("snapshot" in again).toBe(false);
+    expect(await readFile(asked.snapshotPath, "utf8")).toBe("as it was");
   });
 
-  test("new entries -> merged into the cache file under the original tool names", async () => {
-    const entries = { s: { configHash: "h", tools: [ECHO], resources: [], cachedAt: 1 } };
-    const asked = await task([ECHO], { entries });
-    await publish(asked);
-    expect(JSON.parse(await readFile(asked.cachePath, "utf8"))).toEqual({ version: 1, servers: entries });
+  test("the checksum that main has already, but no file -> written for the next start", async () => {
+    const { checksum } = await publish(await task([ECHO]));
+    const asked = await task([ECHO], { knownChecksum: checksum });
+    expect("snapshot" in (await publish(asked))).toBe(false);
+    expect(catalogFrom(await readFile(asked.snapshotPath))?.checksum).toBe(checksum);
   });
 
-  test("neither file can be written -> two problems, the snapshot is still answered", async () => {
+  test("a folder that cannot be made -> a problem, the snapshot is still answered", async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, "file"), "");
-    const entries = { s: { configHash: "h", tools: [ECHO], resources: [], cachedAt: 1 } };
-    const places = { cachePath: join(folder, "file", "c"), snapshotPath: join(folder, "file", "s") };
-    const { snapshot, problems } = await publish(await task([ECHO], { ...places, entries }));
+    const snapshotPath = join(folder, "file", "s");
+    const { snapshot, problems } = await publish(await task([ECHO], { snapshotPath }));
     expect(catalogFrom(snapshot ?? new Uint8Array())?.tools).toHaveLength(1);
-    expect(problems).toEqual([
-      expect.stringContaining(places.cachePath),
-      expect.stringContaining(places.snapshotPath),
-    ]);
+    expect(problems).toEqual([expect.stringContaining(snapshotPath)]);
     expect(await readdir(folder)).toEqual(["file"]);
   });
 
@@ -105,6 +96,128 @@ describe("publish", () => {
       ["z__echo", { name: "z", project: false }],
       ["a__echo", { name: "a", project: true, description: "A." }],
     ]);
+  });
+});
+
+describe("publish: age of the file", () => {
+  const at = (rest: Partial<PublishContext> = {}): PublishContext => ({
+    files: nodeFiles,
+    now: () => NOW,
+    limitBytes: 2 ** 20,
+    ...rest,
+  });
+  const seconds = (ms: number): number => ms / 1_000;
+
+  it.each([
+    ["an hour ago", "left", 60 * MINUTE],
+    ["two days ago", "touched", 2 * DAY],
+  ])("unchanged, used %s -> %s", async (_name, outcome, ageMs) => {
+    const asked = await task([ECHO]);
+    const { checksum } = await publish(asked, at());
+    const then = seconds(NOW - ageMs);
+    await utimes(asked.snapshotPath, then, then);
+    await publish({ ...asked, knownChecksum: checksum }, at());
+    const { mtimeMs } = await stat(asked.snapshotPath);
+    expect(mtimeMs === NOW - ageMs ? "left" : "touched").toBe(outcome);
+  });
+
+  test("a write -> snapshots unused for 30 days and old temp files go, all else stays", async () => {
+    const asked = await task([ECHO]);
+    const folder = join(asked.snapshotPath, "..");
+    await mkdir(folder);
+    const ages: Record<string, number> = {
+      "old.bin": 31 * DAY,
+      "young.bin": 29 * DAY,
+      "old.txt": 99 * DAY,
+      ".x.bin.0123456789ab.tmp": 2 * 60 * MINUTE,
+      ".y.bin.0123456789ab.tmp": MINUTE,
+    };
+    for (const [name, ageMs] of Object.entries(ages)) {
+      await writeFile(join(folder, name), "");
+      await utimes(join(folder, name), seconds(NOW - ageMs), seconds(NOW - ageMs));
+    }
+    await publish(asked, at());
+    expect((await readdir(folder)).sort()).toEqual(
+      [".y.bin.0123456789ab.tmp", "old.txt", "x.bin", "young.bin"].sort(),
+    );
+  });
+
+  it.each<[string, number, string[], string[]]>([
+    ["room for all", 2 ** 20, ["one", "two", "three"], []],
+    ["room for two", 12_000, ["one", "two"], ["three"]],
+    ["room for one", 7_500, ["one"], ["two", "three"]],
+    ["room for none", 600, [], ["one", "two", "three"]],
+  ])(
+    "a catalog with %s -> the last servers' tools are left out, one line",
+    async (_name, limitBytes, kept, out) => {
+      const servers = ["one", "two", "three"].map((name) => ({
+        name,
+        project: false,
+        tools: [{ ...ECHO, inputSchema: { type: "object", description: "x".repeat(5_000) } }],
+      }));
+      const { snapshot, problems } = await publish(await task([], { servers }), at({ limitBytes }));
+      expect(snapshot?.length).toBeLessThanOrEqual(limitBytes);
+      const catalog = catalogFrom(snapshot ?? new Uint8Array());
+      expect(catalog?.tools.map((tool) => tool.server.name)).toEqual(kept);
+      expect(catalog?.servers.map((server) => server.name)).toEqual(["one", "two", "three"]);
+      expect(problems).toEqual(
+        out.length === 0 ? [] : [expect.stringContaining(`tools of ${out.join(", ")} `)],
+      );
+    },
+  );
+
+  const steps: [Step, RegExp][] = [
+    ["find", /x\.bin$/],
+    ["create", /\.tmp$/],
+    ["write", /\.tmp$/],
+    ["sync", /\.tmp$/],
+    ["close", /\.tmp$/],
+    ["rename", /x\.bin$/],
+  ];
+  const faults = steps.flatMap(([step, path]) =>
+    ["ENOSPC", "EACCES", "EIO"].map((code): [Step, string, RegExp] => [step, code, path]),
+  );
+  it.each(faults)(
+    "%s fails with %s -> snapshot answered, old file whole, one line, no temp file",
+    async (step, code, path) => {
+      const asked = await task([ECHO]);
+      await publish(asked, at());
+      const before = await readFile(asked.snapshotPath);
+      const files = failingFiles(step, code, path);
+      const changed = { ...asked, servers: [{ name: "other", project: false, tools: [ECHO] }] };
+      const { snapshot, problems } = await publish(changed, at({ files }));
+      expect(files.failures).toBeGreaterThan(0);
+      expect(catalogFrom(snapshot ?? new Uint8Array())?.tools[0]?.name).toBe("other__echo");
+      expect(problems).toEqual([expect.stringContaining(code)]);
+      expect(Buffer.compare(await readFile(asked.snapshotPath), before)).toBe(0);
+      expect(await readdir(join(asked.snapshotPath, ".."))).toEqual(["x.bin"]);
+    },
+  );
+
+  it.each<[Step, RegExp]>([
+    ["list", /mcp-snapshots$/],
+    ["remove", /./],
+    ["find", /old\.bin$/],
+  ])("%s fails while old snapshots are pruned -> no problem, the snapshot is written", async (step, path) => {
+    const asked = await task([ECHO]);
+    const old = join(asked.snapshotPath, "..", "old.bin");
+    await mkdir(join(old, ".."));
+    await writeFile(old, "");
+    await utimes(old, 1, 1);
+    const files = failingFiles(step, "EIO", path);
+    expect((await publish(asked, at({ files }))).problems).toEqual([]);
+    expect(files.failures).toBeGreaterThan(0);
+    expect(catalogFrom(await readFile(asked.snapshotPath))?.tools).toHaveLength(1);
+  });
+
+  test("touch fails -> one line, nothing sent, the file stays", async () => {
+    const asked = await task([ECHO]);
+    const { checksum } = await publish(asked, at());
+    await utimes(asked.snapshotPath, 1, 1);
+    const files = failingFiles("touch", "EACCES", /./);
+    const { problems } = await publish({ ...asked, knownChecksum: checksum }, at({ files }));
+    expect(problems).toEqual([expect.stringContaining("EACCES")]);
+    expect(catalogFrom(await readFile(asked.snapshotPath))?.checksum).toBe(checksum);
   });
 });
 

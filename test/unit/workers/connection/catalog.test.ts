@@ -1,0 +1,129 @@
+/** Owns: what of the catalog is published and stored, and that the one does not wait for the other. */
+import { describe, expect, test } from "vitest";
+import type { WorkerEvent } from "../../../../src/protocol/types.ts";
+import type { StoreTask } from "../../../../workers/cache/metadata-cache.ts";
+import type { PublishTask } from "../../../../workers/cache/publish.ts";
+import type { CachePool } from "../../../../workers/connection/cache-pool.ts";
+import { type CatalogOptions, createCatalogPublisher } from "../../../../workers/connection/catalog.ts";
+import type { Server } from "../../../../workers/connection/server.ts";
+
+/** Of a server only what the catalog reads. */
+const server = (name: string): Server =>
+  ({
+    name,
+    tools: [{ name: "t" }],
+    instructions: "Use it.",
+    definition: { enabled: true, project: false, description: undefined },
+  }) as unknown as Server;
+
+function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string, string> = {}) {
+  const stored: StoreTask[] = [];
+  const published: PublishTask[] = [];
+  const events: WorkerEvent[] = [];
+  const servers = [server("a"), server("b")] as const;
+  const cache: CachePool = {
+    hashDefinitions: async () => [],
+    readCache: async () => ({ entries: {}, used: {} }),
+    storeEntries: (task) => {
+      stored.push(task);
+      return store(task);
+    },
+    publish: async (task) => {
+      published.push(task);
+      return { checksum: published.length, snapshot: new Uint8Array(1), problems: [], threadId: 1 };
+    },
+    close: async () => undefined,
+  };
+  const options: CatalogOptions = {
+    generation: 1,
+    cachePath: "/cache",
+    snapshotPath: "/snapshot",
+    knownChecksum: undefined,
+    servers: () => servers,
+    hashOf: (name) => `hash of ${name}`,
+    used,
+    cache,
+    emit: (event) => events.push(event),
+  };
+  return { catalog: createCatalogPublisher(options), servers, stored, published, events };
+}
+
+const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});
+
+describe("createCatalogPublisher", () => {
+  test("servers that listed their tools -> one snapshot, one task with their entries", async () => {
+    const { catalog, servers, stored, published, events } = setup(async () => true);
+    for (const one of servers) catalog.changed(one);
+    await catalog.flush();
+    expect([published.length, events.length]).toEqual([1, 1]);
+    await catalog.finish();
+    expect(stored).toEqual([
+      {
+        path: "/cache",
+        entries: {
+          a: {
+            configHash: "hash of a",
+            tools: [{ name: "t" }],
+            instructions: "Use it.",
+            cachedAt: expect.any(Number),
+          },
+          b: {
+            configHash: "hash of b",
+            tools: [{ name: "t" }],
+            instructions: "Use it.",
+            cachedAt: expect.any(Number),
+          },
+        },
+        used: {},
+      },
+    ]);
+  });
+
+  test("nothing listed -> nothing stored; entries in use -> told once", async () => {
+    const idle = setup(async () => true);
+    idle.catalog.changed();
+    await idle.catalog.flush();
+    await idle.catalog.finish();
+    expect(idle.stored).toEqual([]);
+
+    const { catalog, stored } = setup(async () => true, { a: "h" });
+    for (let i = 0; i < 2; i++) {
+      catalog.changed();
+      await catalog.flush();
+    }
+    await catalog.finish();
+    expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
+  });
+
+  test("a store that waits for a lock -> the snapshots go out, the next store waits, the end waits for both", async () => {
+    const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
+    const { catalog, servers, stored, events } = setup(() => unlocked);
+    for (const one of servers) {
+      catalog.changed(one);
+      await catalog.flush();
+    }
+    expect(events).toHaveLength(2);
+    expect(stored.map(names)).toEqual([["a"]]);
+    let finished = false;
+    const end = catalog.finish().then(() => {
+      finished = true;
+    });
+    await new Promise(setImmediate);
+    expect(finished).toBe(false);
+    unlock(true);
+    await end;
+    expect(stored.map(names)).toEqual([["a"], ["b"]]);
+  });
+
+  test("a store that failed -> its entries again with the next change", async () => {
+    let attempts = 0;
+    const { catalog, servers, stored } = setup(async () => ++attempts > 1);
+    for (const one of servers) {
+      catalog.changed(one);
+      await catalog.flush();
+      await new Promise(setImmediate);
+    }
+    await catalog.finish();
+    expect(stored.map((task) => names(task).sort())).toEqual([["a"], ["a", "b"]]);
+  });
+});

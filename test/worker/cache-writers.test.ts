@@ -1,0 +1,131 @@
+/**
+ * Owns: several processes that write one cache file, and writers that are killed. How often is set by
+ * `CACHE_WRITER_ROUNDS` (50 for the full proof) and `CACHE_KILLS` (500).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { nodeFiles } from "../../workers/cache/file-system.ts";
+import { storeEntries } from "../../workers/cache/metadata-cache.ts";
+import { createRandom } from "../unit/random.ts";
+import { tempFolder } from "../unit/temp-folder.ts";
+
+const ROUNDS = Number(process.env.CACHE_WRITER_ROUNDS ?? 4);
+const KILLS = Number(process.env.CACHE_KILLS ?? 30);
+/** Far beyond what a killed writer may cost its successor, which must not have to wait for silence at all. */
+const NEVER_SILENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 29_000 };
+/** Within this a writer has started, or is in the middle of its writes. */
+const KILL_WITHIN_MS = 60;
+const SEED = 1;
+
+const WRITER = join(import.meta.dirname, "..", "fixtures", "cache", "writes-entries.ts");
+
+interface Writer {
+  child: ChildProcess;
+  /** Names that it has stored, so far. */
+  stored: string[];
+  /** Settles when its first entry is stored, or it ended before. */
+  begun: Promise<unknown>;
+  exited: Promise<unknown>;
+  stderr: () => string;
+}
+
+function startWriter(path: string, prefix: string, count: number): Writer {
+  const child = spawn(process.execPath, [WRITER, path, prefix, String(count)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stored: string[] = [];
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    stderr += chunk;
+  });
+  const lines = createInterface(child.stdout).on("line", (line) => stored.push(line));
+  const exited = Promise.all([once(child, "exit"), once(lines, "close")]);
+  return { child, stored, begun: Promise.race([once(lines, "line"), exited]), exited, stderr: () => stderr };
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  const cache = JSON.parse(await readFile(path, "utf8")) as { version: number; servers: object };
+  expect(cache.version).toBe(1);
+  return Object.keys(cache.servers);
+}
+
+describe("four processes that write 20 entries each", () => {
+  test(`80 of 80, ${ROUNDS} times`, { timeout: 30_000 + ROUNDS * 10_000 }, async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const folder = await tempFolder();
+      const path = join(folder, "mcp-cache.json");
+      const writers = ["a", "b", "c", "d"].map((prefix) => startWriter(path, prefix, 20));
+      await Promise.all(writers.map((writer) => writer.exited));
+      expect(writers.map((writer) => writer.stderr())).toEqual(["", "", "", ""]);
+      expect((await namesIn(path)).length, `round ${round}`).toBe(80);
+      expect(await readdir(folder)).toEqual(["mcp-cache.json"]);
+    }
+  });
+});
+
+const TEMP = /^\.mcp-cache\.json\.[0-9a-f]{12}\.tmp$/;
+const LOCK = ".mcp-cache.json.lock";
+/** Then a new folder: the file, which every write reads and writes whole, stays as small as real ones are. */
+const KILLS_A_FOLDER = 20;
+
+interface Counts {
+  /** Entries that the killed writers had stored. */
+  stored: number;
+  /** Kills that left the lock behind, and such that left an unfinished file. */
+  lockLeft: number;
+  tempLeft: number;
+}
+
+/** Kills one of two writers at a random moment, again and again, and checks what is left each time. */
+async function killWriters(kills: number, random: () => number, counts: Counts): Promise<void> {
+  const folder = await tempFolder();
+  const path = join(folder, "mcp-cache.json");
+  const expected = new Set<string>();
+  for (let kill = 0; kill < kills; kill++) {
+    const victim = startWriter(path, `victim${kill}-`, 1_000);
+    const survivor = startWriter(path, `survivor${kill}-`, 5);
+    await victim.begun;
+    await sleep(random() * KILL_WITHIN_MS);
+    victim.child.kill("SIGKILL");
+    await victim.exited;
+
+    const left = await readdir(folder);
+    if (left.includes(LOCK)) counts.lockLeft++;
+    if (left.some((name) => TEMP.test(name))) counts.tempLeft++;
+    counts.stored += victim.stored.length;
+    const after = `after${kill}`;
+    const entries = { [after]: { configHash: after, tools: [], cachedAt: Date.now() } };
+    const context = { files: nodeFiles, limitBytes: 2 ** 30, now: Date.now, lockTimes: NEVER_SILENT };
+    expect(await storeEntries({ path, entries, used: {} }, context)).toEqual({ stored: true, problems: [] });
+
+    await survivor.exited;
+    expect([victim.stderr(), survivor.stderr()]).toEqual(["", ""]);
+    expect(survivor.stored).toHaveLength(5);
+    for (const name of [...victim.stored, ...survivor.stored, after]) expected.add(name);
+    const names = new Set(await namesIn(path));
+    expect([...expected].filter((name) => !names.has(name))).toEqual([]);
+    expect(await readdir(folder)).not.toContain(LOCK);
+    for (const name of await readdir(folder)) if (TEMP.test(name)) await rm(join(folder, name));
+  }
+}
+
+describe("one of two writers is killed", () => {
+  test(`at ${KILLS} random moments -> a whole file, nothing lost, the lock is free at once`, {
+    timeout: 30_000 + KILLS * 5_000,
+  }, async () => {
+    const random = createRandom(SEED);
+    const counts: Counts = { stored: 0, lockLeft: 0, tempLeft: 0 };
+    for (let done = 0; done < KILLS; done += KILLS_A_FOLDER) {
+      await killWriters(Math.min(KILLS_A_FOLDER, KILLS - done), random.next, counts);
+    }
+    const { stored, lockLeft, tempLeft } = counts;
+    process.stdout.write(
+      `${KILLS} kills after ${stored} entries: ${lockLeft} with the lock held, ${tempLeft} with a new file open\n`,
+    );
+  });
+});
