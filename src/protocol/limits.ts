@@ -51,6 +51,10 @@ export const LIMITS = {
   listPages: 200,
   /** Tools of one server. */
   toolsPerServer: 10_000,
+  /** Resources and resource templates of one server that become tools. */
+  resourcesPerServer: 200,
+  /** A server's tools wait this long for its resources; later ones come as a change. */
+  resourcesWaitMs: 2_000,
   /** One JSON-RPC message. */
   messageBytes: 64 * 1024 * 1024,
   /** Kept of a server's stderr. */

@@ -12,7 +12,7 @@ import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 16;
-export const SNAPSHOT_VERSION = 3;
+export const SNAPSHOT_VERSION = 4;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -21,6 +21,8 @@ export interface SnapshotServer {
   name: string;
   /** What the server is for, in a line; from the configuration or the server's own words. */
   description?: string;
+  /** The server's own words on how to use it, bounded. */
+  instructions?: string;
   /** Whether the server, or a cache, has told its tools; otherwise it is only configured. */
   toolsKnown: boolean;
   /** Defined by a file of the project, so it counts only while the project is trusted. */
@@ -38,11 +40,18 @@ export interface SnapshotTool {
   annotations?: ToolAnnotations;
   /** Declared to the model from the first request on, without a search. */
   direct?: boolean;
+  /** Its name has no server in it: a tool of another extension may bear it too. */
+  bare?: boolean;
   /** Keys of the root of the input schema, so that it can be decoded on first access. */
   schemaKeys: readonly string[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
+  /** msgpackr bytes of the output schema, with references that start at `STRUCTURED_POINTER`. */
+  outputSchema?: Uint8Array;
 }
+
+/** Where in the output schema of a Pi tool the tool's own one stands. */
+export const STRUCTURED_POINTER = "#/properties/structuredContent";
 
 export interface Snapshot {
   servers: SnapshotServer[];
@@ -63,11 +72,15 @@ interface Columns {
   keySetOf: number[];
   /** Two bits a hint: given, and its value. */
   hints: number[];
-  /** Positions of direct tools. */
+  /** Positions of direct tools, and of those with bare names. */
   direct: number[];
+  bare: number[];
   schemas: Uint8Array;
   /** Length of each tool's schema, in order. */
   schemaBytes: number[];
+  outputSchemas: Uint8Array;
+  /** The same of output schemas; 0 without. */
+  outputSchemaBytes: number[];
   index: Uint8Array;
 }
 
@@ -130,8 +143,11 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     keySetOf,
     hints: tools.map((tool) => packHints(tool.annotations)),
     direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
+    bare: tools.flatMap((tool, i) => (tool.bare ? [i] : [])),
     schemas: concat(tools.map((tool) => tool.schema)),
     schemaBytes: tools.map((tool) => tool.schema.length),
+    outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
+    outputSchemaBytes: tools.map((tool) => tool.outputSchema?.length ?? 0),
     index,
   };
 }
@@ -143,8 +159,10 @@ function fromColumns(columns: Columns): Snapshot {
   const hintsOf = createHintReader();
   const tools: SnapshotTool[] = [];
   let at = 0;
+  let outputAt = 0;
   for (let i = 0; i < columns.count; i++) {
     const end = at + (columns.schemaBytes[i] ?? 0);
+    const outputEnd = outputAt + (columns.outputSchemaBytes[i] ?? 0);
     const annotations = hintsOf(columns.hints[i] ?? 0);
     const tool: SnapshotTool = {
       name: names[i] ?? "",
@@ -155,12 +173,18 @@ function fromColumns(columns: Columns): Snapshot {
       schema: columns.schemas.subarray(at, end),
     };
     if (annotations) tool.annotations = annotations;
+    if (outputEnd > outputAt) tool.outputSchema = columns.outputSchemas.subarray(outputAt, outputEnd);
     tools.push(tool);
     at = end;
+    outputAt = outputEnd;
   }
   for (const i of columns.direct) {
     const tool = tools[i];
     if (tool) tool.direct = true;
+  }
+  for (const i of columns.bare) {
+    const tool = tools[i];
+    if (tool) tool.bare = true;
   }
   return { servers: columns.servers, tools, index: columns.index };
 }

@@ -4,11 +4,12 @@
  */
 import { crc32 } from "node:zlib";
 import { encode } from "../../src/protocol/codec.ts";
-import { assignToolNames } from "../../src/protocol/names.ts";
+import { type AssignedNames, nameTools, type ToolPrefix } from "../../src/protocol/names.ts";
 import { encodeSnapshot, type SnapshotServer, type SnapshotTool } from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
 import { buildIndex } from "../../src/search/weighted.ts";
-import { normalizeInputSchema } from "./schema.ts";
+import { moveReferences } from "./output-schema.ts";
+import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "./schema.ts";
 import type { CachedTool } from "./tool.ts";
 
 /** A tool with what the configuration makes of it. */
@@ -17,29 +18,77 @@ export type PublishedTool = CachedTool & {
   direct: boolean;
 };
 
-export type CatalogServer = SnapshotServer & { tools: PublishedTool[] };
+export type CatalogServer = SnapshotServer & {
+  tools: PublishedTool[];
+  /** How its tools are named; `server` where it is left out. */
+  prefix?: ToolPrefix;
+};
 
-function toSnapshotTools(servers: readonly CatalogServer[]): SnapshotTool[] {
-  const flat = servers.flatMap((server, index) =>
-    server.tools.map(({ direct, ...tool }) => ({ server: server.name, index, direct, tool })),
+/** Server, repair -> its tools whose schemas needed it. */
+type Repairs = Map<string, Map<Repair, string[]>>;
+
+interface NamedTools {
+  tools: SnapshotTool[];
+  collisions: AssignedNames["collisions"];
+  repairs: Repairs;
+}
+
+function noteRepairs(all: Repairs, server: string, tool: string, repairs: readonly Repair[]): void {
+  if (repairs.length === 0) return;
+  const ofServer = all.get(server) ?? new Map<Repair, string[]>();
+  all.set(server, ofServer);
+  for (const repair of new Set(repairs)) ofServer.set(repair, [...(ofServer.get(repair) ?? []), tool]);
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
+
+function toSnapshotTools(servers: readonly CatalogServer[]): NamedTools {
+  const flat = servers.flatMap(({ name: server, prefix = "server", tools }, index) =>
+    tools.map(({ direct, ...tool }) => ({ server, prefix, index, direct, tool })),
   );
-  const names = assignToolNames(flat.map(({ server, tool }) => ({ server, tool: tool.name })));
-  return flat.map(({ index, tool, direct }, i) => {
-    const schema = normalizeInputSchema(tool.inputSchema);
-    const given = tool.annotations?.title;
-    const title = tool.title ?? (typeof given === "string" ? given : undefined);
+  const { names, bare, collisions } = nameTools(
+    flat.map(({ server, prefix, tool }) => ({ server, prefix, tool: tool.name })),
+  );
+  const repairs: Repairs = new Map();
+  const tools = flat.map(({ server, index, tool, direct }, i): SnapshotTool => {
+    const input = repairInputSchema(tool.inputSchema);
+    const output = repairOutputSchema(tool.outputSchema);
+    noteRepairs(repairs, server, tool.name, [...input.repairs, ...(output?.repairs ?? [])]);
+    const title = textOf(tool.title) || textOf(tool.annotations?.title);
     return {
       name: names[i] ?? tool.name,
       server: index,
       tool: tool.name,
-      description: tool.description?.trim() || title || `${tool.name} of ${servers[index]?.name}`,
+      description: textOf(tool.description) || title || `${tool.name} of ${server}`,
       ...(direct ? { direct } : {}),
+      ...(bare[i] ? { bare: true } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
-      schemaKeys: Object.keys(schema),
-      schema: encode(schema),
+      schemaKeys: Object.keys(input.schema),
+      schema: encode(input.schema),
+      ...(output ? { outputSchema: encode(moveReferences(output.schema)) } : {}),
     };
   });
+  return { tools, collisions, repairs };
 }
+
+const COLLISIONS_SHOWN = 10;
+
+/** One line a server, for the log and the user. */
+function collisionLines(collisions: AssignedNames["collisions"]): string[] {
+  const byServer = Map.groupBy(collisions, ({ server }) => server);
+  return [...byServer].map(([server, all]) => {
+    const shown = all
+      .slice(0, COLLISIONS_SHOWN)
+      .map(({ wanted, name, holder }) => `${wanted} (of ${holder}) is ${name}`);
+    if (all.length > shown.length) shown.push(`${all.length - shown.length} more`);
+    return `${server}: names that are taken: ${shown.join(", ")}`;
+  });
+}
+
+const repairLines = (repairs: Repairs): string[] =>
+  [...repairs].flatMap(([server, kinds]) =>
+    [...kinds].map(([repair, tools]) => repairLine(server, repair, tools)),
+  );
 
 /** The most leading servers, by count, for which `fits` holds. It must hold for none, and for fewer than it holds for. */
 function mostThatFit(count: number, fits: (servers: number) => boolean): number {
@@ -52,23 +101,31 @@ function mostThatFit(count: number, fits: (servers: number) => boolean): number 
   return least;
 }
 
+export interface MadeSnapshot {
+  snapshot: Uint8Array<ArrayBuffer>;
+  /** Servers whose tools it does not hold, because it would exceed the limit. */
+  leftOut: string[];
+  /** Tools that are called otherwise than they should be, one line a server. */
+  collisions: string[];
+  /** What was done to schemas, one line each. */
+  repairs: string[];
+}
+
 /**
- * The snapshot, and the servers whose tools it leaves out because it would exceed the limit: those that the
- * configuration names last. Names are given before, so that no tool is called otherwise for that.
+ * The snapshot, and what is to be told of it. Left out are the tools of the servers that the configuration
+ * names last. Names are given before, so that no tool is called otherwise for that.
  */
-export function makeSnapshot(
-  catalog: readonly CatalogServer[],
-  limitBytes: number,
-): { snapshot: Uint8Array<ArrayBuffer>; leftOut: string[] } {
-  const all = toSnapshotTools(catalog);
-  const servers = catalog.map(({ tools: _tools, ...server }) => server);
+export function makeSnapshot(catalog: readonly CatalogServer[], limitBytes: number): MadeSnapshot {
+  const { tools: all, collisions, repairs } = toSnapshotTools(catalog);
+  const told = { collisions: collisionLines(collisions), repairs: repairLines(repairs) };
+  const servers = catalog.map(({ tools: _tools, prefix: _prefix, ...server }) => server);
   const withToolsOf = (count: number): Uint8Array<ArrayBuffer> => {
     const tools = all.filter((tool) => tool.server < count);
     return encodeSnapshot({ servers, tools, index: buildIndex(tools) }, crc32);
   };
   const whole = withToolsOf(catalog.length);
-  if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [] };
+  if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };
   const kept = mostThatFit(catalog.length - 1, (count) => withToolsOf(count).length <= limitBytes);
   const leftOut = catalog.slice(kept).filter((server) => server.tools.length > 0);
-  return { snapshot: withToolsOf(kept), leftOut: leftOut.map((server) => server.name) };
+  return { snapshot: withToolsOf(kept), leftOut: leftOut.map((server) => server.name), ...told };
 }

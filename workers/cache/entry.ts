@@ -12,6 +12,8 @@ export interface CacheEntry {
   tools: CachedTool[];
   /** As the server listed them. Absent: not asked for, and what is stored stays. */
   resources?: unknown[];
+  /** The same; a field of our own. */
+  resourceTemplates?: unknown[];
   prompts?: unknown[];
   /** Absent: the server gives none. */
   instructions?: string;
@@ -45,11 +47,13 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): C
   // A server without tools is one thing, tools that nobody can read are another.
   if (tools.length === 0 && stored.tools.length > 0) return undefined;
   const resources = listOf(stored.resources);
+  const resourceTemplates = listOf(stored.resourceTemplates);
   const prompts = listOf(stored.prompts);
   return {
     configHash,
     tools,
     ...(resources ? { resources } : {}),
+    ...(resourceTemplates ? { resourceTemplates } : {}),
     ...(prompts ? { prompts } : {}),
     ...(typeof stored.instructions === "string" ? { instructions: stored.instructions } : {}),
     cachedAt: stored.cachedAt as number,
@@ -86,12 +90,16 @@ function mergeTools(fresh: readonly CachedTool[], stored: unknown): Record<strin
   });
 }
 
-const OWN_FIELDS = ["configHash", "tools", "resources", "prompts", "instructions", "cachedAt", "usedAt"];
+const OWN_FIELDS = [
+  ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions"],
+  ...["cachedAt", "usedAt"],
+];
 
 /** What the file shall hold: the new entry, with what others have put into the stored one of its definition. */
 export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
   const foreign = Object.entries(stored).filter(([key]) => !OWN_FIELDS.includes(key));
-  const { tools, resources, prompts, ...rest } = fresh;
+  const { tools, resources, resourceTemplates, prompts, ...rest } = fresh;
+  const keptTemplates = resourceTemplates ?? listOf(stored.resourceTemplates);
   const keptPrompts = prompts ?? listOf(stored.prompts);
   return {
     ...Object.fromEntries(foreign),
@@ -99,6 +107,7 @@ export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry 
     tools: mergeTools(tools, stored.tools),
     // Not optional in the format.
     resources: resources ?? listOf(stored.resources) ?? [],
+    ...(keptTemplates ? { resourceTemplates: keptTemplates } : {}),
     ...(keptPrompts ? { prompts: keptPrompts } : {}),
   };
 }

@@ -26,6 +26,10 @@ export interface PublishResult {
   snapshot?: Uint8Array<ArrayBuffer>;
   /** What could not be done, one line each. The session goes on without. */
   problems: string[];
+  /** What the user should know of the tools' names, one line each. */
+  notices?: string[];
+  /** What had to be mended of tools' schemas, one line each, for the log. */
+  repairs?: string[];
   /** Thread that did it, for the log. */
   threadId: number;
 }
@@ -56,7 +60,7 @@ export async function publish(
   task: PublishTask,
   context: PublishContext = realWorld,
 ): Promise<PublishResult> {
-  const { snapshot, leftOut } = makeSnapshot(task.servers, context.limitBytes);
+  const { snapshot, leftOut, collisions, repairs } = makeSnapshot(task.servers, context.limitBytes);
   const problems: string[] = [];
   if (leftOut.length > 0) {
     const limit = `${Math.round(context.limitBytes / 2 ** 20)} MiB`;
@@ -69,5 +73,5 @@ export async function publish(
   } catch (error) {
     problems.push(`${task.snapshotPath} could not be written: ${messageOf(error)}`);
   }
-  return { checksum, ...(isNew ? { snapshot } : {}), problems, threadId };
+  return { checksum, ...(isNew ? { snapshot } : {}), problems, notices: collisions, repairs, threadId };
 }

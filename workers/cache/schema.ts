@@ -1,14 +1,57 @@
 /**
- * Makes a tool's input schema fit for hosts and providers: the root is an object schema. The meaning of
- * a schema that already is one is not changed.
+ * Makes a tool's schemas fit for hosts and providers: the root of an input schema is one object, and nothing
+ * in it keeps a host from compiling it. What a sound schema means is not changed; what had to be left out is
+ * told. Pure.
  */
-const isObject = (value: unknown): value is Record<string, unknown> =>
+import { type Repair, repairBelow } from "./schema-nodes.ts";
+import { objectRoot } from "./schema-root.ts";
+
+export type { Repair } from "./schema-nodes.ts";
+
+type Schema = Record<string, unknown>;
+
+export interface RepairedSchema {
+  schema: Schema;
+  /** Each kind once. */
+  repairs: Repair[];
+}
+
+const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** MCP 2025-11-25, server/tools: `inputSchema` is a JSON Schema of type object. Anything else takes any object. */
-export function normalizeInputSchema(schema: unknown): Record<string, unknown> {
-  if (!isObject(schema)) return { type: "object", properties: {} };
-  if (schema.type !== undefined && schema.type !== "object") return { type: "object", properties: {} };
-  const properties = isObject(schema.properties) ? schema.properties : {};
-  return { ...schema, type: "object", properties };
+export function repairInputSchema(raw: unknown): RepairedSchema {
+  const repairs = new Set<Repair>();
+  const root = objectRoot(raw, (repair) => repairs.add(repair));
+  const schema = repairBelow(root, (repair) => repairs.add(repair));
+  return { schema, repairs: [...repairs] };
+}
+
+/** Undefined for what is no schema object. Its root may be of any type. */
+export function repairOutputSchema(raw: unknown): RepairedSchema | undefined {
+  if (!isObject(raw)) return undefined;
+  const repairs = new Set<Repair>();
+  const schema = repairBelow(raw, (repair) => repairs.add(repair));
+  return { schema, repairs: [...repairs] };
+}
+
+export const normalizeInputSchema = (schema: unknown): Schema => repairInputSchema(schema).schema;
+
+const WORDS: Record<Repair, string> = {
+  root: "the root was no object schema",
+  union: "a union at the root was merged into one object",
+  reference: "a $ref that leads nowhere was left out",
+  loop: "a $ref that leads back to itself was left out",
+  pattern: "a pattern that is no regular expression was left out",
+  keyword: "a keyword with a value that it cannot have was left out",
+  depth: "what lies too deep was left out",
+};
+
+const SHOWN_TOOLS = 5;
+
+/** One line for the log. `tools`: whose schemas needed the repair. */
+export function repairLine(server: string, repair: Repair, tools: readonly string[]): string {
+  const shown = tools.slice(0, SHOWN_TOOLS).join(", ");
+  const more = tools.length > SHOWN_TOOLS ? ` and ${tools.length - SHOWN_TOOLS} more` : "";
+  return `${server}: schemas repaired, ${WORDS[repair]}: ${shown}${more}`;
 }

@@ -90,7 +90,7 @@ export function createCachePool(log: Log): CachePool {
     publish: async (task) => {
       try {
         const result = await run<PublishResult>("publish", task);
-        tell(result.problems);
+        tell([...result.problems, ...(result.repairs ?? []), ...(result.notices ?? [])]);
         const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
         log.write(
           "info",

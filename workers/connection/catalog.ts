@@ -4,13 +4,15 @@
  * more. Storing never delays a snapshot: the file may be locked by another process.
  */
 import { LIMITS } from "../../src/protocol/limits.ts";
+import type { ToolPrefix } from "../../src/protocol/names.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
 import type { PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
-import { exposureOf } from "./config/exposure.ts";
+import { exposureOf, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
+import { offeredTools } from "./resources/tools.ts";
 import type { Server } from "./server.ts";
 
 export interface CatalogOptions {
@@ -39,6 +41,8 @@ export interface CatalogPublisher {
 }
 
 const DESCRIPTION_CHARS = 250;
+/** For codemode scripts and `tool_search`, which show or rank all of it. */
+const INSTRUCTIONS_CHARS = 4_000;
 
 /** What a server is for, in a line: its instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
@@ -48,16 +52,24 @@ const firstLine = (text: string | undefined): string | undefined =>
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
 
+const prefixOf = (server: Server, settings: Settings): ToolPrefix =>
+  server.definition.toolPrefix ?? settings.toolPrefix;
+
 /** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
-const exposedTools = (server: Server, defaultDirect: Settings["directTools"]): PublishedTool[] =>
-  (server.tools ?? []).flatMap((tool) => {
-    const exposure = exposureOf(tool.name, server.definition, defaultDirect);
+function exposedTools(server: Server, settings: Settings): PublishedTool[] {
+  const prefix = prefixOf(server, settings);
+  return offeredTools(server).flatMap((tool) => {
+    const names = namesInRules(server.name, tool.name, prefix);
+    const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
     return exposure === "hidden" ? [] : [{ ...tool, direct: exposure === "direct" }];
   });
+}
 
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   /** Listed, and not known to be stored. */
   const fresh = new Set<Server>();
+  /** About names, as the user has been told. */
+  const told = new Set<string>();
   let used: Record<string, string> = {};
   let storing: Promise<void> = Promise.resolve();
   let checksum = options.knownChecksum;
@@ -69,6 +81,9 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   const toEntry = (server: Server): CacheEntry => ({
     configHash: options.hashOf(server.name),
     tools: server.tools ?? [],
+    ...(server.resources
+      ? { resources: server.resources.resources, resourceTemplates: server.resources.templates }
+      : {}),
     ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     cachedAt: Date.now(),
   });
@@ -88,20 +103,33 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   };
 
   const toTask = (): PublishTask => {
+    const settings = options.settings();
     const servers = options
       .servers()
       .filter((server) => server.definition.enabled)
       .map((server) => {
+        const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
         const description = firstLine(server.definition.description ?? server.instructions);
         return {
           name: server.name,
           project: server.definition.project,
           toolsKnown: server.tools !== undefined,
           ...(description ? { description } : {}),
-          tools: exposedTools(server, options.settings().directTools),
+          ...(instructions ? { instructions } : {}),
+          prefix: prefixOf(server, settings),
+          tools: exposedTools(server, settings),
         };
       });
     return { snapshotPath: options.snapshotPath, servers, knownChecksum: checksum };
+  };
+
+  /** Each line once: every publication finds the same. */
+  const tellNames = (lines: readonly string[]): void => {
+    for (const text of lines) {
+      if (told.has(text) || stopped) continue;
+      told.add(text);
+      options.emit({ type: "notice", generation: options.generation, text: `MCP tools of ${text}` });
+    }
   };
 
   const publish = async (): Promise<void> => {
@@ -112,6 +140,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       const result = await options.cache.publish(task);
       if (!result) continue;
       checksum = result.checksum;
+      tellNames(result.notices ?? []);
       if (!result.snapshot || stopped) continue;
       options.emit({ type: "catalog", generation: options.generation, snapshot: result.snapshot });
     } while (again);

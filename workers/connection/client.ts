@@ -1,5 +1,5 @@
 /**
- * One live connection to a server through the MCP SDK: initialize, tool list, tool call. Knows nothing of
+ * One live connection to a server through the MCP SDK: initialize, lists, calls. Knows nothing of
  * transports and lifecycles; a failed call leaves as a `ThreadsError` that says who, what and what to do.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -19,7 +19,9 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import { type CachedTool, normalizeTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
+import { listPages } from "./list-pages.ts";
 import { readProgress } from "./read-progress.ts";
+import { type ListedResources, listResources } from "./resources/list.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
@@ -45,7 +47,10 @@ export interface Connection {
   pid: number | undefined;
   instructions: string | undefined;
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
+  /** Never rejects. */
+  listResources(signal: AbortSignal): Promise<ListedResources>;
   callTool(call: CallRequest): Promise<CallToolResult>;
+  readResource(call: ReadRequest): Promise<CallToolResult>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
   ping(timeoutMs: number): Promise<void>;
   /** One sentence on how the connection ended. */
@@ -63,6 +68,9 @@ export interface CallRequest {
   onProgress: (progress: CallProgress) => void;
 }
 
+/** `tool`: the one that reads it. */
+export type ReadRequest = Omit<CallRequest, "args"> & { uri: string };
+
 /** Results are shaped loosely (content/), so the SDK's schema compiler, ajv, is never started. */
 const noValidator: jsonSchemaValidator = {
   getValidator:
@@ -76,7 +84,7 @@ export async function initialize(transport: Transport, options: ConnectOptions):
   client.onerror = (error) => options.onNote(error.message);
   await client.connect(transport, {
     signal: options.signal,
-    timeout: options.definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs,
+    timeout: startLimitMs(options.definition),
   });
   client.onclose = options.onClosed;
   client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
@@ -96,7 +104,7 @@ export const isTimeout = (error: unknown): boolean =>
   ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
 export function startupTimeout({ definition }: Pick<ConnectOptions, "definition">): ThreadsError {
-  const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+  const timeoutMs = startLimitMs(definition);
   return new ThreadsError(
     "connect_timeout",
     `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
@@ -107,12 +115,16 @@ export function startupTimeout({ definition }: Pick<ConnectOptions, "definition"
   );
 }
 
+const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
+  startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+
 /** Whether a connection has ended, as far as a failed request tells. */
 export const isClosed = (error: unknown): boolean =>
   error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
 
 /** What a connection is made of beside the SDK's client. */
 export interface ConnectionParts {
+  onNote: (note: string) => void;
   definition: ServerDefinition;
   transport: TransportKind;
   pid: number | undefined;
@@ -129,7 +141,12 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     pid: parts.pid,
     instructions: client.getInstructions(),
     listTools: (signal) => listTools(client, parts.definition, signal),
+    listResources: (signal) => {
+      const { definition, onNote } = parts;
+      return listResources(client, { signal, limitMs: startLimitMs(definition), onNote });
+    },
     callTool: (call) => callTool(client, parts, call),
+    readResource: (call) => readResource(client, parts, call),
     ping: async (timeout) => {
       await client.ping({ timeout });
     },
@@ -139,10 +156,7 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
   };
 }
 
-/**
- * All pages of `tools/list` (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely, so that
- * one malformed tool costs the server only that tool. Ends at a repeated cursor and at the page limit.
- */
+/** One malformed tool costs the server only that tool. */
 async function listTools(
   client: Client,
   definition: ServerDefinition,
@@ -150,46 +164,59 @@ async function listTools(
 ): Promise<CachedTool[]> {
   if (!client.getServerCapabilities()?.tools) return [];
   const tools = new Map<string, CachedTool>();
-  const seen = new Set<string>();
-  let cursor: string | undefined;
-  const limitMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
-  const startedAt = performance.now();
-  for (let page = 0; page < LIMITS.listPages && tools.size < LIMITS.toolsPerServer; page++) {
-    const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    // One limit for all pages: a server that pages for ever is as slow as one that never answers.
-    const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
-    const result = await client.request(request, ResultSchema, { signal, timeout });
+  const onPage = (result: Record<string, unknown>): boolean => {
     for (const tool of normalizeTools(result.tools)) if (!tools.has(tool.name)) tools.set(tool.name, tool);
-    const next = result.nextCursor;
-    if (typeof next !== "string" || next === "" || seen.has(next)) break;
-    seen.add(next);
-    cursor = next;
-  }
+    return tools.size < LIMITS.toolsPerServer;
+  };
+  await listPages(client, { method: "tools/list", limitMs: startLimitMs(definition), signal, onPage });
   return [...tools.values()].slice(0, LIMITS.toolsPerServer);
 }
 
-async function callTool(client: Client, parts: ConnectionParts, call: CallRequest): Promise<CallToolResult> {
-  const { name } = parts.definition;
+/** The request that a call stands for, with its progress and its failures. */
+async function requestFor(
+  client: Client,
+  parts: ConnectionParts,
+  call: Omit<CallRequest, "args">,
+  request: { method: string; params: Record<string, unknown> },
+): Promise<Record<string, unknown>> {
   try {
-    const params = { name: call.tool, arguments: call.args };
-    const result = await client.request({ method: "tools/call", params }, ResultSchema, {
+    return await client.request(request, ResultSchema, {
       signal: call.signal,
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
       onprogress: (params) => call.onProgress(readProgress(params)),
     });
-    return result as CallToolResult;
   } catch (error) {
     // Servers answer -32000, the SDK's code for a closed connection, for errors of any kind.
     const answered = error instanceof McpError && client.transport !== undefined;
-    throw callFailure(name, { parts, call, error, answered });
+    throw callFailure(parts.definition.name, { parts, call, error, answered });
   }
+}
+
+async function callTool(client: Client, parts: ConnectionParts, call: CallRequest): Promise<CallToolResult> {
+  const params = { name: call.tool, arguments: call.args };
+  return (await requestFor(client, parts, call, { method: "tools/call", params })) as CallToolResult;
+}
+
+/** MCP 2025-11-25, server/resources, reading: what it holds, as a tool that embeds it would answer. */
+async function readResource(
+  client: Client,
+  parts: ConnectionParts,
+  call: ReadRequest,
+): Promise<CallToolResult> {
+  const params = { uri: call.uri };
+  const { contents } = await requestFor(client, parts, call, { method: "resources/read", params });
+  const blocks = (Array.isArray(contents) ? contents : []).map((resource) => ({
+    type: "resource",
+    resource,
+  }));
+  return { content: blocks as CallToolResult["content"] };
 }
 
 interface FailedCall {
   parts: ConnectionParts;
-  call: CallRequest;
+  call: Omit<CallRequest, "args">;
   error: unknown;
   /** The error is the server's answer. */
   answered: boolean;

@@ -6,6 +6,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
+import type { CachedResources } from "../cache/resource.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
@@ -14,6 +15,8 @@ import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
+import { mergeListed } from "./resources/list.ts";
+import { resourceTools } from "./resources/tools.ts";
 import { listFailure, refusal, unknownTool } from "./server-errors.ts";
 import {
   type ServerEffect,
@@ -23,7 +26,7 @@ import {
   type WantedBy,
 } from "./server-state.ts";
 import { createIdleClock, startHealthCheck } from "./server-timers.ts";
-import { abortable, during } from "./signals.ts";
+import { abortable, during, settledWithin } from "./signals.ts";
 import { createThrottle } from "./throttle.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
@@ -38,6 +41,13 @@ export interface ServerContext {
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
+}
+
+/** What a cache entry tells of a server. */
+export interface KnownTools {
+  tools: CachedTool[];
+  instructions?: string | undefined;
+  resources?: CachedResources | undefined;
 }
 
 interface Attempt {
@@ -74,6 +84,9 @@ export class Server {
   /** Whether the tools are this definition's, not those of the one it replaced. */
   #toolsAreOwn = false;
   #instructions: string | undefined;
+  #resources: CachedResources | undefined;
+  /** Settles when the open connection's resources are listed; never rejects. */
+  #resourcesListed: Promise<void> = Promise.resolve();
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
@@ -102,6 +115,11 @@ export class Server {
     return this.#instructions;
   }
 
+  /** Undefined until they are known. Offered as tools where the definition says so. */
+  get resources(): CachedResources | undefined {
+    return this.#resources;
+  }
+
   get phase(): ServerPhase["name"] {
     return this.#phase.name;
   }
@@ -118,8 +136,9 @@ export class Server {
   }
 
   /** Takes the tools of a valid cache entry. */
-  restore(tools: CachedTool[], instructions: string | undefined): void {
+  restore({ tools, instructions, resources }: KnownTools): void {
     this.#tools = tools;
+    this.#resources = resources;
     this.#toolsAreOwn = true;
     this.#instructions = instructions;
     this.#context.onStatus(this);
@@ -128,6 +147,7 @@ export class Server {
   /** Shows the tools of the server that this one replaces until it has listed its own. */
   inherit(old: Server): void {
     this.#tools = old.tools;
+    this.#resources = old.resources;
     this.#instructions = old.instructions;
   }
 
@@ -136,6 +156,10 @@ export class Server {
     this.#definition = definition;
     if (this.#connection) this.#watch(this.#connection);
     this.#context.onStatus(this);
+    if (!definition.enabled || !definition.exposeResources || this.#resources) return;
+    // They were not wanted until now.
+    if (this.#connection) this.#relist();
+    else this.connect("background").catch(() => undefined);
   }
 
   status(): ServerStatus {
@@ -241,7 +265,9 @@ export class Server {
     opened = connection;
     this.#connection = connection;
     try {
+      const resources = this.#listResources(connection);
       this.#tools = await connection.listTools(signal);
+      await resources;
       this.#toolsAreOwn = true;
       this.#instructions = connection.instructions;
       signal.throwIfAborted();
@@ -257,6 +283,20 @@ export class Server {
     const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;
     log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.#tools.length} tools`);
     return connection;
+  }
+
+  /** Settles when they are known, or soon: a server that is slow with them has its tools anyway. */
+  async #listResources(connection: Connection): Promise<void> {
+    if (!this.#definition.exposeResources) return;
+    let isLate = false;
+    const onNote = (note: string): void => this.#context.log.info(`${this.name} ${note}`);
+    this.#resourcesListed = during(this.#lifetime.signal, connection.listResources).then((listed) => {
+      if (this.#connection !== connection) return;
+      this.#resources = mergeListed(this.#resources, listed, onNote);
+      if (isLate && this.#phase.name === "connected") this.#context.onTools(this);
+    });
+    await settledWithin(this.#resourcesListed, LIMITS.resourcesWaitMs);
+    isLate = true;
   }
 
   /** Starts, or starts anew, what runs beside an open connection. */
@@ -298,8 +338,10 @@ export class Server {
   #relist(): void {
     const connection = this.#connection;
     if (!connection || this.#phase.name !== "connected") return;
+    const resources = this.#listResources(connection);
     during(this.#lifetime.signal, (signal) => connection.listTools(signal)).then(
-      (tools) => {
+      async (tools) => {
+        await resources;
         if (this.#connection !== connection) return;
         this.#tools = tools;
         this.#context.onStatus(this);
@@ -319,16 +361,28 @@ export class Server {
         request.signal,
         `${this.name}/${request.tool}`,
       );
-      const known = this.#tools?.some(({ name }) => name === request.tool);
-      if (!known) throw unknownTool(this.name, request.tool, this.#tools);
       const timeoutMs = Math.min(
         this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
         LIMITS.longestTimerMs,
       );
-      return await connection.callTool({ ...request, timeoutMs });
+      if (this.#tools?.some(({ name }) => name === request.tool)) {
+        return await connection.callTool({ ...request, timeoutMs });
+      }
+      const uri = await this.#uriOf(request);
+      if (uri === undefined) throw unknownTool(this.name, request.tool, this.#tools);
+      return await connection.readResource({ ...request, uri, timeoutMs });
     } finally {
       this.#idle.end();
     }
+  }
+
+  /** What a tool that stands for a resource reads; undefined for any other. */
+  async #uriOf({ tool, args, signal }: Omit<CallRequest, "timeoutMs">): Promise<string | undefined> {
+    if (!this.#definition.exposeResources) return undefined;
+    await abortable(this.#resourcesListed, signal, `${this.name}/${tool}`);
+    return resourceTools(this.#resources, this.#tools ?? [])
+      .get(tool)
+      ?.uriOf(args);
   }
 
   /** For the user: a new connection, whatever the state. Rejects with `ThreadsError`. */

@@ -15,6 +15,8 @@ import type {
   WorkerEvent,
 } from "../../src/protocol/types.ts";
 import { writeFileAtomic } from "../cache/atomic-file.ts";
+import type { CacheEntry } from "../cache/entry.ts";
+import { boundResources, normalizeResources, normalizeTemplates } from "../cache/resource.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
@@ -27,6 +29,7 @@ import { type ConfigState, type RunningConfiguration, runConfiguration } from ".
 import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { isIdle, type Plan } from "./plan.ts";
+import type { KnownTools } from "./server.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
 
 export interface SessionContext {
@@ -57,6 +60,18 @@ export interface Session {
 }
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Other adapters write entries too, so their resources are checked like a server's. */
+const knownTools = ({ tools, instructions, resources, resourceTemplates }: CacheEntry): KnownTools => ({
+  tools,
+  instructions,
+  resources:
+    resources &&
+    boundResources({
+      resources: normalizeResources(resources),
+      templates: normalizeTemplates(resourceTemplates),
+    }),
+});
 
 /** A change is told when the servers that it started have settled, but not later than this. */
 const NOTICE_WAIT_MS = 10_000;
@@ -129,7 +144,9 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     ]);
     hashes = new Map(definitions.map(({ name }, i) => [name, hashed[i] ?? ""]));
     catalog.noteUsed(used);
-    supervisor.learn(entries);
+    supervisor.learn(
+      Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
+    );
     // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
     // The first plan is the start of the session; `configuration` is there from the second on.

@@ -29,3 +29,11 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal, what: str
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancel));
   });
 }
+
+/** Settles with the promise, whatever becomes of it, but after `ms` at the latest. */
+export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

@@ -4,16 +4,10 @@
  */
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { CachedTool } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { createGate } from "./gate.ts";
 import type { Plan } from "./plan.ts";
-import { Server, type ServerContext } from "./server.ts";
-
-export interface KnownTools {
-  tools: CachedTool[];
-  instructions?: string;
-}
+import { type KnownTools, Server, type ServerContext } from "./server.ts";
 
 export interface Supervisor {
   /** In the order of the configuration. */
@@ -127,7 +121,7 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
       for (const server of started) {
         if (servers.get(server.name) !== server) continue;
         const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
-        if (entry) server.restore(entry.tools, entry.instructions);
+        if (entry) server.restore(entry);
         if (!server.definition.enabled) continue;
         if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
       }

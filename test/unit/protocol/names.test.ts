@@ -1,6 +1,14 @@
 /** Owns: how MCP tools are named in Pi. */
 import { describe, expect, it, test } from "vitest";
-import { assignToolNames, plainToolName, serverPrefix, shortHash } from "../../../src/protocol/names.ts";
+import {
+  assignToolNames,
+  fallbackName,
+  nameTools,
+  plainToolName,
+  serverPrefix,
+  shortHash,
+  type ToolPrefix,
+} from "../../../src/protocol/names.ts";
 import { createRandom } from "../random.ts";
 
 interface Named {
@@ -141,4 +149,107 @@ describe("assignToolNames", () => {
   test("no tools -> no names", () => {
     expect(assignToolNames([])).toEqual([]);
   });
+});
+
+it.each<[ToolPrefix, string, string, string]>([
+  ["server", "github-mcp", "get-me", "github_mcp__get-me"],
+  ["short", "github-mcp", "get-me", "github__get-me"],
+  ["short", "mcp-github", "get-me", "github__get-me"],
+  ["short", "mcp-server-mcp", "x", "server__x"],
+  ["short", "github_MCP", "x", "github__x"],
+  ["short", "mcp", "x", "mcp__x"],
+  ["short", "mcp-", "x", "mcp___x"],
+  ["short", "mcphub", "x", "mcphub__x"],
+  ["none", "github", "get.me", "get_me"],
+  ["mcp", "git-hub", "get-me", "mcp__git_hub__get-me"],
+])("plainToolName: %s, %j %j -> %j", (prefix, server, tool, name) => {
+  expect(plainToolName(server, tool, prefix)).toBe(name);
+});
+
+describe("nameTools", () => {
+  const none = (server: string, tool: string) => ({ server, tool, prefix: "none" as const });
+
+  test.each([
+    "read",
+    "bash",
+    "edit",
+    "write",
+    "grep",
+    "find",
+    "ls",
+    "powershell",
+    "Read",
+    "ToolSearch",
+    "mcp",
+  ])("%s without prefix -> the server's whole name, told", (tool) => {
+    expect(nameTools([none("fs", tool)])).toEqual({
+      names: [`fs__${tool}`],
+      bare: [false],
+      collisions: [{ server: "fs", tool, wanted: tool, name: `fs__${tool}`, holder: "Pi" }],
+    });
+  });
+
+  test("two of one bare name -> the first has it, the second its server's, told by name", () => {
+    expect(nameTools([none("a", "search"), none("b", "search"), none("b", "open")])).toEqual({
+      names: ["search", "b__search", "open"],
+      bare: [true, false, true],
+      collisions: [{ server: "b", tool: "search", wanted: "search", name: "b__search", holder: "a" }],
+    });
+  });
+
+  test("a short name that is another's whole one -> the whole one has it", () => {
+    const { names, bare } = nameTools([
+      { server: "git-mcp", tool: "log", prefix: "short" },
+      { server: "git", tool: "log" },
+      none("x", "git__log"),
+    ]);
+    expect(names).toEqual(["git_mcp__log", "git__log", "x__git__log"]);
+    expect(bare).toEqual([false, false, false]);
+  });
+
+  test("two whole names that meet -> both hashed and told", () => {
+    const { collisions } = nameTools([
+      { server: "a-b", tool: "x" },
+      { server: "a_b", tool: "x" },
+    ]);
+    expect(collisions.map(({ server, wanted }) => [server, wanted])).toEqual([
+      ["a-b", "a_b__x"],
+      ["a_b", "a_b__x"],
+    ]);
+  });
+
+  test("a bare name of 200 characters -> cut, hashed, no collision", () => {
+    const { names, collisions } = nameTools([none("s", "t".repeat(200)), none("s", `${"t".repeat(200)}2`)]);
+    for (const name of names) expect(name).toMatch(/^t{57}_[0-9a-z]{6}$/);
+    expect(new Set(names).size).toBe(2);
+    expect(collisions).toEqual([]);
+  });
+
+  test("500 random catalogs in mixed modes -> every name valid and unique, none of Pi's", () => {
+    const random = createRandom(20_261_121);
+    const modes = ["server", "short", "none", "mcp"] as const;
+    const words = ["a", "b", "mcp", "a-mcp", "mcp-a", "read", "ls", "a__b", "mcp__a", "é"];
+    const word = (): string => words[random.below(words.length)] ?? "";
+    for (let round = 0; round < 500; round++) {
+      const unique = new Map<string, { server: string; tool: string; prefix: ToolPrefix }>();
+      const modeOf = new Map<string, ToolPrefix>();
+      for (let i = random.below(30); i >= 0; i--) {
+        const [server, tool] = [word(), word()];
+        const prefix = modeOf.get(server) ?? modes[random.below(modes.length)] ?? "server";
+        modeOf.set(server, prefix);
+        unique.set(`${server}\u0000${tool}`, { server, tool, prefix });
+      }
+      const { names } = nameTools([...unique.values()]);
+      expect(new Set(names).size, JSON.stringify([...unique.values()])).toBe(unique.size);
+      for (const name of names) {
+        expect(name).toMatch(VALID);
+        expect(["read", "ls", "mcp"]).not.toContain(name);
+      }
+    }
+  });
+});
+
+test("fallbackName: any tool -> its server's whole name, bounded", () => {
+  expect(fallbackName("my-fs", "open")).toBe("my_fs__open");
+  expect(fallbackName("s", "t".repeat(90))).toHaveLength(64);
 });

@@ -3,6 +3,7 @@
  * Pi's own words are understood: `deferred` and `codemode` are both found by ToolSearch here, since a
  * registered tool is reachable from codemode anyway.
  */
+import { plainToolName, serverPrefix, type ToolPrefix } from "../../../src/protocol/names.ts";
 import type { Entry, Exposure } from "./schema.ts";
 
 type Written = NonNullable<Entry["exposure"]>;
@@ -38,19 +39,32 @@ export interface ExposureRules {
 }
 
 /**
- * The verdict for one tool, by its original name. Exclusion wins over everything; then an exact name of
+ * What rules may call a tool beside its own name: by the name it has in Pi, by the one it would have without
+ * `toolPrefix`, and as pi-mcp-adapter and Pi's built-in MCP call it.
+ */
+export const namesInRules = (server: string, tool: string, prefix: ToolPrefix): string[] => [
+  plainToolName(server, tool, prefix),
+  plainToolName(server, tool),
+  plainToolName(server, tool, "mcp"),
+  `${serverPrefix(server)}_${tool}`,
+];
+
+/**
+ * The verdict for one tool, by its original name or another that rules may use. Exclusion wins over everything; then an exact name of
  * `toolExposure`, its first fitting pattern, `directTools`, `exposure`, the settings' `directTools`.
  */
 export function exposureOf(
   tool: string,
   rules: ExposureRules,
   defaultDirect: boolean | string[] = false,
+  otherNames: readonly string[] = [],
 ): Exposure {
-  const fits = (pattern: string): boolean => matchesPattern(pattern, tool);
+  const names = [tool, ...otherNames];
+  const fits = (pattern: string): boolean => names.some((name) => matchesPattern(pattern, name));
   if (rules.excludeTools.some(fits)) return "hidden";
   if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
-  const exact = Object.hasOwn(rules.toolExposure, tool) ? rules.toolExposure[tool] : undefined;
-  if (exact) return exact;
+  const exact = names.find((name) => Object.hasOwn(rules.toolExposure, name));
+  if (exact !== undefined) return rules.toolExposure[exact] ?? "search";
   const pattern = Object.keys(rules.toolExposure).find(fits);
   if (pattern !== undefined) return rules.toolExposure[pattern] ?? "search";
   if (Array.isArray(rules.directTools) && rules.directTools.some(fits)) return "direct";

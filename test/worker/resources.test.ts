@@ -1,0 +1,125 @@
+/** Owns: resources as tools, through the real connection worker and real servers. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { createPlace, everything, fixture, type Started, start, textOf, until } from "./support.ts";
+
+/** Names of the tools in the newest snapshot. */
+const catalogOf = (started: Started): string[] => {
+  const event = started.events.findLast(({ type }) => type === "catalog");
+  const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
+  return catalog?.tools.map(({ name }) => name) ?? [];
+};
+
+interface StoredCache {
+  servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[] }>;
+}
+
+test("server-everything: its resources and templates are tools that read them", async () => {
+  const started = await start({ everything: everything() });
+  await started.settled("everything");
+  const names = catalogOf(started);
+  expect(names).toContain("everything__echo");
+  expect(names).toContain("everything__get_architecture_md");
+  expect(names).toContain("everything__get_dynamic_text_resource");
+
+  const read = textOf(await started.call("everything", "get_architecture_md"));
+  expect(read).toMatch(/^\[Resource: demo:\/\/resource\/static\/document\/architecture\.md\]\n/);
+  const text = textOf(await started.call("everything", "get_dynamic_text_resource", { resourceId: "7" }));
+  expect(text).toMatch(/^\[Resource: demo:\/\/resource\/dynamic\/text\/7\]\nResource 7: /);
+  const blob = textOf(await started.call("everything", "get_dynamic_blob_resource", { resourceId: "7" }));
+  expect(blob).toMatch(/Resource 7: This is a base64 blob/);
+
+  const failure = await started.failedCall("everything", "get_dynamic_text_resource", {
+    resourceId: "x/../1",
+  });
+  expect(failure.code).toBe("call_rejected");
+  expect(failure.message).toContain("x%2F..%2F1");
+  expect((await started.failedCall("everything", "get_nothing")).code).toBe("unknown_tool");
+});
+
+test("all pages, twins marked, malformed ones left out; images and bytes as in results; a new one appears", async () => {
+  const started = await start({ s: fixture("resources.mjs") });
+  await started.settled("s");
+  const names = catalogOf(started);
+  expect(names.map((name) => name.replace(/_[0-9a-z]{6}$/, "_HASH"))).toEqual([
+    "s__add",
+    "s__get_row",
+    "s__get_note_HASH",
+    "s__get_note_HASH",
+    "s__get_pixel",
+    "s__get_bytes",
+    "s__get_x_bare",
+  ]);
+  expect((await started.call("s", "get_pixel")).content[1]).toMatchObject({
+    type: "image",
+    mimeType: "image/png",
+  });
+  expect(textOf(await started.call("s", "get_bytes"))).toMatch(/Saved to .*\.zip \(application\/zip/);
+  expect(textOf(await started.call("s", "get_row", { table: "a/b", id: "1" }))).toContain(
+    "text of db://a%2Fb/1",
+  );
+
+  const before = started.events.length;
+  await started.call("s", "add");
+  await started.event("catalog", () => catalogOf(started).includes("s__get_added"), before);
+  expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
+});
+
+test("the next start knows them from the cache without connecting", async () => {
+  const place = await createPlace();
+  const servers = { s: fixture("resources.mjs") };
+  const first = await start(servers, { place });
+  await first.settled("s");
+  await first.runtime.stop();
+  const cache = JSON.parse(await readFile(join(place.agentDir, "mcp-cache.json"), "utf8")) as StoredCache;
+  expect(cache.servers.s?.resources).toContainEqual({
+    uri: "x://pixel/2",
+    name: "pixel",
+    mimeType: "text/plain",
+  });
+  expect(cache.servers.s?.resourceTemplates).toEqual([
+    { uriTemplate: "db://{table}/{id}", name: "row" },
+    { uriTemplate: "{", name: "{" },
+  ]);
+
+  const second = await start(servers, { place });
+  const { state } = await second.settled("s");
+  expect(state).toBe("idle");
+  expect(catalogOf(second)).toContain("s__get_pixel");
+  expect(textOf(await second.call("s", "get_row", { table: "t", id: "1" }))).toContain("db://t/1");
+});
+
+test("exposeResources: false -> none, and none are asked for", async () => {
+  const started = await start({ s: fixture("resources.mjs", {}, { exposeResources: false }) });
+  await started.settled("s");
+  expect(catalogOf(started)).toEqual(["s__add"]);
+  expect((await started.failedCall("s", "get_pixel")).code).toBe("unknown_tool");
+});
+
+test("rules name them like tools", async () => {
+  const rules = { excludeTools: ["get_note*", "s__get_x_bare"], toolExposure: { "get_b*": "hidden" } };
+  const started = await start({ s: fixture("resources.mjs", {}, rules) });
+  await started.settled("s");
+  expect(catalogOf(started)).toEqual(["s__add", "s__get_row", "s__get_pixel"]);
+});
+
+test("lists that fail or never come -> the tools are there, the failure is in the log", async () => {
+  const started = await start({
+    none: fixture("resources.mjs", { RESOURCES: "none" }),
+    hang: fixture("resources.mjs", { RESOURCES: "hang" }),
+  });
+  await started.settled("hang");
+  expect(catalogOf(started)).toEqual(["none__add", "hang__add"]);
+  expect(await started.log()).toContain("none does not list its resources: MCP error -32603: broken");
+});
+
+test("300 resources -> 200 of them, and one line in the log", async () => {
+  const started = await start({ s: fixture("resources.mjs", { COUNT: "300" }) });
+  await started.settled("s");
+  // The broken template counts too.
+  expect(catalogOf(started)).toHaveLength(200);
+  const line = "s has more than 200 resources: only the first 200 are offered as tools";
+  await until(async () => ((await started.log()).includes(line) ? true : undefined));
+});

@@ -1,0 +1,87 @@
+/** What a server has of resources and resource templates, each list for itself, within the limit. */
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+import { messageOf } from "../../../src/protocol/errors.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import {
+  boundResources,
+  type CachedResources,
+  normalizeResources,
+  normalizeTemplates,
+} from "../../cache/resource.ts";
+import { listPages } from "../list-pages.ts";
+
+export interface ResourceListing {
+  signal: AbortSignal;
+  limitMs: number;
+  onNote: (note: string) => void;
+}
+
+async function listOne<T>(
+  client: Client,
+  { signal, limitMs }: ResourceListing,
+  { method, field, read }: { method: string; field: string; read: (raw: unknown) => T[] },
+): Promise<T[]> {
+  const items: T[] = [];
+  const onPage = (result: Record<string, unknown>): boolean => {
+    items.push(...read(result[field]));
+    // One more than fits, so that it can be told.
+    return items.length <= LIMITS.resourcesPerServer;
+  };
+  await listPages(client, { method, limitMs, signal, onPage });
+  return items;
+}
+
+/** Undefined: it could not be listed, so what was known of it stays. */
+export interface ListedResources {
+  resources: CachedResources["resources"] | undefined;
+  templates: CachedResources["templates"] | undefined;
+}
+
+const NONE: ListedResources = { resources: [], templates: [] };
+
+/** Servers with resources need not have templates, and many then do not know the request. */
+const isUnknownMethod = (error: unknown): boolean =>
+  error instanceof McpError && error.code === ErrorCode.MethodNotFound;
+
+/** Never rejects: a list that fails is noted. */
+export async function listResources(client: Client, listing: ResourceListing): Promise<ListedResources> {
+  if (!client.getServerCapabilities()?.resources) return NONE;
+  const orNote =
+    (what: string) =>
+    (error: unknown): [] | undefined => {
+      if (isUnknownMethod(error)) return [];
+      if (!listing.signal.aborted) listing.onNote(`does not list its ${what}: ${messageOf(error)}`);
+      return undefined;
+    };
+  const [resources, templates] = await Promise.all([
+    listOne(client, listing, {
+      method: "resources/list",
+      field: "resources",
+      read: normalizeResources,
+    }).catch(orNote("resources")),
+    listOne(client, listing, {
+      method: "resources/templates/list",
+      field: "resourceTemplates",
+      read: normalizeTemplates,
+    }).catch(orNote("resource templates")),
+  ]);
+  return { resources, templates };
+}
+
+/** What is known of them now, each once and within the limit. */
+export function mergeListed(
+  before: CachedResources | undefined,
+  { resources, templates }: ListedResources,
+  onNote: (note: string) => void,
+): CachedResources {
+  const { leftOut, ...known } = boundResources({
+    resources: normalizeResources(resources ?? before?.resources),
+    templates: normalizeTemplates(templates ?? before?.templates),
+  });
+  if (leftOut > 0) {
+    const limit = LIMITS.resourcesPerServer;
+    onNote(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
+  }
+  return known;
+}
