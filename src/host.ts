@@ -14,7 +14,7 @@ export interface ToolResult {
   content: (TextContent | ImageContent)[];
   details: unknown;
   isError?: boolean;
-  /** For codemode scripts, where the tool declares an `outputSchema`. */
+  /** What a codemode script gets, where the tool declares an `outputSchema`. */
   structuredContent?: JsonValue;
 }
 
@@ -71,8 +71,10 @@ export interface PiTool extends ToolRenderers {
   promptSnippet?: string;
   /** A JSON Schema of type object. */
   parameters: Record<string, unknown>;
+  /** A JSON Schema of `structuredContent`. */
+  outputSchema?: Record<string, unknown>;
   exposure?: ToolExposure;
-  namespace?: { name: string; aliases?: readonly string[]; description?: string };
+  namespace?: { name: string; aliases?: readonly string[]; description?: string; instructions?: string };
   annotations?: ToolHints;
   execute(
     toolCallId: string,
@@ -121,6 +123,12 @@ export interface CommandInfo {
   sourceInfo: { path: string };
 }
 
+export interface RegisteredTool {
+  name: string;
+  /** Tools that a call may reach: all, or those whose names or namespaces are in these words. */
+  reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
+}
+
 export interface Pi {
   on(event: "session_start", handler: (event: { reason: string }, ctx: PiContext) => void): () => void;
   on(
@@ -135,6 +143,13 @@ export interface Pi {
   on(
     event: "mcp_servers_change",
     handler: (event: { servers: McpRegistration[] }, ctx: PiContext) => void,
+  ): () => void;
+  on(
+    event: "tool_call",
+    handler: (
+      event: { toolName: string; input: Record<string, unknown> },
+      ctx: PiContext,
+    ) => Promise<void> | undefined,
   ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   registerTool(tool: PiTool): void;
@@ -151,7 +166,7 @@ export interface Pi {
   getMcpServers(): McpRegistration[];
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];
-  getAllTools(): { name: string }[];
+  getAllTools(): RegisteredTool[];
   setActiveTools(names: string[]): void;
   getCommands(): CommandInfo[];
   events: {

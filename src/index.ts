@@ -41,6 +41,7 @@ export default function piMcpThreads(pi: Pi): void {
   pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
   pi.on("session_tree", () => session.branchChanged());
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
+  pi.on("tool_call", ({ toolName, input }) => session.toolCalled(toolName, input));
   pi.on("turn_end", () => session.turnEnded());
   pi.on("session_shutdown", () => session.stop());
 }

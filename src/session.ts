@@ -7,18 +7,18 @@ import { createCatalogStore } from "./catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "./host.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
-import { NAME_SEPARATOR, serverPrefix } from "./protocol/names.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
 import type { SnapshotServer } from "./protocol/snapshot.ts";
-import type { CallResult, SessionFacts } from "./protocol/types.ts";
+import type { CallResult, ServerStatus, SessionFacts } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
 import { createEventHandler, type SessionState } from "./session-events.ts";
-import { declaredTools } from "./tools/branch-tools.ts";
+import { declaredTools, ownerOf } from "./tools/branch-tools.ts";
 import { directRule } from "./tools/direct.ts";
+import { createLateTools } from "./tools/late-tools.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
-import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
+import { createToolSearch, TOOL_SEARCH, toolSearchDescription } from "./tools/tool-search.ts";
 import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -34,6 +34,8 @@ export interface Session extends McpCommandHost {
   /** The user moved to another branch, whose declared tools may be others. */
   branchChanged(): void;
   registeredServersChanged(servers: readonly McpRegistration[]): void;
+  /** A tool is about to run: what it may reach of ours is there then. */
+  toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
   turnEnded(): void;
   stop(): Promise<void>;
 }
@@ -43,6 +45,8 @@ interface Running extends SessionState {
   generation: number;
   runtime: Runtime;
   dialogs: Dialogs;
+  /** A line for the user. */
+  tell: (text: string) => void;
 }
 
 let generations = 0;
@@ -53,6 +57,10 @@ const crashText = ({ reason, givenUp }: Crash): string =>
   givenUp
     ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
     : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
+
+/** Its tools are not known and will be soon: also of one that the plan names and that is about to connect. */
+const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
+  !toolsKnown && (state === "connecting" || state === "idle");
 
 /** Only what can be cloned into the worker. */
 const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
@@ -86,7 +94,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       progress.delete(callId);
     }
   };
-  const registrar = createRegistrar(pi, { call, direct });
+  const registrar = createRegistrar(pi, {
+    call,
+    direct,
+    onTaken: ({ server, tool, name: wanted }, name) => {
+      const text = `MCP tool ${tool} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
+      running?.runtime.log("warn", text);
+      running?.tell(text);
+    },
+  });
 
   const settle = async (signal: AbortSignal | undefined): Promise<string[]> => {
     const { pending, checksum } = await now().runtime.settleTools({ timeoutMs: LIMITS.searchWaitMs }, signal);
@@ -121,9 +137,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
   const awaitDirectTools = async ({ runtime, statuses }: Running): Promise<void> => {
     const servers = [...statuses.values()]
-      .filter(({ name, toolsKnown, state, direct: configured }) => {
-        return !toolsKnown && state === "connecting" && direct.concerns(name, configured);
-      })
+      .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
       .map(({ name }) => name);
     if (servers.length === 0) return;
     const { checksum } = await runtime.settleTools({ timeoutMs: LIMITS.directWaitMs, servers }, undefined);
@@ -131,12 +145,25 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     registrar.follow(store.current, true);
   };
 
+  const lateTools = createLateTools(pi, {
+    registrar,
+    catalog: store.current,
+    ownTools: [TOOL_SEARCH],
+    // Until the plan is made nothing is known of any server.
+    isLearning: () => {
+      const servers = [...(running?.statuses.values() ?? [])];
+      return servers.length === 0 || servers.some(isLearning);
+    },
+    settle: () => settle(undefined),
+    isOver: () => running === undefined,
+  });
+
   const serverOf = (toolName: string): SnapshotServer | undefined => {
     const known = [...store.current().servers];
     for (const { name } of running?.statuses.values() ?? []) {
       known.push({ name, project: false, toolsKnown: false });
     }
-    return known.find(({ name }) => toolName.startsWith(`${serverPrefix(name)}${NAME_SEPARATOR}`));
+    return ownerOf(toolName, known);
   };
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */
@@ -195,7 +222,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
       },
     });
-    return { generation, runtime, dialogs, statuses: new Map(), planned: Promise.withResolvers() };
+    const tell = (text: string): void => notify(ctx, text, "warning");
+    return { generation, runtime, dialogs, tell, statuses: new Map(), planned: Promise.withResolvers() };
   };
 
   return {
@@ -218,6 +246,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       await awaitDirectTools(running);
       if (!restoreDue) return;
       restoreDue = false;
+      registrar.registerDirect(store.current());
       registrar.restore(declaredTools(ctx.sessionManager.getBranch()), store.current(), serverOf);
     },
     branchChanged: () => {
@@ -225,6 +254,9 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     },
     registeredServersChanged: (servers) => {
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
+    },
+    toolCalled: async (toolName, input) => {
+      if (running) await lateTools.beforeCall(toolName, input);
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),
     stop: async () => {

@@ -67,8 +67,13 @@ export function catalogFrom(bytes: Uint8Array): Catalog | undefined {
 export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
   decode(tool.schema) as Record<string, unknown>;
 
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+const NO_BYTES: Uint8Array = new Uint8Array();
+const sameBytes = (a: Uint8Array = NO_BYTES, b: Uint8Array = NO_BYTES): boolean => Buffer.compare(a, b) === 0;
 
-/** Whether the model would see the same bytes for both. */
+/** Whether the model, and a script, would see the same bytes for both. */
 export const sameDefinition = (a: CatalogTool, b: CatalogTool): boolean =>
-  a.name === b.name && a.description === b.description && sameBytes(a.schema, b.schema);
+  a === b ||
+  (a.name === b.name &&
+    a.description === b.description &&
+    sameBytes(a.schema, b.schema) &&
+    sameBytes(a.outputSchema, b.outputSchema));

@@ -108,7 +108,7 @@ export interface CallToolParams {
   /** The tool's name as the server gave it. */
   tool: string;
   args: Record<string, unknown>;
-  /** The caller reads `structuredContent` itself: a call from a codemode script. */
+  /** The caller reads the server's own result: a call from a codemode script. */
   wantsStructured?: boolean;
 }
 
@@ -129,8 +129,8 @@ export interface CallResult {
   storedAt?: string;
   /** What the server meant for the person and not for the model, bounded. */
   forUser?: string;
-  /** UTF-8 JSON of it, as the server sent it; only where the caller asked, and never of a failed call. */
-  structuredContent?: Uint8Array;
+  /** UTF-8 JSON of the whole `CallToolResult` as the server sent it, without `_meta`; only where the caller asked. */
+  scriptResult?: Uint8Array;
 }
 
 /** How far a call is, as the server counts it. */

@@ -3,6 +3,10 @@
  * fork or `/tree` they must be registered by the end of `before_agent_start`, or Pi drops them for good.
  * Pure.
  */
+import type { CatalogTool } from "../catalog/catalog.ts";
+import { encode } from "../protocol/codec.ts";
+import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
+import type { SnapshotServer } from "../protocol/snapshot.ts";
 
 /** A tool definition as Pi stores it in a transcript. */
 export interface DeclaredTool {
@@ -32,4 +36,26 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
     }
   }
   return declared;
+}
+
+/** Longest first, where one begins like another. A name without a prefix tells nothing of its server. */
+const MODES: readonly ToolPrefix[] = ["mcp", "server", "short"];
+
+/** What stands before the tool's own name, if the name can be one of this server's. */
+const prefixIn = (toolName: string, server: string): string | undefined =>
+  MODES.map((mode) => namePrefix(server, mode)).find((prefix) => toolName.startsWith(prefix));
+
+/** The server whose tool bears the name, as far as names tell. */
+export const ownerOf = <Server extends { name: string }>(
+  toolName: string,
+  servers: readonly Server[],
+): Server | undefined => servers.find(({ name }) => prefixIn(toolName, name) !== undefined);
+
+/** A tool that no catalog holds, as its transcript has it. */
+export function fromTranscript(
+  { name, description, parameters }: DeclaredTool,
+  server: SnapshotServer,
+): CatalogTool {
+  const tool = name.slice(prefixIn(name, server.name)?.length ?? 0);
+  return { name, tool, server, description, schemaKeys: Object.keys(parameters), schema: encode(parameters) };
 }

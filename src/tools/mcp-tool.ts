@@ -9,6 +9,7 @@ import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { CallProgress, CallResult } from "../protocol/types.ts";
+import { lazyOutputSchema } from "./output-schema.ts";
 import { createRenderers, type RowDetails } from "./render.ts";
 import { lazyInputSchema } from "./schema.ts";
 import { parameterList } from "./signature.ts";
@@ -19,7 +20,7 @@ export interface ToolCall {
   tool: string;
   args: Record<string, unknown>;
   signal: AbortSignal | undefined;
-  /** Whoever made the call reads `structuredContent`. */
+  /** Whoever made the call reads the server's own result. */
   wantsStructured: boolean;
   onProgress: (message: string, counted?: Omit<CallProgress, "message">) => void;
 }
@@ -30,11 +31,11 @@ const expected = (tool: CatalogTool): string => `${tool.name}${parameterList(inp
 
 /**
  * A call that another tool made, such as a codemode script: Pi gives it the id `<calling id>/<n>`. Only
- * there `structuredContent` is read, and in RPC mode Pi writes every result to its event stream.
+ * there `structuredContent`, the server's whole result, is read, and in RPC mode Pi writes every result to its event stream.
  */
 const isNested = (callId: string): boolean => /\/\d+$/.test(callId);
 
-const readStructured = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
+const readJson = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
 type Namespace = NonNullable<PiTool["namespace"]>;
 const namespaces = new WeakMap<SnapshotServer, Namespace>();
@@ -47,6 +48,7 @@ function namespaceOf(server: SnapshotServer): Namespace {
       name: serverPrefix(server.name),
       aliases: [server.name],
       ...(server.description === undefined ? {} : { description: server.description }),
+      ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     };
     namespaces.set(server, namespace);
   }
@@ -61,7 +63,7 @@ export function createMcpTool(
   const details = { server: tool.server.name, tool: tool.tool };
 
   const toResult = (result: CallResult): ToolResult => {
-    const { content, isError, bytes, storedAt, forUser, structuredContent } = result;
+    const { content, isError, bytes, storedAt, forUser, scriptResult } = result;
     const row: RowDetails = {
       ...details,
       durationMs: Math.round(result.durationMs),
@@ -74,7 +76,7 @@ export function createMcpTool(
       content: isError ? [...content, hint] : content,
       details: row,
       ...(isError ? { isError: true } : {}),
-      ...(structuredContent ? { structuredContent: readStructured(structuredContent) } : {}),
+      ...(scriptResult ? { structuredContent: readJson(scriptResult) } : {}),
     };
   };
 
@@ -98,6 +100,7 @@ export function createMcpTool(
     ...createRenderers(label),
     description: tool.description,
     parameters: lazyInputSchema(tool),
+    outputSchema: lazyOutputSchema(tool),
     exposure,
     namespace: namespaceOf(tool.server),
     ...(tool.annotations ? { annotations: tool.annotations } : {}),

@@ -4,12 +4,11 @@
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
 import type { Pi, ToolExposure } from "../host.ts";
-import { encode } from "../protocol/codec.ts";
-import { NAME_SEPARATOR as SEPARATOR, serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
-import type { DeclaredTool } from "./branch-tools.ts";
+import { type DeclaredTool, fromTranscript } from "./branch-tools.ts";
 import type { DirectRule } from "./direct.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
+import { createPlacement } from "./placement.ts";
 
 export interface Activation {
   /** Declared to the model from the next request on. */
@@ -19,13 +18,16 @@ export interface Activation {
 }
 
 export interface Registrar {
-  /** For the factory. */
+  /** For the factory. Leaves out tools whose names another extension may have too. */
   registerAll(catalog: Catalog): void;
   /**
-   * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, and
-   * with `wantsDirect` registers direct tools that are new. Tells Pi of no others.
+   * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, renames
+   * those that are called otherwise now, and with `wantsDirect` registers direct tools that are new. Tells Pi
+   * of no others.
    */
   follow(catalog: () => Catalog, wantsDirect: boolean): void;
+  /** Registers direct tools that the factory left out. */
+  registerDirect(catalog: Catalog): void;
   /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
   concernsDirect(server: string, configured: boolean): boolean;
   /** Takes back every tool that fits. */
@@ -41,61 +43,120 @@ export interface Registrar {
     serverOf: (toolName: string) => SnapshotServer | undefined,
   ): void;
   activate(tools: readonly CatalogTool[]): Activation;
-}
-
-function fromTranscript(
-  { name, description, parameters }: DeclaredTool,
-  server: SnapshotServer,
-): CatalogTool {
-  const tool = name.slice(serverPrefix(server.name).length + SEPARATOR.length);
-  return { name, tool, server, description, schemaKeys: Object.keys(parameters), schema: encode(parameters) };
+  /** Tools of which Pi knows nothing, or something that no longer holds. */
+  outdated(catalog: Catalog): CatalogTool[];
+  /** Tells Pi what the catalog says of an outdated tool. */
+  renew(tool: CatalogTool, catalog: Catalog): void;
 }
 
 export interface RegistrarOptions {
   call: CallTool;
   direct: DirectRule;
+  /** A tool has another name than it should, since another extension has that. */
+  onTaken?: (tool: CatalogTool, name: string) => void;
 }
 
-export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Registrar {
+const identity = ({ server, tool }: CatalogTool): string => `${server.name}\u0000${tool}`;
+
+const identities = new WeakMap<Catalog, Map<string, CatalogTool>>();
+
+/** The tool of that server, whatever it is called now. */
+function currentOf(catalog: Catalog, before: CatalogTool): CatalogTool | undefined {
+  const named = catalog.get(before.name);
+  if (named && identity(named) === identity(before)) return named;
+  let byIdentity = identities.get(catalog);
+  if (!byIdentity) {
+    byIdentity = new Map(catalog.tools.map((tool) => [identity(tool), tool]));
+    identities.set(catalog, byIdentity);
+  }
+  return byIdentity.get(identity(before));
+}
+
+/** Its server is gone, or has told its tools and this is none of them. A server that is merely down keeps them. */
+function isGone(tool: CatalogTool, catalog: Catalog): boolean {
+  if (currentOf(catalog, tool)) return false;
+  const server = catalog.servers.find(({ name }) => name === tool.server.name);
+  return server === undefined || server.toolsKnown;
+}
+
+export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOptions): Registrar {
   const registered = new Map<string, CatalogTool>();
   const hidden = new Set<string>();
+  /** Counts what Pi has been told. */
+  let told = 0;
+  let compared: { catalog: Catalog; told: number; outdated: CatalogTool[] } | undefined;
+  const { place } = createPlacement(pi, {
+    isOurs: (name) => registered.has(name),
+    onTaken: (tool, name) => onTaken?.(tool, name),
+  });
   const exposureOf = (tool: CatalogTool): ToolExposure => (direct.isDirect(tool) ? "direct" : "deferred");
   const register = (tool: CatalogTool): void => {
     registered.set(tool.name, tool);
     hidden.delete(tool.name);
+    told++;
     pi.registerTool(createMcpTool(tool, call, exposureOf(tool)));
   };
-  const registerIfNew = (tool: CatalogTool): void => {
+  const isCurrent = (tool: CatalogTool): boolean => {
     const before = registered.get(tool.name);
-    const same = before && !hidden.has(tool.name) && sameDefinition(before, tool);
     // The other exposure of a tool that the model has is not worth its prompt cache.
-    if (!same) register(tool);
+    return before !== undefined && !hidden.has(tool.name) && sameDefinition(before, tool);
+  };
+  /** Answers the tool as Pi knows it. */
+  const registerIfNew = (tool: CatalogTool): CatalogTool => {
+    const placed = place(tool);
+    if (!isCurrent(placed)) register(placed);
+    return placed;
   };
   /** Pi has no way to take a tool back: a hidden one is registered but unreachable. */
   const withdraw = (tool: CatalogTool): void => {
     hidden.add(tool.name);
+    told++;
     pi.registerTool(createMcpTool(tool, call, "hidden"));
   };
-  /** Its server is gone, or has told its tools and this is none of them. A server that is merely down keeps them. */
-  const isGone = (tool: CatalogTool, catalog: Catalog): boolean => {
-    if (catalog.get(tool.name)) return false;
-    const server = catalog.servers.find(({ name }) => name === tool.server.name);
-    return server === undefined || server.toolsKnown;
+
+  const followActive = (catalog: Catalog): void => {
+    const active = pi.getActiveTools();
+    const renamed = new Map<string, string>();
+    for (const name of active) {
+      const before = registered.get(name);
+      if (!before) continue;
+      const tool = currentOf(catalog, before);
+      if (!tool) {
+        if (isGone(before, catalog)) withdraw(before);
+        continue;
+      }
+      const placed = place(tool);
+      if (placed.name !== name) {
+        withdraw(before);
+        renamed.set(name, placed.name);
+      }
+      if (!isCurrent(placed)) register(placed);
+    }
+    if (renamed.size === 0) return;
+    // A name that one tool left may be another's now.
+    pi.setActiveTools([...new Set(active.map((name) => renamed.get(name) ?? name))]);
   };
+
+  const compare = (catalog: Catalog): CatalogTool[] => {
+    const stale = [...registered.values()].filter((tool) => {
+      if (hidden.has(tool.name)) return false;
+      const current = currentOf(catalog, tool);
+      return current ? place(current).name !== tool.name : isGone(tool, catalog);
+    });
+    return [...catalog.tools.filter((tool) => !isCurrent(place(tool))), ...stale];
+  };
+
   return {
     registerAll: (catalog) => {
-      for (const tool of catalog.tools) register(tool);
+      for (const tool of catalog.tools) if (!tool.bare) register(tool);
     },
     follow: (catalog, wantsDirect) => {
-      for (const name of pi.getActiveTools()) {
-        const before = registered.get(name);
-        if (!before) continue;
-        const tool = catalog().get(name);
-        if (tool) registerIfNew(tool);
-        else if (isGone(before, catalog())) withdraw(before);
-      }
+      if (pi.getActiveTools().some((name) => registered.has(name))) followActive(catalog());
       if (!wantsDirect) return;
       for (const tool of catalog().tools) if (direct.isDirect(tool)) registerIfNew(tool);
+    },
+    registerDirect: (catalog) => {
+      for (const tool of catalog.tools) if (tool.bare && direct.isDirect(tool)) registerIfNew(tool);
     },
     concernsDirect: direct.concerns,
     withdrawAll: (of) => {
@@ -114,15 +175,29 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
       }
     },
     activate: (tools) => {
-      for (const tool of tools) registerIfNew(tool);
+      const placed = tools.map(registerIfNew);
       const before = pi.getActiveTools();
-      const added = tools.map((tool) => tool.name).filter((name) => !before.includes(name));
+      const added = placed.map((tool) => tool.name).filter((name) => !before.includes(name));
       if (added.length > 0) pi.setActiveTools([...before, ...added]);
       const after = new Set(pi.getActiveTools());
       return {
-        active: tools.filter((tool) => after.has(tool.name)),
-        refused: tools.filter((tool) => !after.has(tool.name)),
+        active: placed.filter((tool) => after.has(tool.name)),
+        refused: placed.filter((tool) => !after.has(tool.name)),
       };
+    },
+    outdated: (catalog) => {
+      // Asked before each call of any tool, and most often nothing has changed.
+      if (compared?.catalog !== catalog || compared.told !== told) {
+        compared = { catalog, told, outdated: compare(catalog) };
+      }
+      return compared.outdated;
+    },
+    renew: (tool, catalog) => {
+      const current = currentOf(catalog, tool);
+      if (current) registerIfNew(current);
+      // What stood under a name that the tool no longer has.
+      const before = registered.get(tool.name);
+      if (before === tool && (!current || place(current).name !== tool.name)) withdraw(tool);
     },
   };
 }

@@ -95,10 +95,12 @@ test("everything: structured content once to the model, as it is to who asks", a
   const args = { location: "Chicago" };
   const plain = await call("everything", "get-structured-content", args);
   expect(plain.content).toHaveLength(1);
-  expect(plain).not.toHaveProperty("structuredContent");
+  expect(plain).not.toHaveProperty("scriptResult");
   const asked = await call("everything", "get-structured-content", args, { wantsStructured: true });
-  const value: unknown = JSON.parse(Buffer.from(asked.structuredContent ?? []).toString());
+  const whole = JSON.parse(Buffer.from(asked.scriptResult ?? []).toString()) as Record<string, unknown>;
+  const { structuredContent: value } = whole;
   expect(value).toMatchObject({ temperature: expect.any(Number), conditions: expect.any(String) });
+  expect(whole).toEqual({ content: [{ type: "text", text: textOf(asked) }], structuredContent: value });
   expect(JSON.parse(textOf(asked))).toEqual(value);
 });
 

@@ -123,10 +123,10 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     return { snapshotPath: options.snapshotPath, servers, knownChecksum: checksum };
   };
 
-  /** Each line once: every publication finds the same. */
+  /** Each line once, and none at a start that finds what the last one found. */
   const tellNames = (lines: readonly string[]): void => {
     for (const text of lines) {
-      if (told.has(text) || stopped) continue;
+      if (told.has(text)) continue;
       told.add(text);
       options.emit({ type: "notice", generation: options.generation, text: `MCP tools of ${text}` });
     }
@@ -140,8 +140,8 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       const result = await options.cache.publish(task);
       if (!result) continue;
       checksum = result.checksum;
-      tellNames(result.notices ?? []);
       if (!result.snapshot || stopped) continue;
+      tellNames(result.notices ?? []);
       options.emit({ type: "catalog", generation: options.generation, snapshot: result.snapshot });
     } while (again);
   };

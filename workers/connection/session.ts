@@ -120,6 +120,8 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   /** Tells the whole effect of a change in one line, once the servers that it started have settled. */
   const tellEffect = async (change: Plan): Promise<void> => {
     await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
+    // Whoever reads the line finds the tools as it says.
+    await catalog.flush();
     if (lifetime.signal.aborted) return;
     const counts = new Map(
       supervisor.servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])),

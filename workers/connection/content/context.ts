@@ -12,7 +12,7 @@ export interface ShapeOptions {
   guard: GuardLimits | false;
   /** JSON is given to the model as TOON where that is shorter. */
   toon: boolean;
-  /** The caller reads `structuredContent` itself (a codemode script), so it crosses as it is. */
+  /** The caller reads the server's own result (a codemode script), so that crosses as it is. */
   wantsStructured: boolean;
   /** How the model reads a resource of this server, in a sentence. */
   readResource?: ((uri: string) => string) | undefined;

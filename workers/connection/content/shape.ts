@@ -63,6 +63,20 @@ const sumBytes = (contents: readonly ResultContent[]): number =>
 const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
   found !== undefined && "json" in found;
 
+/**
+ * What a codemode script gets: as Pi's built-in MCP gives it, the whole result, never shortened. Nothing where
+ * it cannot be written as JSON.
+ */
+function forScript({ _meta, ...result }: CallToolResult): Pick<CallResult, "scriptResult"> {
+  const content = Array.isArray(result.content) ? result.content : [];
+  try {
+    return { scriptResult: new TextEncoder().encode(JSON.stringify({ ...result, content })) };
+  } catch {
+    // V8 gives up on extreme depth; the script then gets the text.
+    return {};
+  }
+}
+
 export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
@@ -89,8 +103,6 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     bytes: { received: sumBytes(all), shown: sumBytes(content) },
     ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
-    ...(structured && options.wantsStructured && !isError
-      ? { structuredContent: new TextEncoder().encode(structured.json) }
-      : {}),
+    ...(options.wantsStructured ? forScript(result) : {}),
   };
 }

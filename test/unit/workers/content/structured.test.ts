@@ -35,22 +35,19 @@ test.each<[string, unknown[], unknown, string]>([
   expect(textOf(await shape({ content, structuredContent }))).toBe(expected);
 });
 
-test("a caller that reads it gets its bytes", async () => {
-  const { structuredContent } = await shape(
-    { content: [], structuredContent: value },
-    { wantsStructured: true },
-  );
-  expect(JSON.parse(Buffer.from(structuredContent ?? []).toString())).toEqual(value);
+test.each<[string, Record<string, unknown>, unknown]>([
+  ["all of it", { content: [], structuredContent: value }, { content: [], structuredContent: value }],
+  ["without _meta", { content: [], _meta: { a: 1 }, other: 1 }, { content: [], other: 1 }],
+  ["also of a failure", { content: [], isError: true }, { content: [], isError: true }],
+  ["blocks as they came", { content: [{ type: "x", a: [1] }] }, { content: [{ type: "x", a: [1] }] }],
+  ["with blocks, whatever came", { content: null }, { content: [] }],
+])("a script that asks gets the result: %s", async (_name, result, expected) => {
+  const { scriptResult } = await shape(result, { wantsStructured: true });
+  expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(expected);
 });
 
-test.each<[string, object, boolean]>([
-  ["nobody asked", { structuredContent: value }, false],
-  ["the call failed", { structuredContent: value, isError: true }, true],
-  ["there is none", {}, true],
-])("it does not cross where %s", async (_name, result, wantsStructured) => {
-  expect(await shape({ content: [], ...result }, { wantsStructured })).not.toHaveProperty(
-    "structuredContent",
-  );
+test("it does not cross where nobody asked", async () => {
+  expect(await shape({ content: [], structuredContent: value })).not.toHaveProperty("scriptResult");
 });
 
 test("nested 10,000 deep: arrives, whatever V8 makes of it", async () => {

@@ -1,0 +1,223 @@
+/** MCP tools as Pi tools, in the real Pi: their names, resources, schemas, and codemode scripts. */
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type ModelRequest, toolResultTexts } from "../support/model.ts";
+import { runPrint, startRpc } from "../support/pi-run.ts";
+import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
+import {
+  call,
+  fixtureServer,
+  home,
+  model,
+  onCleanup,
+  RAW_ENTRY,
+  readLog,
+  root,
+  SERVERS,
+  searchFor,
+} from "./support.ts";
+
+const OTHER = join(root, "test/fixtures/extension-with-tool.mjs");
+const shapes = fixtureServer("shapes.mjs");
+const results = (request: ModelRequest | undefined): string[] => (request ? toolResultTexts(request) : []);
+
+describe("toolPrefix", () => {
+  test.each([
+    ["server", "shapes_mcp__search"],
+    ["short", "shapes__search"],
+    ["none", "search"],
+    ["mcp", "mcp__shapes_mcp__search"],
+  ])("%s: the model loads and calls %s, cold and from the snapshot", async (toolPrefix, name) => {
+    const at = await home({ mcp: { settings: { toolPrefix }, mcpServers: { "shapes-mcp": shapes } } });
+    for (const start of ["cold", "warm"]) {
+      const scripted = await model([searchFor(`select:${name}`), call(name, { q: start }), { text: "ok" }]);
+      const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+      expect(run.code).toBe(0);
+      // Of Pi's own `read` the user is told when it is found, not at each start.
+      expect(run.stderr.includes("read (of Pi)")).toBe(toolPrefix === "none" && start === "cold");
+      expect(scripted.requests[1]?.toolNames).toContain(name);
+      expect(results(scripted.requests[2])[1]).toBe(`search {"q":"${start}"}`);
+    }
+  });
+
+  test("of one server: over the settings'", async () => {
+    const servers = { a: { ...shapes, toolPrefix: "mcp" }, b: shapes };
+    const scripted = await model([searchFor("select:mcp__a__search,search")]);
+    const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: servers } });
+    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(["mcp__a__search", "search"]));
+  });
+
+  test("none: names of Pi's own and of another server -> the whole name, told once", async () => {
+    const scripted = await model([
+      searchFor("select:search,a__read,b__search"),
+      {
+        toolCalls: [call("search", { q: "1" }), call("a__read", {}), call("b__search", { q: "2" })].flatMap(
+          (turn) => turn.toolCalls,
+        ),
+      },
+      { text: "ok" },
+    ]);
+    const at = await home({
+      mcp: { settings: { toolPrefix: "none" }, mcpServers: { a: shapes, b: shapes } },
+    });
+    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(results(scripted.requests[2]).slice(1)).toEqual([
+      'search {"q":"1"}',
+      "read {}",
+      'search {"q":"2"}',
+    ]);
+    const log = await readLog(at);
+    expect(log.match(/a: names that are taken: read \(of Pi\) is a__read/g)).toHaveLength(1);
+    expect(log).toContain("search (of a) is b__search");
+  });
+
+  test.each([["ours first"], ["theirs first"]])(
+    "none: another extension has a tool of the name, %s -> Pi starts, both are there",
+    async (order) => {
+      const extensions = order === "ours first" ? [RAW_ENTRY, OTHER] : [OTHER, RAW_ENTRY];
+      const server = { ...shapes, directTools: ["search", "measure"] };
+      const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: { s: server } } });
+      const declared = ["search", "s__search", "measure"];
+      const calls = {
+        toolCalls: [...call("search", {}).toolCalls, ...call("s__search", { q: "x" }).toolCalls],
+      };
+      const cold = await model([searchFor("measure"), calls, { text: "ok" }]);
+      const warm = await model([calls, { text: "ok" }]);
+      for (const [scripted, at1] of [
+        [cold, 1],
+        [warm, 0],
+      ] as const) {
+        const run = await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
+        expect(run.code).toBe(0);
+        expect(scripted.requests[at1]?.toolNames).toEqual(expect.arrayContaining(declared));
+        expect(results(scripted.requests[at1 + 1]).slice(-2)).toEqual(["theirs", 'search {"q":"x"}']);
+      }
+      expect(await readLog(at)).toContain("another extension has a tool search");
+    },
+  );
+
+  test("changed live -> the loaded tool is there under its new name, not under the old one", async () => {
+    const config = (toolPrefix: string) => ({ settings: { toolPrefix }, mcpServers: { s: shapes } });
+    const scripted = await model([
+      searchFor("select:s__search"),
+      { text: "loaded" },
+      call("mcp__s__search", { q: "renamed" }),
+      { text: "ok" },
+    ]);
+    const at = await home({ mcp: config("server") });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    await rpc.prompt("load");
+    await at.writeMcp(config("mcp"));
+    await expect
+      .poll(() => notices(rpc.events).some(({ message }) => message.includes("toolPrefix")))
+      .toBe(true);
+    const ends = toolEnds(await rpc.prompt("call"));
+    expect(scripted.requests[2]?.toolNames).toContain("mcp__s__search");
+    expect(scripted.requests[2]?.toolNames).not.toContain("s__search");
+    expect(ends.map(({ toolName, isError }) => [toolName, isError])).toEqual([["mcp__s__search", false]]);
+    expect(extensionErrors(rpc.events)).toEqual([]);
+  });
+});
+
+test("resources and templates are tools, searched, loaded and called like any other", async () => {
+  const scripted = await model([
+    searchFor("select:everything__get_architecture_md,everything__get_dynamic_text_resource"),
+    {
+      toolCalls: [
+        ...call("everything__get_architecture_md", {}).toolCalls,
+        ...call("everything__get_dynamic_text_resource", { resourceId: "5" }).toolCalls,
+      ],
+    },
+    { text: "ok" },
+  ]);
+  const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const declared = scripted.requests[1]?.tools.find(({ function: { name } }) =>
+    name.endsWith("dynamic_text_resource"),
+  );
+  expect(declared?.function.parameters).toMatchObject({
+    properties: { resourceId: { type: "string" } },
+    required: ["resourceId"],
+  });
+  const [, document, dynamic] = results(scripted.requests[2]);
+  expect(document).toContain("architecture.md]");
+  expect(dynamic).toContain("Resource 5: ");
+});
+
+test("excludeTools and includeTools: own names, prefixed names and patterns", async () => {
+  const servers = {
+    a: { ...shapes, excludeTools: ["a__sea*", "tree"] },
+    b: { ...shapes, includeTools: ["b__search", "mea*"] },
+  };
+  const names = ["a__search", "a__tree", "a__union", "b__search", "b__tree", "b__measure"];
+  const scripted = await model(names.map((name) => searchFor(`select:${name}`)));
+  const at = await home({ mcp: { mcpServers: servers } });
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const declared = scripted.requests.at(-1)?.toolNames.filter((name) => /^[ab]__/.test(name));
+  expect(declared?.toSorted()).toEqual(["a__union", "b__measure", "b__search"]);
+});
+
+test("schemas that hosts choke on: declared as objects, called, and the repairs told once", async () => {
+  const calls: [string, Record<string, unknown>][] = [
+    ["s__union", { id: "1" }],
+    ["s__tree", { root: { children: [{ children: [] }] }, gone: 5 }],
+    ["s__pattern", { a: "b" }],
+  ];
+  const scripted = await model([
+    searchFor("select:s__union,s__tree,s__pattern"),
+    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
+    { text: "ok" },
+  ]);
+  const at = await home({ mcp: { mcpServers: { s: shapes } } });
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const union = scripted.requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
+    .parameters;
+  expect(union).toEqual({ type: "object", properties: { id: { type: "string" }, name: { type: "string" } } });
+  expect(results(scripted.requests[2]).slice(1)).toEqual(
+    calls.map(([name, args]) => `${name.slice(3)} ${JSON.stringify(args)}`),
+  );
+  const repairs = (await readLog(at)).match(/s: schemas repaired, .*/g);
+  expect(repairs).toHaveLength(4);
+  expect(new Set(repairs).size).toBe(4);
+});
+
+const SCRIPT = `
+const found = await searchTools("measure", { limit: 20 });
+const space = await describeNamespace("s");
+const { declaration } = (await describeTool("s__measure")) ?? {};
+const measured = await tools.s__measure({});
+return JSON.stringify({
+  found: found.map(({ name }) => name).filter((name) => name === "s__measure"),
+  known: ALL_TOOLS.filter(({ name }) => name.startsWith("s__")).length,
+  namespace: space?.name, tools: space?.tools?.length,
+  declared: JSON.stringify(await describeTool("s__measure")).includes("count"),
+  measured,
+});`;
+
+describe("codemode active", () => {
+  const codemode = { defaultTools: ["read", "bash", "edit", "write", "ToolSearch", "codemode"] };
+  test.each(["cold", "warm"])("%s: a script finds our tools and gets the whole result", async (start) => {
+    const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: codemode });
+    if (start === "warm") {
+      const first = await model([searchFor("measure")]);
+      await runPrint({ home: at, model: first, extensions: RAW_ENTRY, prompt: "go" });
+    }
+    const scripted = await model([call("codemode", { code: SCRIPT }), { text: "ok" }]);
+    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(run.code).toBe(0);
+    expect(scripted.requests[0]?.toolNames).toContain("codemode");
+    const [output = ""] = results(scripted.requests[1]);
+    expect(output).toContain("Script completed");
+    const answer = JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1)) as unknown;
+    expect(answer).toEqual({
+      found: ["s__measure"],
+      known: 6,
+      namespace: "s",
+      tools: 6,
+      declared: true,
+      measured: { content: [{ type: "text", text: "measure {}" }], structuredContent: { count: 3 } },
+    });
+  });
+});
