@@ -76,6 +76,7 @@ export interface PiTool extends ToolRenderers {
   exposure?: ToolExposure;
   namespace?: { name: string; aliases?: readonly string[]; description?: string; instructions?: string };
   annotations?: ToolHints;
+  reachesTools?: RegisteredTool["reachesTools"];
   execute(
     toolCallId: string,
     params: Record<string, unknown>,
@@ -126,7 +127,7 @@ export interface CommandInfo {
 export interface RegisteredTool {
   name: string;
   /** Tools that a call may reach: all, or those whose names or namespaces are in these words. */
-  reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
+  reachesTools?: ((input: Record<string, unknown>) => "all" | readonly string[]) | undefined;
 }
 
 export interface Pi {

@@ -32,7 +32,7 @@ export function makeSnapshot(servers: readonly MadeServer[]): Snapshot {
     })),
   );
   return {
-    servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, ...server })),
+    servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, toolsKnown: true, ...server })),
     tools,
     index: buildIndex(tools),
   };

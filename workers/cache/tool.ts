@@ -26,6 +26,7 @@ export const TOOL_FIELDS: readonly string[] = [
 
 const SCHEMA_DEPTH = 64;
 const SCHEMA_NODES = 20_000;
+const SCHEMA_CHARS = 512 * 1024;
 const NAME_CHARS = 1_000;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -35,14 +36,17 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export function isBounded(value: unknown): boolean {
   let level: unknown[] = [value];
   let nodes = 0;
+  let chars = 0;
   for (let depth = 0; level.length > 0; depth++) {
     nodes += level.length;
     if (depth > SCHEMA_DEPTH || nodes > SCHEMA_NODES) return false;
     const next: unknown[] = [];
     for (const node of level) {
+      if (typeof node === "string") chars += node.length;
       if (typeof node !== "object" || node === null) continue;
       for (const child of Object.values(node)) next.push(child);
     }
+    if (chars > SCHEMA_CHARS) return false;
     level = next;
   }
   return true;
@@ -67,6 +71,12 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
   if (isObject(raw.annotations) && isBounded(raw.annotations)) tool.annotations = raw.annotations;
   return tool;
 }
+
+/** Names of the tools of a list whose schemas are too deep or too big to be kept. */
+export const unboundedTools = (raw: unknown): string[] =>
+  (Array.isArray(raw) ? raw : [])
+    .filter((tool) => isObject(tool) && !(isBounded(tool.inputSchema) && isBounded(tool.outputSchema)))
+    .map((tool) => String(tool.name));
 
 /** The tools of a list, in order; of several of one name the first. */
 export function normalizeTools(raw: unknown): CachedTool[] {

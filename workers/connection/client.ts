@@ -17,13 +17,14 @@ import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { boundJson } from "../../src/protocol/failure.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
-import { type CachedTool, normalizeTools } from "../cache/tool.ts";
+import { type CachedTool, normalizeTools, unboundedTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
-import { listPages } from "./list-pages.ts";
+import { listPages, type SendRequest } from "./list-pages.ts";
 import { readProgress } from "./read-progress.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
+const NOTED_TOOLS = 20;
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 
 export interface ConnectOptions {
@@ -140,10 +141,11 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     transport: parts.transport,
     pid: parts.pid,
     instructions: client.getInstructions(),
-    listTools: (signal) => listTools(client, parts.definition, signal),
-    listResources: (signal) => {
+    listTools: (signal) => listTools(client, parts, signal),
+    listResources: async (signal) => {
+      if (!client.getServerCapabilities()?.resources) return { resources: [], templates: [] };
       const { definition, onNote } = parts;
-      return listResources(client, { signal, limitMs: startLimitMs(definition), onNote });
+      return listResources(senderOf(client), { signal, limitMs: startLimitMs(definition), onNote });
     },
     callTool: (call) => callTool(client, parts, call),
     readResource: (call) => readResource(client, parts, call),
@@ -156,19 +158,34 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
   };
 }
 
+const senderOf =
+  (client: Client): SendRequest =>
+  (request, options) =>
+    client.request(request, ResultSchema, options);
+
 /** One malformed tool costs the server only that tool. */
 async function listTools(
   client: Client,
-  definition: ServerDefinition,
+  { definition, onNote }: ConnectionParts,
   signal: AbortSignal,
 ): Promise<CachedTool[]> {
   if (!client.getServerCapabilities()?.tools) return [];
   const tools = new Map<string, CachedTool>();
+  const unbounded: string[] = [];
   const onPage = (result: Record<string, unknown>): boolean => {
     for (const tool of normalizeTools(result.tools)) if (!tools.has(tool.name)) tools.set(tool.name, tool);
+    unbounded.push(...unboundedTools(result.tools));
     return tools.size < LIMITS.toolsPerServer;
   };
-  await listPages(client, { method: "tools/list", limitMs: startLimitMs(definition), signal, onPage });
+  await listPages(senderOf(client), {
+    method: "tools/list",
+    limitMs: startLimitMs(definition),
+    signal,
+    onPage,
+  });
+  if (unbounded.length > 0) {
+    onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);
+  }
   return [...tools.values()].slice(0, LIMITS.toolsPerServer);
 }
 

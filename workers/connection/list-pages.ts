@@ -2,9 +2,13 @@
  * All pages of a list request (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely: what an
  * item is worth decides the caller. Ends at a repeated cursor and at the limits.
  */
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { LIMITS } from "../../src/protocol/limits.ts";
+
+/** One request to the server; its result as it came. */
+export type SendRequest = (
+  request: { method: string; params?: Record<string, unknown> },
+  options: { signal: AbortSignal; timeout: number },
+) => Promise<Record<string, unknown>>;
 
 export interface ListRequest {
   method: string;
@@ -16,7 +20,7 @@ export interface ListRequest {
 }
 
 export async function listPages(
-  client: Client,
+  send: SendRequest,
   { method, limitMs, signal, onPage }: ListRequest,
 ): Promise<void> {
   const seen = new Set<string>();
@@ -25,7 +29,7 @@ export async function listPages(
   for (let page = 0; page < LIMITS.listPages; page++) {
     const request = { method, ...(cursor === undefined ? {} : { params: { cursor } }) };
     const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
-    const result = await client.request(request, ResultSchema, { signal, timeout });
+    const result = await send(request, { signal, timeout });
     if (!onPage(result)) return;
     const next = result.nextCursor;
     if (typeof next !== "string" || next === "" || seen.has(next)) return;

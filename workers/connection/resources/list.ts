@@ -1,6 +1,4 @@
 /** What a server has of resources and resource templates, each list for itself, within the limit. */
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import {
@@ -9,7 +7,7 @@ import {
   normalizeResources,
   normalizeTemplates,
 } from "../../cache/resource.ts";
-import { listPages } from "../list-pages.ts";
+import { listPages, type SendRequest } from "../list-pages.ts";
 
 export interface ResourceListing {
   signal: AbortSignal;
@@ -18,7 +16,7 @@ export interface ResourceListing {
 }
 
 async function listOne<T>(
-  client: Client,
+  send: SendRequest,
   { signal, limitMs }: ResourceListing,
   { method, field, read }: { method: string; field: string; read: (raw: unknown) => T[] },
 ): Promise<T[]> {
@@ -28,7 +26,7 @@ async function listOne<T>(
     // One more than fits, so that it can be told.
     return items.length <= LIMITS.resourcesPerServer;
   };
-  await listPages(client, { method, limitMs, signal, onPage });
+  await listPages(send, { method, limitMs, signal, onPage });
   return items;
 }
 
@@ -38,15 +36,15 @@ export interface ListedResources {
   templates: CachedResources["templates"] | undefined;
 }
 
-const NONE: ListedResources = { resources: [], templates: [] };
+/** JSON-RPC 2.0: the method does not exist. */
+const METHOD_NOT_FOUND = -32601;
 
 /** Servers with resources need not have templates, and many then do not know the request. */
 const isUnknownMethod = (error: unknown): boolean =>
-  error instanceof McpError && error.code === ErrorCode.MethodNotFound;
+  error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND;
 
 /** Never rejects: a list that fails is noted. */
-export async function listResources(client: Client, listing: ResourceListing): Promise<ListedResources> {
-  if (!client.getServerCapabilities()?.resources) return NONE;
+export async function listResources(send: SendRequest, listing: ResourceListing): Promise<ListedResources> {
   const orNote =
     (what: string) =>
     (error: unknown): [] | undefined => {
@@ -55,12 +53,12 @@ export async function listResources(client: Client, listing: ResourceListing): P
       return undefined;
     };
   const [resources, templates] = await Promise.all([
-    listOne(client, listing, {
+    listOne(send, listing, {
       method: "resources/list",
       field: "resources",
       read: normalizeResources,
     }).catch(orNote("resources")),
-    listOne(client, listing, {
+    listOne(send, listing, {
       method: "resources/templates/list",
       field: "resourceTemplates",
       read: normalizeTemplates,

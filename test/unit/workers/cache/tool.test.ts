@@ -1,6 +1,6 @@
 /** Owns: what is kept of a tool that a server or a foreign cache file tells of. */
 import { describe, expect, it, test } from "vitest";
-import { isBounded, normalizeTool, normalizeTools } from "../../../../workers/cache/tool.ts";
+import { isBounded, normalizeTool, normalizeTools, unboundedTools } from "../../../../workers/cache/tool.ts";
 
 const nested = (depth: number): unknown => {
   let value: unknown = {};
@@ -101,6 +101,17 @@ describe("normalizeTools", () => {
   });
 });
 
+test("unboundedTools: schemas too deep or too big -> their tools' names", () => {
+  const list = [
+    null,
+    { name: "fine", inputSchema: nested(3) },
+    { name: "in", inputSchema: nested(100) },
+    { name: "out", outputSchema: nested(100) },
+  ];
+  expect(unboundedTools(list)).toEqual(["in", "out"]);
+  expect(unboundedTools(undefined)).toEqual([]);
+});
+
 describe("isBounded", () => {
   it.each([
     ["null", null, true],
@@ -108,6 +119,8 @@ describe("isBounded", () => {
     ["depth 64", nested(64), true],
     ["depth 65", nested(65), false],
     ["depth 100,000", nested(100_000), false],
+    ["a text of 512 Ki characters", { a: "x".repeat(512 * 1024) }, true],
+    ["one more", { a: "x".repeat(512 * 1024 + 1) }, false],
     ["19,999 entries", Array.from({ length: 19_999 }, () => 0), true],
     ["20,000 entries", Array.from({ length: 20_000 }, () => 0), false],
   ])("%s -> $2", (_name, value, bounded) => {
