@@ -24,6 +24,7 @@ const WORDS = {
   disable: "<server> [--project]",
   edit: "[--project]",
   trust: "",
+  stats: "",
 } as const;
 const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
@@ -97,6 +98,8 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     }
     case "edit":
       return edit(project, ctx, host);
+    case "stats":
+      return notify(ctx, (await host.ask("stats", {})).text, "info");
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
@@ -107,7 +110,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
 
 export function createMcpCommand(host: McpCommandHost): PiCommand {
   return {
-    description: "MCP servers: state, tools, reconnect, enable, disable, edit, trust",
+    description: "MCP servers: state, tools, reconnect, enable, disable, edit, trust, stats",
     getArgumentCompletions: (prefix) =>
       completeMcp(
         prefix,

@@ -24,9 +24,9 @@ import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
-import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { isIdle, type Plan } from "./plan.ts";
+import { createResults } from "./results.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
 
 export interface SessionContext {
@@ -52,6 +52,8 @@ export interface Session {
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
   turnEnded(): Promise<void>;
+  /** For `/mcp stats`. */
+  stats(): Promise<{ text: string }>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
@@ -91,11 +93,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     cache,
     emit,
   });
-  const resultsRoot = join(agentDir, RESULTS_FOLDER);
-  const store = createResultStore({ root: resultsRoot });
-  removeOldResults(resultsRoot).catch((error: Error) => {
-    log.warn(`old results cannot be removed: ${error.message}`);
-  });
+  const results = createResults({ agentDir, settings, log });
 
   const report = (state: ConfigState): StatusReport => ({
     servers: supervisor.servers.map((server) => server.status()),
@@ -158,7 +156,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     },
     callTool: async (params, signal) => {
       await started;
-      return runCall(params, { supervisor, emit, signal, store });
+      return runCall(params, { supervisor, emit, signal, results });
     },
     reconnect: async (server) => {
       await started;
@@ -200,12 +198,16 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       await started;
       supervisor.revive();
     },
+    stats: async () => {
+      await started;
+      return { text: await results.table() };
+    },
     status: async () => report((await started).state),
     close: async () => {
       lifetime.abort();
       const running = await started;
       await running.close();
-      await Promise.all([catalog.finish(), supervisor.close()]);
+      await Promise.all([catalog.finish(), supervisor.close(), results.close()]);
     },
   };
 }
