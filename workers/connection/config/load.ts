@@ -66,6 +66,12 @@ const missing = (source: ConfigSource): FileConfig => {
   return { ...emptyFile(source), problems };
 };
 
+/** A file that is broken now has not lost its servers. */
+const stillInUse = (problem: ConfigProblem): ConfigProblem => ({
+  ...problem,
+  remedy: "Correct it there; what the file held before stays in use until then.",
+});
+
 /** What a text gives; where that is nothing, what the file's last whole text gave. */
 function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   read: FileText,
@@ -83,7 +89,7 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   const last = lastTexts.get(source.file);
   if (last === undefined) return now;
   texts.set(source.file, last);
-  return { ...parse.text(last), problems: now.problems };
+  return { ...parse.text(last), problems: now.problems.map(stillInUse) };
 }
 
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
