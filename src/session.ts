@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { createCatalogStore } from "./catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "./host.ts";
+import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { NAME_SEPARATOR, serverPrefix } from "./protocol/names.ts";
@@ -148,6 +149,26 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     else store.clear();
   };
 
+  const stop = async (): Promise<void> => {
+    const stopped = running;
+    running = undefined;
+    leavePlace(stop);
+    await stopped?.runtime.stop();
+  };
+
+  /**
+   * Whatever touches Pi outside of its own calls. Pi makes its objects stale when it replaces a session,
+   * and a throw in a listener would end Pi: it means that this session is over.
+   */
+  const alive = (mine: () => Running | undefined, task: () => void): void => {
+    try {
+      task();
+    } catch (error) {
+      mine()?.runtime.log("warn", `the session is over: ${messageOf(error)}`);
+      if (mine()) void stop();
+    }
+  };
+
   const start = (ctx: PiContext): Running => {
     const generation = ++generations;
     const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
@@ -169,10 +190,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       held: (apply) => now().runtime.ask("applyHeld", { apply }),
       over: () => mine() === undefined,
       failed: (error) => {
-        if (mine()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+        alive(mine, () => {
+          if (mine()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+        });
       },
     });
-    const onEvent = createEventHandler({
+    const handle = createEventHandler({
       ctx,
       state: mine,
       store,
@@ -183,16 +206,18 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     const runtime = startRuntime({
       logFile: join(agentDir, LOG_FILE),
       facts,
-      onEvent,
+      onEvent: (event) => alive(mine, () => handle(event)),
       onCrash: (crash) => {
-        if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+        alive(mine, () => {
+          if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+        });
       },
       onStartFailed: (error) => {
         const session = mine();
         session?.planned.resolve();
         // A crash tells itself.
         if (!session || (error instanceof ThreadsError && error.code === "runtime_restarted")) return;
-        notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
+        alive(mine, () => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
       },
     });
     return { generation, runtime, dialogs, statuses: new Map(), planned: Promise.withResolvers() };
@@ -207,6 +232,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
       if (running) return;
+      takePlace(stop);
       running = start(ctx);
       const { tools, servers } = store.current();
       const count = `${tools.length} tools of ${servers.length} servers`;
@@ -227,11 +253,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),
-    stop: async () => {
-      const stopped = running;
-      running = undefined;
-      await stopped?.runtime.stop();
-    },
+    stop,
     ask: (method, params) => now().runtime.ask(method, params),
     askConsents: async () => {
       const { runtime, dialogs } = now();
