@@ -330,6 +330,19 @@ describe("runtime.stop: no process is left", () => {
     }
   });
 
+  test("twenty servers, one of which ignores SIGTERM and the end of stdin -> all gone", async () => {
+    const plain = Array.from({ length: 19 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
+    const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });
+    expect((await at.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+    const pids = at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
+    expect(pids).toHaveLength(20);
+    const startedAt = performance.now();
+    await at.runtime.stop();
+    // The issue asks for less than 1 s; a busy machine may take longer, which decides nothing here.
+    process.stdout.write(`stop of 20 servers: ${Math.round(performance.now() - startedAt)} ms\n`);
+    expect(await waitGone(pids, 0)).toEqual([]);
+  });
+
   test("stopped twice -> the second settles as well", async () => {
     const at = await start({ noisy: fixture("noisy.mjs") });
     await at.settled("noisy");
