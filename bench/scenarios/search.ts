@@ -81,8 +81,8 @@ async function snapshotOf(tools: readonly Tool[], folder: string): Promise<Uint8
     project: false,
     tools: own,
   }));
-  const paths = { cachePath: join(folder, "cache.json"), snapshotPath: join(folder, "snapshot.bin") };
-  const { snapshot } = await publish({ ...paths, entries: {}, servers, knownChecksum: undefined });
+  const snapshotPath = join(folder, "snapshot.bin");
+  const { snapshot } = await publish({ snapshotPath, servers, knownChecksum: undefined });
   if (snapshot === undefined) throw new Error("the cache worker's task made no snapshot");
   return snapshot;
 }
