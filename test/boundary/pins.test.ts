@@ -70,6 +70,8 @@ test("limits that users and models meet", () => {
     shutdownTermMs: 250,
     shutdownKillMs: 800,
     shutdownMs: 1_000,
+    cacheEntryMs: 604_800_000,
+    unusedMs: 2_592_000_000,
     heartbeatMs: 5_000,
     respawnMs: [100, 1_000, 5_000],
     respawnsAMinute: 5,

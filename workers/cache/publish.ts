@@ -4,12 +4,11 @@
  */
 import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
-import { messageOf } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
-import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { type FileSystem, nodeFiles, reasonOf } from "./file-system.ts";
 import { pruneSnapshots } from "./housekeeping.ts";
 
 export interface PublishTask {
@@ -67,7 +66,7 @@ export async function publish(
   try {
     await keepFile(task.snapshotPath, snapshot, isNew, context);
   } catch (error) {
-    problems.push(`${task.snapshotPath} could not be written: ${messageOf(error)}`);
+    problems.push(`${task.snapshotPath} could not be written: ${reasonOf(error)}`);
   }
   return { checksum, ...(isNew ? { snapshot } : {}), problems, threadId };
 }
