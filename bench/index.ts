@@ -4,11 +4,15 @@
  * Must not: decide by a timing; the exit code tells only whether the benches ran.
  */
 import { parseArgs } from "node:util";
+import { cacheWrite } from "./scenarios/cache-write.ts";
 import { call } from "./scenarios/call.ts";
 import { connect } from "./scenarios/connect.ts";
+import { firstCall } from "./scenarios/first-call.ts";
 import { load } from "./scenarios/load.ts";
+import { memory } from "./scenarios/memory.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
+import { stall } from "./scenarios/stall.ts";
 import { start } from "./scenarios/start.ts";
 import { tokens } from "./scenarios/tokens.ts";
 import { describeMachine, machineLine } from "./support/machine.ts";
@@ -18,7 +22,19 @@ import { formatMisses, formatRows, missesTarget } from "./support/table.ts";
 import { PEERS } from "./support/variants.ts";
 
 /** In the order in which `all` runs them. */
-const SCENARIOS: readonly Scenario[] = [search, rpc, call, load, start, connect, tokens];
+const SCENARIOS: readonly Scenario[] = [
+  search,
+  rpc,
+  call,
+  cacheWrite,
+  load,
+  start,
+  connect,
+  firstCall,
+  stall,
+  memory,
+  tokens,
+];
 const ALL = "all";
 
 const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--json | --markdown]

@@ -99,17 +99,22 @@ function rowsOf(one: Case, samples: readonly Sample[], compare: boolean): Row[] 
     ...(ours === undefined ? {} : { ours }),
     ...(compared && isOurs && target !== undefined ? { target } : {}),
   });
+  // The handlers of the built-in MCP do not run between the halves of the probe.
+  const outside = variant.id === "builtin";
   const cpuTargetMs = shape.lifecycle === "eager" ? 40 : undefined;
-  const rows = [
+  const handlers = [
     row("load and factory", "ms", ({ probe }) => probe.loadMs, loadTargetMs),
     row("session_start handler", "ms", ({ probe }) => probe.sessionStartMs, 2),
     row("before_agent_start handler", "ms", ({ probe }) => probe.beforeAgentStartMs),
+    row("session_shutdown handler", "ms", ({ shutdownMs }) => shutdownMs),
+  ];
+  const rows = [
+    ...(outside ? [] : handlers),
     row("first request after", "ms", ({ firstRequestMs }) => firstRequestMs, 50),
     row("longest stall, loading", "ms", ({ probe }) => probe.longestStallLoadingMs, 10),
     row("longest stall, session", "ms", ({ probe }) => probe.longestStallSessionMs, 10),
     row("most CPU in one stall, session", "ms", ({ probe }) => probe.mostCpuInStallMs),
     row("main-thread CPU, first 2 s", "ms", ({ probe }) => probe.cpuMs, cpuTargetMs),
-    row("session_shutdown handler", "ms", ({ shutdownMs }) => shutdownMs),
     row("memory of the process", "MB", ({ probe }) => probe.rssMb),
   ];
   const connects = variant.entry !== undefined && (cold || shape.lifecycle === "eager");

@@ -48,14 +48,13 @@ const record = (index) => ({ index, name: `record ${index}`, labels: ["a", "b"],
 const records = (bytes) =>
   Array.from({ length: Math.ceil(bytes / JSON.stringify(record(10_000)).length) }, (_, i) => record(i));
 
-const PAYLOADS = {
-  text: (bytes) => `${LINE}\n`.repeat(Math.ceil(bytes / (LINE.length + 1))).slice(0, bytes),
-  line: (bytes) => JSON.stringify(records(bytes)),
-};
-
 function payload({ id, kind, bytes }) {
   if (kind === "structured") return { content: [], structuredContent: { id, records: records(bytes) } };
-  return { content: [{ type: "text", text: `id=${id} ${PAYLOADS[kind](bytes)}` }] };
+  const text =
+    kind === "line"
+      ? JSON.stringify({ id, records: records(bytes) })
+      : `id=${id} ${`${LINE}\n`.repeat(Math.ceil(bytes / (LINE.length + 1))).slice(0, bytes)}`;
+  return { content: [{ type: "text", text }] };
 }
 
 const call = ({ name, arguments: args }) =>

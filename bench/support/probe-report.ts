@@ -21,13 +21,20 @@ interface RawReport {
   gaps: { startMs: number; ms: number; cpuMs: number }[];
   marks: Mark[];
   rssBytes: number;
+  /** When the process started, milliseconds since the epoch. */
+  originMs: number;
 }
 
 /** What main did between two marks that `/bench-mark` set one after the other. */
 export interface Window {
   wallMs: number;
+  /** Milliseconds since the epoch. */
+  fromMs: number;
+  toMs: number;
   cpuMs: number;
   longestStallMs: number;
+  /** The most CPU of the main thread in one gap. */
+  mostCpuInStallMs: number;
   /** Highest heap of the main thread in the window, less that at its start. */
   heapGrowthMb: number;
   rssGrowthMb: number;
@@ -93,8 +100,11 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
       const gaps = raw.gaps.filter((gap) => gap.startMs >= start.atMs - 1 && gap.startMs < end.atMs);
       return {
         wallMs: end.atMs - start.atMs,
+        fromMs: raw.originMs + start.atMs,
+        toMs: raw.originMs + end.atMs,
         cpuMs: end.cpuMs - start.cpuMs,
         longestStallMs: Math.max(0, ...gaps.map((gap) => gap.ms)),
+        mostCpuInStallMs: Math.max(0, ...gaps.map((gap) => gap.cpuMs)),
         heapGrowthMb: (end.peakHeapBytes - start.heapBytes) / BYTES_PER_MB,
         rssGrowthMb: (end.peakRssBytes - start.rssBytes) / BYTES_PER_MB,
       };

@@ -79,7 +79,10 @@ const report = () => {
   // A gap that is still open counts: the thread has not come back to its timers yet.
   noteGap(performance.now());
   mark("report");
-  writeFileSync(file, JSON.stringify({ gaps, marks, rssBytes: process.memoryUsage.rss() }));
+  writeFileSync(
+    file,
+    JSON.stringify({ gaps, marks, rssBytes: process.memoryUsage.rss(), originMs: performance.timeOrigin }),
+  );
 };
 
 // Shared with probe-after.mjs, which Pi may load through another module cache.

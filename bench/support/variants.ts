@@ -94,6 +94,9 @@ const builtin: Variant = {
   }),
 };
 
+/** Peers that never answer a big result are given up after this long; in seconds and as the adapter has it. */
+export const PEER_TIMEOUT = { timeout: 10, requestTimeoutMs: 10_000 };
+
 export const PEERS = ["none", "builtin", "adapter"] as const;
 
 /** The variants that `--vs` names, bare Pi first, ours last. A peer that cannot be had is left out and said so. */
