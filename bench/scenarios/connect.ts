@@ -3,9 +3,10 @@
  * Must not: send prompts; the start scenario does.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
-import { startMeasured } from "../support/measured-pi.ts";
+import { type IdleBeat, longestWithin, startIdleBeat } from "../support/idle-beat.ts";
+import { epochMs, startMeasured } from "../support/measured-pi.ts";
 import type { ProbeReport } from "../support/probe-report.ts";
-import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { alone, type Row, type Scenario, type ScenarioOptions } from "../support/scenario.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
@@ -17,16 +18,21 @@ const AFTER_CONNECT_MS = 500;
 interface Sample {
   probe: ProbeReport;
   connectedMs: number | undefined;
+  /** Longest wait of an idle thread at the same time. */
+  idleMs: number;
 }
 
-async function startOnce(variant: Variant, home: BenchHome): Promise<Sample> {
+async function startOnce(variant: Variant, home: BenchHome, idle: IdleBeat): Promise<Sample> {
   await home.reset({ cold: false });
+  await idle.take();
   const pi = await startMeasured(variant, home);
   try {
     await pi.ready();
     const connectedMs = variant.entry && (await home.allListed()) - pi.startedAtMs;
     await pi.untilAge(Math.max(WINDOW_MS, (connectedMs ?? 0) + AFTER_CONNECT_MS));
-    return { probe: await pi.report(), connectedMs };
+    const probe = await pi.report();
+    const idleMs = longestWithin(await idle.take(), { fromMs: pi.startedAtMs, toMs: epochMs() });
+    return { probe, connectedMs, idleMs };
   } finally {
     await pi.dispose();
   }
@@ -49,6 +55,7 @@ function rowsOf(variant: Variant, samples: readonly Sample[], variants: readonly
     row("longest stall, loading", ({ probe }) => probe.longestStallLoadingMs, 10),
     row("longest stall, session", ({ probe }) => probe.longestStallSessionMs, 10),
     row("most CPU in one stall, session", ({ probe }) => probe.mostCpuInStallMs),
+    alone(row("longest stall of an idle thread meanwhile", ({ idleMs }) => idleMs)),
   ];
   return variant.entry ? [row("all connected after", ({ connectedMs }) => connectedMs), ...rows] : rows;
 }
@@ -57,18 +64,20 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   const { runs = DEFAULT_RUNS, progress } = options;
   const variants = await loadVariants(options);
   const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
+  const idle = startIdleBeat();
   try {
     for (const variant of variants) {
       const home = await createBenchHome(variant, SHAPE);
       cases.push({ variant, home, samples: [] });
       progress(`connect: ${variant.label} learns the tools`);
-      await startOnce(variant, home);
+      await startOnce(variant, home, idle);
     }
     for (let index = 0; index < runs; index++) {
       progress(`connect: run ${index + 1} of ${runs}`);
-      for (const { variant, home, samples } of cases) samples.push(await startOnce(variant, home));
+      for (const { variant, home, samples } of cases) samples.push(await startOnce(variant, home, idle));
     }
   } finally {
+    await idle.stop();
     for (const { home } of cases) await home.dispose();
   }
   return cases.flatMap(({ variant, samples }) => rowsOf(variant, samples, variants));

@@ -7,7 +7,7 @@ import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { startIdleBeat } from "../support/idle-beat.ts";
 import { measurePayload, type Sample } from "../support/measure-payload.ts";
 import { BIG, FLOOD, type Payload, SMALL, TRICKLE } from "../support/payloads.ts";
-import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { alone, type Row, type Scenario, type ScenarioOptions } from "../support/scenario.ts";
 import { callBesideSlowServer } from "../support/slow-server.ts";
 import { loadVariants, PEER_TIMEOUT, type Variant } from "../support/variants.ts";
 
@@ -42,21 +42,18 @@ function rowsOf(variant: Variant, payload: Payload, samples: readonly Sample[]):
     ({ window }) => window.cpuMs,
     payload.single ? CPU_TARGET_MS : undefined,
   );
-  // A duration of its own, not one beyond the baseline.
-  const { baseline: _baseline, ...delivery } = row(
-    "last byte to next request",
-    "ms",
-    (sample) => sample.deliveryMs,
-  );
+  const delivery = row("last byte to next request", "ms", ({ deliveryMs }) => deliveryMs);
+  // Held against the value itself.
+  delete delivery.baseline;
   const limit = isOurs && payload.bytes === DELIVERY_BYTES ? { target: DELIVERY_TARGET_MS } : {};
   return [
     failure === undefined ? cpu : { ...cpu, note: `not the result: ${failure}` },
     row("longest stall", "ms", ({ window }) => window.longestStallMs, STALL_TARGET_MS),
     row("most CPU in one stall", "ms", ({ window }) => window.mostCpuInStallMs),
-    row("longest stall of an idle thread meanwhile", "ms", ({ idleMs }) => idleMs),
+    alone(row("longest stall of an idle thread meanwhile", "ms", ({ idleMs }) => idleMs)),
     row("growth of main's heap, peak", "MB", ({ window }) => window.heapGrowthMb, HEAP_TARGET_MB),
     row("whole prompt", "ms", ({ window }) => window.wallMs),
-    ...(delivery.values.length === 0 ? [] : [{ ...delivery, ...limit }]),
+    ...(delivery.values.length === 0 || baseline === undefined ? [] : [{ ...delivery, ...limit }]),
   ];
 }
 
@@ -87,7 +84,7 @@ async function measureAll(
   const idle = startIdleBeat();
   try {
     for (let index = 0; index < runs; index++) {
-      for (const payload of [...BIG, FLOOD]) {
+      for (const payload of [...BIG, TRICKLE, FLOOD]) {
         progress(`stall: run ${index + 1} of ${runs}, ${payload.name}`);
         for (const { variant, home, samples } of subjects) {
           // What failed once fails again, after a long wait: once is enough.

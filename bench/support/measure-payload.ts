@@ -1,5 +1,5 @@
 /**
- * Owns: one measured result in a running Pi, and a whole Pi for one result and its baseline.
+ * Owns: one measured result in a running Pi, and a whole Pi for one result and the smallest one.
  * Must not: compare variants or make rows.
  * Called by: the stall and memory scenarios.
  */
@@ -63,7 +63,7 @@ function failureOf({ results }: Prompted, payload: Payload, ids: readonly string
   return ids.length === 1 ? shown : `${wrong.length} of ${ids.length} wrong, the first: ${shown}`;
 }
 
-/** A Pi of its own: warm-up, baseline, payload. Answers a sample of each of the last two. */
+/** A Pi of its own: warm-up, the smallest payload, this one. Answers a sample of each of the last two. */
 export async function measurePayload(
   { variant, home, payload }: { variant: Variant; home: BenchHome; payload: Payload },
   idle: IdleBeat,
@@ -75,7 +75,7 @@ export async function measurePayload(
     await home.allListed();
     await warmUp(pi, variant);
     const outcomes = new Map<Payload, Outcome>();
-    for (const one of [payload.baseline ?? SMALL, payload]) {
+    for (const one of [SMALL, payload]) {
       outcomes.set(one, await promptPayload(pi, { variant, home, payload: one }));
     }
     const probe = await pi.stop();

@@ -59,7 +59,8 @@ const many = (name: string, bytes: number, baseline?: Payload): Payload => ({
   single: false,
   baseline,
 });
-/** About what the model is shown of a bigger one: what Pi itself does with 200 results is in both. */
+/** About what the model is shown of any bigger text: what Pi itself does with it is in both. */
+export const SHOWN: Payload = one("48 KB text", "text", 48 * KB);
 export const TRICKLE: Payload = many("200 x 48 KB, 20 at a time", 48 * KB);
 export const FLOOD: Payload = many("200 x 1 MB, 20 at a time", MB, TRICKLE);
 

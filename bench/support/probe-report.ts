@@ -25,7 +25,7 @@ interface RawReport {
   originMs: number;
 }
 
-/** What main did between two marks that `/bench-mark` set one after the other. */
+/** What main did between two marks of `/bench-mark`. */
 export interface Window {
   wallMs: number;
   /** Milliseconds since the epoch. */
@@ -98,6 +98,9 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
     between: (from, to) => {
       const [start, end] = [required(from), required(to)];
       const gaps = raw.gaps.filter((gap) => gap.startMs >= start.atMs - 1 && gap.startMs < end.atMs);
+      const parts = raw.marks.filter((mark) => mark.atMs > start.atMs && mark.atMs <= end.atMs);
+      const peak = (key: "peakHeapBytes" | "peakRssBytes"): number =>
+        Math.max(...parts.map((mark) => mark[key] ?? 0));
       return {
         wallMs: end.atMs - start.atMs,
         fromMs: raw.originMs + start.atMs,
@@ -105,8 +108,8 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
         cpuMs: end.cpuMs - start.cpuMs,
         longestStallMs: Math.max(0, ...gaps.map((gap) => gap.ms)),
         mostCpuInStallMs: Math.max(0, ...gaps.map((gap) => gap.cpuMs)),
-        heapGrowthMb: (end.peakHeapBytes - start.heapBytes) / BYTES_PER_MB,
-        rssGrowthMb: (end.peakRssBytes - start.rssBytes) / BYTES_PER_MB,
+        heapGrowthMb: (peak("peakHeapBytes") - start.heapBytes) / BYTES_PER_MB,
+        rssGrowthMb: (peak("peakRssBytes") - start.rssBytes) / BYTES_PER_MB,
       };
     },
     at: (name) => {

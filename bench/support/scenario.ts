@@ -1,5 +1,5 @@
 /**
- * Owns: the contract between the runner and a scenario. Types only.
+ * Owns: the contract between the runner and a scenario.
  */
 
 export interface ScenarioOptions {
@@ -36,4 +36,9 @@ export interface Scenario {
   name: string;
   description: string;
   run(options: ScenarioOptions): Promise<Row[]>;
+}
+
+/** The row without what it is compared with: it tells of the machine. */
+export function alone({ baseline: _baseline, ours: _ours, ...row }: Row): Row {
+  return row;
 }
