@@ -15,14 +15,17 @@ const HEARTBEAT_MS = 2;
 /** Shorter gaps are the rhythm of the timer itself. */
 const NOTED_GAP_MS = 4;
 const NOTED_GAPS = 20_000;
-/** Memory is read this often, and after every stall: what a stall leaves behind is what was allocated in it. */
-const MEMORY_MS = 20;
+/** The heap is read this often, and after every stall: what a stall leaves behind is what was allocated in it. */
+const HEAP_MS = 20;
+/** That of the process takes 0.2 ms to read. */
+const RSS_MS = 100;
 
 const gaps = [];
 const marks = [];
 let lastBeatMs = performance.now();
 let lastCpuMs = 0;
-let lastMemoryMs = 0;
+let lastHeapMs = 0;
+let lastRssMs = 0;
 let peakHeapBytes = 0;
 let peakRssBytes = 0;
 
@@ -38,8 +41,10 @@ const heapBytes = () => {
 };
 
 const noteMemory = (nowMs) => {
-  lastMemoryMs = nowMs;
+  lastHeapMs = nowMs;
   peakHeapBytes = Math.max(peakHeapBytes, heapBytes());
+  if (nowMs - lastRssMs < RSS_MS) return;
+  lastRssMs = nowMs;
   peakRssBytes = Math.max(peakRssBytes, process.memoryUsage.rss());
 };
 
@@ -49,7 +54,7 @@ const noteGap = (nowMs) => {
   const nowCpuMs = cpuMs();
   const noted = ms >= NOTED_GAP_MS;
   if (noted && gaps.length < NOTED_GAPS) gaps.push({ startMs: lastBeatMs, ms, cpuMs: nowCpuMs - lastCpuMs });
-  if (noted || nowMs - lastMemoryMs >= MEMORY_MS) noteMemory(nowMs);
+  if (noted || nowMs - lastHeapMs >= HEAP_MS) noteMemory(nowMs);
   lastBeatMs = nowMs;
   lastCpuMs = nowCpuMs;
 };
@@ -62,7 +67,8 @@ const part = (name) => {
   noteGap(nowMs);
   noteMemory(nowMs);
   const [heap, rss] = [heapBytes(), process.memoryUsage.rss()];
-  const memory = { heapBytes: heap, rssBytes: rss, peakHeapBytes, peakRssBytes };
+  const peaks = { peakHeapBytes: Math.max(peakHeapBytes, heap), peakRssBytes: Math.max(peakRssBytes, rss) };
+  const memory = { heapBytes: heap, rssBytes: rss, ...peaks };
   marks.push({ name, atMs: performance.now(), cpuMs: cpuMs(), ...memory });
   peakHeapBytes = heap;
   peakRssBytes = rss;
