@@ -117,7 +117,8 @@ function toMarkdown({ name, description, rows }: Result): string {
 async function bench({ scenarios, options, format }: Invocation): Promise<void> {
   const machine = describeMachine();
   const results: Result[] = [];
-  if (format !== "json") process.stdout.write(`${machineLine(machine)}\n`);
+  const heading = format === "markdown" ? "\n## Figures\n\n" : "";
+  if (format !== "json") process.stdout.write(`${heading}${machineLine(machine)}\n`);
   for (const { name, description, run } of scenarios) {
     const result = { name, description, rows: await run(options) };
     results.push(result);
