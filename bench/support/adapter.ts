@@ -1,0 +1,47 @@
+/**
+ * Owns: one verified copy of `pi-mcp-adapter` with its own dependencies under `node_modules/.cache/peers/`.
+ * Must not: install it as a dependency of ours or hand out a copy that differs from its pin.
+ * Called by: variants.ts, when a bench compares with it.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { packInto, verifyIntegrity } from "../../test/support/npm-pack.ts";
+
+export const ADAPTER_VERSION = "2.36.0";
+
+const SPEC = `pi-mcp-adapter@${ADAPTER_VERSION}`;
+/** As `npm view pi-mcp-adapter@2.36.0 dist.integrity` prints it. */
+const INTEGRITY =
+  "sha512-aX7Hf1FMGoHFjjx2Y4t12Hkue83CiBQmZaeQQ0mg+2wxOzbIOYdWzEkh1bmKlLHKiH6zRWlxWitsr+RaiXvoRQ==";
+const TARGET = join(import.meta.dirname, "..", "..", "node_modules", ".cache", "peers", SPEC);
+const INSTALL_TIMEOUT_MS = 180_000;
+
+/** Folder of the installed package. Its dependencies lie beside it, as after `pi install npm:pi-mcp-adapter`. */
+export async function ensureAdapter(): Promise<string> {
+  if (!existsSync(join(TARGET, "stamp"))) await prepare();
+  return join(TARGET, "node_modules", "pi-mcp-adapter");
+}
+
+async function prepare(): Promise<void> {
+  await mkdir(dirname(TARGET), { recursive: true });
+  const copy = await mkdtemp(join(dirname(TARGET), "new-"));
+  try {
+    const tarball = await packInto({ spec: SPEC, cwd: copy, destination: copy });
+    await verifyIntegrity(tarball, INTEGRITY);
+    await writeFile(join(copy, "package.json"), JSON.stringify({ private: true }));
+    // Its peers are the host's own modules, which Pi gives to every extension.
+    const flags = ["--ignore-scripts", "--legacy-peer-deps", "--omit=dev", "--no-audit", "--no-fund"];
+    const args = ["install", `./${basename(tarball)}`, ...flags, "--package-lock=false", "--loglevel=error"];
+    const shell = process.platform === "win32";
+    await promisify(execFile)("npm", args, { cwd: copy, shell, timeout: INSTALL_TIMEOUT_MS });
+    await writeFile(join(copy, "stamp"), `${SPEC} ${INTEGRITY}\n`);
+    await rename(copy, TARGET);
+  } catch (error) {
+    await rm(copy, { recursive: true, force: true });
+    // Another process was first.
+    if (!existsSync(join(TARGET, "stamp"))) throw error;
+  }
+}
