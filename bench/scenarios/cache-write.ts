@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensureAdapter } from "../support/adapter.ts";
+import { ensureAdapter } from "../../test/support/adapter.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { median, percentile } from "../support/stats.ts";
 

@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import type { ModelTurn } from "../../test/support/model.ts";
-import { ADAPTER_VERSION, ensureAdapter } from "./adapter.ts";
+import { ADAPTER_VERSION, ensureAdapter } from "../../test/support/adapter.ts";
 import { packedExtension } from "./build.ts";
 import type { ScenarioOptions } from "./scenario.ts";
 import { EMPTY_EXTENSION } from "./with-probe.ts";
