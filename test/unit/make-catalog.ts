@@ -12,6 +12,7 @@ export interface MadeTool {
   description?: string;
   schema?: Record<string, unknown>;
   annotations?: ToolAnnotations;
+  direct?: boolean;
 }
 
 export interface MadeServer extends Partial<SnapshotServer> {
@@ -21,18 +22,21 @@ export interface MadeServer extends Partial<SnapshotServer> {
 
 export function makeSnapshot(servers: readonly MadeServer[]): Snapshot {
   const tools = servers.flatMap((server, index) =>
-    server.tools.map(({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations }) => ({
-      name: plainToolName(server.name, tool),
-      server: index,
-      tool,
-      description,
-      ...(annotations ? { annotations } : {}),
-      schemaKeys: Object.keys(schema),
-      schema: encode(schema),
-    })),
+    server.tools.map(
+      ({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations, direct }) => ({
+        name: plainToolName(server.name, tool),
+        server: index,
+        tool,
+        description,
+        ...(annotations ? { annotations } : {}),
+        ...(direct ? { direct } : {}),
+        schemaKeys: Object.keys(schema),
+        schema: encode(schema),
+      }),
+    ),
   );
   return {
-    servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, ...server })),
+    servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, toolsKnown: true, ...server })),
     tools,
     index: buildIndex(tools),
   };

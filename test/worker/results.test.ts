@@ -51,10 +51,13 @@ beforeAll(async () => {
       cwd: agentDir,
       agentDir,
       projectTrusted: true,
+      configPath: undefined,
+      registered: [],
+      canAsk: false,
       snapshotChecksum: undefined,
     }),
   });
-  expect((await runtime.settleTools(WAIT_MS, undefined)).pending).toEqual([]);
+  expect((await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).pending).toEqual([]);
 });
 
 afterAll(async () => {

@@ -27,9 +27,9 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
       memory: memory(join(place.agentDir, "memory.json")),
     };
     const at = await start(servers, { build, place });
-    const { pending, checksum } = await at.runtime.settleTools(40_000, undefined);
+    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
-    const { servers: statuses, problems } = await at.runtime.status();
+    const { servers: statuses, problems } = await at.runtime.ask("status", {});
     expect(problems).toEqual([]);
     expect(statuses.map(({ name, state, transport }) => [name, state, transport])).toEqual([
       ["everything", "connected", "stdio"],
@@ -86,13 +86,16 @@ describe("connection worker: a second start on the same agent folder", () => {
   test("the same servers and the snapshot's checksum -> nothing connects, no catalog event, calls connect", async () => {
     const servers = { everything: everything() };
     const first = await start(servers);
-    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await first.runtime.stop();
     const before = (await first.log()).length;
 
     const place = { agentDir: first.agentDir, cwd: first.cwd };
     const second = await start(servers, { place, facts: { snapshotChecksum: checksum } });
-    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
+      pending: [],
+      checksum,
+    });
     expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
     expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
     const called = await second.call("everything", "echo", { message: "again" });
@@ -105,10 +108,13 @@ describe("connection worker: a second start on the same agent folder", () => {
   test("without the checksum -> one catalog event with the same tools", async () => {
     const servers = { everything: everything() };
     const first = await start(servers);
-    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await first.runtime.stop();
     const second = await start(servers, { place: { agentDir: first.agentDir, cwd: first.cwd } });
-    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
+      pending: [],
+      checksum,
+    });
     await second.event("catalog");
   });
 
@@ -145,7 +151,7 @@ describe("connection worker: servers that print what is no message", () => {
   test("a tool list in pages, with a repeated cursor and malformed tools -> every good tool, once", async () => {
     const at = await start({ pages: fixture("pages.mjs"), everything: everything() });
     expect(await at.settled("pages")).toMatchObject({ state: "connected", toolCount: 4 });
-    const { checksum } = await at.runtime.settleTools(40_000, undefined);
+    const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(checksum).toBeTypeOf("number");
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools.map(({ name }) => name)).toEqual(
@@ -202,9 +208,9 @@ describe("connection worker: servers that fail", () => {
   test("a server that hangs in initialize -> a call to another returns, it is named as pending", async () => {
     const at = await start({ hangs: fixture("hangs.mjs"), everything: everything() });
     expect(textOf(await at.call("everything", "echo", { message: "x" }))).toBe("Echo: x");
-    const { servers } = await at.runtime.status();
+    const { servers } = await at.runtime.ask("status", {});
     expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
-    expect((await at.runtime.settleTools(1, undefined)).pending).toEqual(["hangs"]);
+    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(["hangs"]);
   });
 
   test("a server that hangs longer than startupTimeoutMs -> connect_timeout, its process is gone", async () => {
@@ -322,7 +328,7 @@ describe("runtime.stop: no process is left", () => {
     );
     const child = await childPid(RECORD);
     try {
-      expect((await at.runtime.settleTools(10_000, undefined)).pending).toEqual([]);
+      expect((await at.runtime.settleTools({ timeoutMs: 10_000 }, undefined)).pending).toEqual([]);
     } finally {
       // Out of reach for the runtime, since it left the group: ours to end.
       process.kill(child, "SIGKILL");

@@ -129,6 +129,9 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       generation: 1,
       ...place,
       projectTrusted: true,
+      configPath: undefined,
+      registered: [],
+      canAsk: true,
       snapshotChecksum: undefined,
       ...options.facts,
     }),
@@ -189,8 +192,8 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       throw new Error(`the call did not fail as it must: ${JSON.stringify(answer)} ${String(answer)}`);
     },
     settled: async (name) => {
-      await runtime.settleTools(40_000, undefined);
-      const { servers: statuses } = await runtime.status();
+      await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+      const { servers: statuses } = await runtime.ask("status", {});
       const status = statuses.find((server) => server.name === name);
       if (!status) throw new Error(`no server ${name}`);
       return status;

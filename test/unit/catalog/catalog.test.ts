@@ -15,8 +15,8 @@ describe("catalogFrom", () => {
     const catalog = catalogFrom(bytes);
     expect(catalog?.checksum).toBe(snapshotChecksum(bytes));
     expect(catalog?.servers).toEqual([
-      { name: "fs", description: "Files.", project: false },
-      { name: "db", project: true },
+      { name: "fs", description: "Files.", project: false, toolsKnown: true },
+      { name: "db", project: true, toolsKnown: true },
     ]);
     expect(catalog?.tools.map((tool) => [tool.name, tool.server.name])).toEqual([
       ["fs__read", "fs"],

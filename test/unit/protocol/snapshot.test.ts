@@ -2,7 +2,12 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../src/protocol/codec.ts";
-import { decodeSnapshot, encodeSnapshot, snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import {
+  decodeSnapshot,
+  encodeSnapshot,
+  SNAPSHOT_VERSION,
+  snapshotChecksum,
+} from "../../../src/protocol/snapshot.ts";
 import { makeSnapshot } from "../make-catalog.ts";
 import { createRandom } from "../random.ts";
 
@@ -58,7 +63,8 @@ describe("decodeSnapshot", () => {
 
   it.each([
     ["another magic", changed(0, 0x51)],
-    ["a later version", changed(4, 3)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
     ["version 1, with a map a tool", changed(4, 1)],
     ["version 0", changed(4, 0)],
     ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
@@ -104,7 +110,8 @@ describe("snapshotChecksum", () => {
     ["nothing", new Uint8Array()],
     ["half a header", BYTES.subarray(0, 15)],
     ["another magic", changed(1, 0)],
-    ["a later version", changed(4, 3)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
     ["version 1, with a map a tool", changed(4, 1)],
   ])("%s -> undefined", (_name, bytes) => {
     expect(snapshotChecksum(bytes)).toBeUndefined();

@@ -1,11 +1,15 @@
 /** Owns: what Pi is told of tools, and when it is not told again. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
-import { createRegistrar } from "../../../src/tools/registrar.ts";
+import type { SnapshotServer } from "../../../src/protocol/snapshot.ts";
+import type { DeclaredTool } from "../../../src/tools/branch-tools.ts";
+import { directRule } from "../../../src/tools/direct.ts";
+import { createRegistrar, type RegistrarOptions } from "../../../src/tools/registrar.ts";
 import { makeCatalog } from "../make-catalog.ts";
-import { createRecordingPi } from "../recording-pi.ts";
+import { createRecordingPi, type RecordingPi } from "../recording-pi.ts";
 
 const neverCalled = (): Promise<never> => Promise.reject(new Error("not called"));
+const OPTIONS: RegistrarOptions = { call: neverCalled, direct: directRule(undefined) };
 
 const catalogOf = (descriptions: Record<string, string>): Catalog =>
   makeCatalog([
@@ -21,7 +25,7 @@ const toolOf = (catalog: Catalog, name: string): CatalogTool => {
 describe("registrar.registerAll", () => {
   test("a catalog -> every tool is registered once, none is activated", () => {
     const pi = createRecordingPi();
-    createRegistrar(pi, neverCalled).registerAll(catalogOf({ a: "A", b: "B" }));
+    createRegistrar(pi, OPTIONS).registerAll(catalogOf({ a: "A", b: "B" }));
     expect(pi.registrations).toEqual(["s__a", "s__b"]);
     expect(pi.activations).toEqual([]);
   });
@@ -30,42 +34,131 @@ describe("registrar.registerAll", () => {
 describe("registrar.follow", () => {
   test("an active tool with other bytes -> registered again", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
-    const registrar = createRegistrar(pi, neverCalled);
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A" }));
-    registrar.follow(() => catalogOf({ a: "A, changed" }));
+    registrar.follow(() => catalogOf({ a: "A, changed" }), false);
     expect(pi.registrations).toEqual(["s__a", "s__a"]);
     expect(pi.tools.get("s__a")?.description).toBe("A, changed");
   });
 
   test("an active tool with another schema -> registered again", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
-    const registrar = createRegistrar(pi, neverCalled);
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(makeCatalog([{ name: "s", tools: [{ tool: "a" }] }]));
     const schema = { type: "object", properties: { x: {} } };
-    registrar.follow(() => makeCatalog([{ name: "s", tools: [{ tool: "a", schema }] }]));
+    registrar.follow(() => makeCatalog([{ name: "s", tools: [{ tool: "a", schema }] }]), false);
     expect(structuredClone(pi.tools.get("s__a")?.parameters)).toEqual(schema);
   });
 
   test("an active tool with the same bytes -> not registered again, the prompt cache stays", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
-    const registrar = createRegistrar(pi, neverCalled);
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A" }));
-    registrar.follow(() => catalogOf({ a: "A", b: "new" }));
+    registrar.follow(() => catalogOf({ a: "A", b: "new" }), false);
     expect(pi.registrations).toEqual(["s__a"]);
   });
 
-  test("a changed tool that is not active, a new one, a vanished one -> Pi is told nothing", () => {
-    const pi = createRecordingPi({ active: ["s__gone", "read"] });
-    const registrar = createRegistrar(pi, neverCalled);
+  test("a changed tool that is not active, a new one -> Pi is told nothing", () => {
+    const pi = createRecordingPi({ active: ["read"] });
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A", gone: "G" }));
-    registrar.follow(() => catalogOf({ a: "other", b: "new" }));
+    registrar.follow(() => catalogOf({ a: "other", b: "new" }), false);
     expect(pi.registrations).toEqual(["s__a", "s__gone"]);
+  });
+
+  it.each<[string, Catalog, boolean]>([
+    ["that its server no longer lists", catalogOf({ other: "O" }), true],
+    ["whose server is gone", makeCatalog([]), true],
+    [
+      "whose server is down and has told nothing",
+      makeCatalog([{ name: "s", toolsKnown: false, tools: [] }]),
+      false,
+    ],
+  ])("an active tool %s -> withdrawn: $2", (_name, after, withdrawn) => {
+    const pi = createRecordingPi({ active: ["s__gone", "read"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ gone: "G" }));
+    registrar.follow(() => after, false);
+    expect(pi.tools.get("s__gone")?.exposure).toBe(withdrawn ? "hidden" : "deferred");
+    expect(pi.registrations).toHaveLength(withdrawn ? 2 : 1);
+  });
+
+  test("a withdrawn tool that is back with the same bytes -> registered again", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.follow(() => makeCatalog([]), false);
+    registrar.follow(() => catalogOf({ a: "A" }), false);
+    expect(pi.tools.get("s__a")?.exposure).toBe("deferred");
+  });
+
+  it.each([
+    [true, ["s__b"]],
+    [false, []],
+  ])("new tools, one direct, wantsDirect %s -> registered: %j", (wantsDirect, registered) => {
+    const pi = createRecordingPi({ active: ["read"] });
+    const catalog = makeCatalog([{ name: "s", tools: [{ tool: "a" }, { tool: "b", direct: true }] }]);
+    createRegistrar(pi, OPTIONS).follow(() => catalog, wantsDirect);
+    expect(pi.registrations).toEqual(registered);
+    for (const name of registered) expect(pi.tools.get(name)?.exposure).toBe("direct");
   });
 
   test("an active tool of Pi's own that shares a name -> not taken over", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
-    createRegistrar(pi, neverCalled).follow(() => catalogOf({ a: "A" }));
+    createRegistrar(pi, OPTIONS).follow(() => catalogOf({ a: "A" }), false);
     expect(pi.registrations).toEqual([]);
+  });
+});
+
+describe("registrar.withdrawAll", () => {
+  test("tools that fit -> hidden, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(
+      makeCatalog([
+        { name: "mine", tools: [{ tool: "a" }] },
+        { name: "theirs", project: true, tools: [{ tool: "b" }] },
+      ]),
+    );
+    for (let i = 0; i < 2; i++) registrar.withdrawAll(({ server }) => server.project);
+    expect(pi.registrations).toEqual(["mine__a", "theirs__b", "theirs__b"]);
+    expect(pi.tools.get("theirs__b")?.exposure).toBe("hidden");
+  });
+});
+
+describe("registrar.restore", () => {
+  const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
+  const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
+  const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): void =>
+    createRegistrar(pi, OPTIONS).restore(new Map([["s__a", declared("s__a")]]), catalog, () => server);
+
+  test("a tool of the catalog -> registered as the catalog has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, catalogOf({ a: "A" }));
+    expect(pi.tools.get("s__a")?.description).toBe("A");
+  });
+
+  test("a tool of a server that told nothing -> registered byte for byte as the branch has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]), { name: "s", project: false, toolsKnown: false });
+    const tool = pi.tools.get("s__a");
+    expect(tool?.description).toBe("As it was.");
+    expect(JSON.stringify(tool?.parameters)).toBe(JSON.stringify(SCHEMA));
+  });
+
+  test("a tool of nobody's -> not ours to register", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]));
+    expect(pi.registrations).toEqual([]);
+  });
+
+  test("a tool that Pi has from somebody else, or from us -> left as it is", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    restoreIn(pi, catalogOf({ a: "other" }));
+    registrar.restore(new Map([["s__a", declared("s__a")]]), catalogOf({ a: "other" }), () => undefined);
+    expect(pi.registrations).toEqual(["s__a"]);
   });
 });
 
@@ -73,10 +166,7 @@ describe("registrar.activate", () => {
   test("unregistered tools -> registered, then added after what was active", () => {
     const pi = createRecordingPi({ active: ["read", "bash"] });
     const catalog = catalogOf({ a: "A", b: "B" });
-    const result = createRegistrar(pi, neverCalled).activate([
-      toolOf(catalog, "s__b"),
-      toolOf(catalog, "s__a"),
-    ]);
+    const result = createRegistrar(pi, OPTIONS).activate([toolOf(catalog, "s__b"), toolOf(catalog, "s__a")]);
     expect(pi.registrations).toEqual(["s__b", "s__a"]);
     expect(pi.activations).toEqual([["read", "bash", "s__b", "s__a"]]);
     expect(result).toMatchObject({ active: [{ name: "s__b" }, { name: "s__a" }], refused: [] });
@@ -85,7 +175,7 @@ describe("registrar.activate", () => {
   test("tools that are active already -> neither registered nor set again", () => {
     const pi = createRecordingPi();
     const tool = toolOf(catalogOf({ a: "A" }), "s__a");
-    const registrar = createRegistrar(pi, neverCalled);
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.activate([tool]);
     expect(registrar.activate([tool])).toMatchObject({ active: [{ name: "s__a" }], refused: [] });
     expect(pi.registrations).toEqual(["s__a"]);
@@ -94,7 +184,7 @@ describe("registrar.activate", () => {
 
   test("a registered tool with other bytes -> registered again before it is activated", () => {
     const pi = createRecordingPi();
-    const registrar = createRegistrar(pi, neverCalled);
+    const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "old" }));
     registrar.activate([toolOf(catalogOf({ a: "new" }), "s__a")]);
     expect(pi.tools.get("s__a")?.description).toBe("new");
@@ -103,13 +193,13 @@ describe("registrar.activate", () => {
   test("tools that Pi does not let through -> refused, the others active", () => {
     const pi = createRecordingPi({ allowed: ["s__a"] });
     const catalog = catalogOf({ a: "A", b: "B" });
-    const result = createRegistrar(pi, neverCalled).activate([...catalog.tools]);
+    const result = createRegistrar(pi, OPTIONS).activate([...catalog.tools]);
     expect(result).toMatchObject({ active: [{ name: "s__a" }], refused: [{ name: "s__b" }] });
   });
 
   test("no tools -> Pi is told nothing", () => {
     const pi = createRecordingPi({ active: ["read"] });
-    expect(createRegistrar(pi, neverCalled).activate([])).toEqual({ active: [], refused: [] });
+    expect(createRegistrar(pi, OPTIONS).activate([])).toEqual({ active: [], refused: [] });
     expect(pi.activations).toEqual([]);
   });
 });

@@ -31,6 +31,7 @@ const status = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus =>
   source: "/mcp.json",
   toolCount: 0,
   toolsKnown: true,
+  direct: false,
   ...rest,
 });
 

@@ -1,5 +1,6 @@
 /** Owns: the text of `/mcp status` and `/mcp tools`. */
 import { describe, expect, test } from "vitest";
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { problemLine, renderStatus, renderTools } from "../../../src/ui/status-text.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeReport as report, makeStatus as server } from "../server-status.ts";
@@ -61,8 +62,9 @@ describe("renderStatus", () => {
   });
 
   test("mistakes in a file -> position, key, what and what to do; also without any server", () => {
-    const problems = [
+    const problems: ConfigProblem[] = [
       {
+        severity: "error",
         file: "/m.json",
         line: 3,
         column: 7,
@@ -70,7 +72,7 @@ describe("renderStatus", () => {
         message: "expected array",
         remedy: "Correct it.",
       },
-      { file: "/m.json", message: "cannot be read: EACCES", remedy: "Make it readable." },
+      { severity: "error", file: "/m.json", message: "cannot be read: EACCES", remedy: "Make it readable." },
     ];
     const lines = [
       "/m.json:3:7: mcpServers.a.args: expected array. Correct it.",

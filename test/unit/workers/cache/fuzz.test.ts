@@ -131,8 +131,14 @@ describe(`seed ${SEED}`, () => {
 
   test(`${FILES} snapshots -> each that differs is a miss`, async () => {
     const random = createRandom(SEED + 2);
-    const tools = Array.from({ length: 20 }, (_, i) => ({ name: `tool_${i}`, description: `Does ${i}.` }));
-    const whole = Buffer.from(makeSnapshot([{ name: "s", project: false, tools }], 2 ** 20).snapshot);
+    const tools = Array.from({ length: 20 }, (_, i) => ({
+      name: `tool_${i}`,
+      description: `Does ${i}.`,
+      direct: false,
+    }));
+    const whole = Buffer.from(
+      makeSnapshot([{ name: "s", project: false, toolsKnown: true, tools }], 2 ** 20).snapshot,
+    );
     const agentDir = await tempFolder();
     const path = snapshotPath(agentDir, "/project");
     await mkdir(dirname(path));
