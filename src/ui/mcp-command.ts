@@ -72,6 +72,8 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word, rest } = split(args.trim());
   const { server, project } = readOptions(rest);
+  if (word !== "" && !Object.hasOwn(WORDS, word))
+    return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const needsServer = word === "enable" || word === "disable";
   const takesServer = needsServer || word === "tools" || word === "reconnect";
   const takesProject = needsServer || word === "edit";
@@ -103,8 +105,6 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
-    default:
-      return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   }
 }
 
