@@ -30,8 +30,8 @@ describe.each(BUILDS)("connection worker (%s): a cache file that is", (build) =>
     const at = await start(servers, { build, place });
     for (const name of ["one", "two"]) expect((await at.settled(name)).toolCount).toBeGreaterThan(0);
     // Once more, as servers do that change their tools: the same trouble is no second line.
-    await at.runtime.reconnect("one");
-    await at.runtime.settleTools(40_000, undefined);
+    await at.runtime.ask("reconnect", { server: "one" });
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await until(async () => cacheLines(await at.log()).length > 0 || undefined);
     await at.runtime.stop();
     expect(cacheLines(await at.log())).toHaveLength(1);

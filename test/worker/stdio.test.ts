@@ -339,7 +339,7 @@ describe("runtime.stop: no process is left", () => {
   test("twenty servers, one of which ignores SIGTERM and the end of stdin -> all gone", async () => {
     const plain = Array.from({ length: 19 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
     const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });
-    expect((await at.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+    expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
     const pids = at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
     expect(pids).toHaveLength(20);
     const startedAt = performance.now();

@@ -155,6 +155,8 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       if (due) start();
       while (publishing) await publishing;
       await storing;
+      // The last moment for what could not be stored when it was new.
+      if (fresh.size > 0) await store();
     },
   };
 }
