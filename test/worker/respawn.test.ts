@@ -163,13 +163,17 @@ describe("a cache that cannot be written", () => {
   const cacheFile = (place: Place): string => join(place.agentDir, "mcp-cache.json");
 
   it.each([
-    ["mcp-cache.json is a folder", (place: Place) => mkdir(cacheFile(place)), /mcp-cache\.json/],
+    [
+      "mcp-cache.json is a folder",
+      (place: Place) => mkdir(cacheFile(place)),
+      /mcp-cache\.json is neither used nor changed: EISDIR/,
+    ],
     [
       "the folder of snapshots is a file",
       (place: Place) => writeFile(join(place.agentDir, "mcp-snapshots"), ""),
-      /mcp-snapshots/,
+      /mcp-snapshots.* could not be written/,
     ],
-  ])("%s -> the session works, the log says so", async (_name, damage, file) => {
+  ])("%s -> the session works, the log says so once", async (_name, damage, problem) => {
     const place = await createPlace();
     await damage(place);
     const at = await start({ s: fixture("noisy.mjs") }, { place });
@@ -181,7 +185,7 @@ describe("a cache that cannot be written", () => {
     expect(at.crashes).toEqual([]);
     await at.runtime.stop();
     const lines = (await at.log()).split("\n").filter((line) => / warn +\[/.test(line));
-    expect(lines.filter((line) => file.test(line) && /could not be written|is neither used nor changed/.test(line))).not.toEqual([]);
+    expect(lines.filter((line) => problem.test(line))).toHaveLength(1);
   });
 
   test("writable again before the session ends -> what was learned is in it after all", async () => {
