@@ -478,7 +478,7 @@ describe("messages of 64 MiB", () => {
     const at = await start({ s: fixture("big-line.mjs") });
     const text = textOf(await at.call("s", "work", { bytes: LIMITS.messageBytes }));
     expect(text.length).toBeLessThan(60_000);
-    expect(text).toMatch(/\[… 67,\d\d\d,\d\d\d bytes left out here\./);
+    expect(/\[….*?left out here\./.exec(text)?.[0]).toMatch(/^\[… 67,\d{3},\d{3} bytes of /);
   });
 
   test("one byte more -> message_too_large with the limit; the process gone, the next call works", async () => {
