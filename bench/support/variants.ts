@@ -5,8 +5,8 @@
  * Called by: scenarios; `--vs` names the peers.
  */
 import { join } from "node:path";
-import type { ModelTurn } from "../../test/support/model.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../../test/support/adapter.ts";
+import type { ModelTurn } from "../../test/support/model.ts";
 import { packedExtension } from "./build.ts";
 import type { ScenarioOptions } from "./scenario.ts";
 import { EMPTY_EXTENSION } from "./with-probe.ts";
