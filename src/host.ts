@@ -35,6 +35,8 @@ export interface PiTool {
   exposure?: ToolExposure;
   namespace?: { name: string; aliases?: readonly string[]; description?: string };
   annotations?: ToolHints;
+  /** Which tools a call may reach, for extensions that decide over them. */
+  reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
   execute(
     toolCallId: string,
     params: Record<string, unknown>,
@@ -64,6 +66,14 @@ export interface PiCommand {
   handler: (args: string, ctx: PiContext) => Promise<void>;
 }
 
+/** A message as it enters the transcript: of it, what is read of tool results. */
+export interface FinishedMessage {
+  role: string;
+  toolName?: string;
+  isError?: boolean;
+  content?: unknown;
+}
+
 export interface CommandInfo {
   name: string;
   sourceInfo: { path: string };
@@ -80,6 +90,11 @@ export interface Pi {
     handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
   ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
+  /** What a handler returns takes the message's place. */
+  on(
+    event: "message_end",
+    handler: (event: { message: FinishedMessage }) => { message: FinishedMessage } | undefined,
+  ): () => void;
   registerTool(tool: PiTool): void;
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];

@@ -34,5 +34,6 @@ export default function piMcpThreads(pi: Pi): void {
   });
   pi.on("before_agent_start", () => session.beforeAgentStart());
   pi.on("turn_end", () => session.turnEnded());
+  pi.on("message_end", ({ message }) => session.messageEnded(message));
   pi.on("session_shutdown", () => session.stop());
 }

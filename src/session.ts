@@ -4,16 +4,18 @@
  */
 import { join } from "node:path";
 import { createCatalogStore } from "./catalog/store.ts";
-import type { Pi, PiContext } from "./host.ts";
+import type { FinishedMessage, Pi, PiContext } from "./host.ts";
 import { describeError, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
+import type { CatalogSettings } from "./protocol/snapshot.ts";
 import type { CallResult, ServerStatus, WorkerEvent } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
-import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
+import { createSearchTools } from "./tools/search-tools.ts";
+import { explainUnknownCall } from "./tools/unknown-call.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -27,6 +29,8 @@ export interface Session extends McpCommandHost {
   /** Bounded wait for the server names, where no snapshot told them. */
   beforeAgentStart(): Promise<void>;
   turnEnded(): void;
+  /** Puts a call of a tool that is not declared in better words than Pi's. */
+  messageEnded(message: FinishedMessage): { message: FinishedMessage } | undefined;
   stop(): Promise<void>;
 }
 
@@ -36,6 +40,8 @@ interface Running {
   runtime: Runtime;
   statuses: Map<string, ServerStatus>;
   planned: PromiseWithResolvers<void>;
+  /** Of the plan; undefined until it is made. */
+  settings: CatalogSettings | undefined;
 }
 
 let generations = 0;
@@ -53,7 +59,6 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const store = createCatalogStore(agentDir, options.cwd);
   const progress = new Map<string, (message: string) => void>();
   let running: Running | undefined;
-  let described: string | undefined;
   let registeredIn = 0;
 
   const now = (): Running => {
@@ -80,20 +85,16 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     return pending;
   };
 
-  const describe = (servers: readonly { name: string; description?: string }[]): void => {
-    const description = toolSearchDescription(servers);
-    if (description === described) return;
-    described = description;
-    pi.registerTool(
-      createToolSearch(description, {
-        settle,
-        catalog: store.current,
-        servers: () => [...(running?.statuses.values() ?? [])],
-        activate: registrar.activate,
-        log: (message) => running?.runtime.log("info", message),
-      }),
-    );
+  const host = {
+    settle,
+    catalog: store.current,
+    servers: () => [...(running?.statuses.values() ?? [])],
+    activate: registrar.activate,
+    call,
+    connect: (server: string) => now().runtime.reconnect(server),
+    log: (message: string) => running?.runtime.log("info", message),
   };
+  const searchTools = createSearchTools(pi, host);
 
   /** Everything that a worker's events do to this session; bound to one generation. */
   const createEventHandler = (ctx: PiContext, mine: () => Running | undefined) => {
@@ -112,6 +113,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
           break;
         case "planned":
           session.statuses = new Map(event.servers.map((status) => [status.name, status]));
+          session.settings = event.settings;
           session.planned.resolve();
           for (const problem of event.problems) notify(ctx, problemLine(problem), "warning");
           statusLine.show(event.servers);
@@ -129,7 +131,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
 
   return {
     register: () => {
-      describe(store.current().servers);
+      searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredIn = performance.now() - startedAt;
     },
@@ -161,7 +163,13 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
           notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
         },
       });
-      running = { generation, runtime, statuses: new Map(), planned: Promise.withResolvers() };
+      running = {
+        generation,
+        runtime,
+        statuses: new Map(),
+        planned: Promise.withResolvers(),
+        settings: undefined,
+      };
       const { tools, servers } = store.current();
       runtime.log(
         "info",
@@ -169,17 +177,19 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       );
     },
     beforeAgentStart: async () => {
-      if (!running || store.checksum() !== undefined) return;
+      if (!running || searchTools.complete()) return;
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(late.resolve, LIMITS.firstPlanWaitMs);
       await Promise.race([running.planned.promise, late.promise]);
       clearTimeout(timer);
-      if (described !== toolSearchDescription([])) return;
-      describe(
-        [...running.statuses.values()]
-          .filter(({ state }) => state !== "disabled")
-          .map(({ name }) => ({ name })),
-      );
+      if (!running) return;
+      if (store.checksum() !== undefined) return searchTools.declare(store.current());
+      const { settings, statuses } = running;
+      if (settings) searchTools.declarePlan([...statuses.values()], settings);
+    },
+    messageEnded: (message) => {
+      const explained = running && explainUnknownCall(message, host);
+      return explained && { message: explained };
     },
     turnEnded: () => running?.runtime.turnEnded(),
     stop: async () => {

@@ -3,6 +3,7 @@
  * Types only.
  */
 import type { ErrorData, WireError } from "./errors.ts";
+import type { CatalogSettings } from "./snapshot.ts";
 
 /** What the worker must know of a Pi session to serve it. */
 export interface SessionFacts {
@@ -97,7 +98,13 @@ export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known. Sent once per session, before anything connects. */
-  | { type: "planned"; generation: number; servers: ServerStatus[]; problems: ConfigProblem[] }
+  | {
+      type: "planned";
+      generation: number;
+      servers: ServerStatus[];
+      problems: ConfigProblem[];
+      settings: CatalogSettings;
+    }
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }

@@ -8,13 +8,14 @@ import { encode } from "../../src/protocol/codec.ts";
 import { messageOf } from "../../src/protocol/errors.ts";
 import { assignToolNames } from "../../src/protocol/names.ts";
 import {
+  type CatalogSettings,
   encodeSnapshot,
   type SnapshotServer,
   type SnapshotTool,
   snapshotChecksum,
 } from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildIndex } from "../../src/search/weighted.ts";
+import { buildEngine } from "../../src/search/build-engine.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CacheEntry, writeCache } from "./metadata-cache.ts";
 import { normalizeInputSchema } from "./schema.ts";
@@ -25,8 +26,12 @@ export interface PublishTask {
   snapshotPath: string;
   /** New entries for the cache file, by server. */
   entries: Record<string, CacheEntry>;
-  /** The whole catalog, servers in the order of the configuration. */
-  servers: (SnapshotServer & { tools: CachedTool[] })[];
+  /**
+   * The whole catalog, servers in the order of the configuration. `about`: what is known of the server in its
+   * own words and the user's, for the index only.
+   */
+  servers: (SnapshotServer & { about?: string; tools: CachedTool[] })[];
+  settings: CatalogSettings;
   /** Checksum of the snapshot that main and the file hold already. */
   knownChecksum: number | undefined;
 }
@@ -41,12 +46,22 @@ export interface PublishResult {
   threadId: number;
 }
 
-function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
+interface Published {
+  tools: SnapshotTool[];
+  index: Uint8Array;
+}
+
+function toPublished({ servers, settings }: PublishTask): Published {
   const flat = servers.flatMap((server, index) =>
-    normalizeTools(server.tools).map((tool) => ({ server: server.name, index, tool })),
+    normalizeTools(server.tools).map((tool) => ({
+      server: server.name,
+      serverDescription: server.about ?? server.description ?? "",
+      index,
+      tool,
+    })),
   );
   const names = assignToolNames(flat.map(({ server, tool }) => ({ server, tool: tool.name })));
-  return flat.map(({ index, tool }, i) => {
+  const tools = flat.map(({ index, tool }, i) => {
     const schema = normalizeInputSchema(tool.inputSchema);
     const given = tool.annotations?.title;
     const title = tool.title ?? (typeof given === "string" ? given : undefined);
@@ -60,6 +75,15 @@ function toSnapshotTools(servers: PublishTask["servers"]): SnapshotTool[] {
       schema: encode(schema),
     };
   });
+  const indexed = flat.map(({ server, serverDescription, tool }, i) => ({
+    server,
+    serverDescription,
+    name: tool.name,
+    fullName: tools[i]?.name ?? tool.name,
+    description: tools[i]?.description ?? "",
+    inputSchema: tool.inputSchema,
+  }));
+  return { tools, index: buildEngine(settings.search, indexed) };
 }
 
 /** Runs `write`; a failure becomes a line for the log. */
@@ -76,9 +100,8 @@ export async function publish(task: PublishTask): Promise<PublishResult> {
   if (Object.keys(task.entries).length > 0) {
     await attempt(task.cachePath, problems, () => writeCache(task.cachePath, task.entries));
   }
-  const tools = toSnapshotTools(task.servers);
-  const servers = task.servers.map(({ tools: _tools, ...server }) => server);
-  const snapshot = encodeSnapshot({ servers, tools, index: buildIndex(tools) }, crc32);
+  const servers = task.servers.map(({ tools: _tools, about: _about, ...server }) => server);
+  const snapshot = encodeSnapshot({ settings: task.settings, servers, ...toPublished(task) }, crc32);
   const checksum = snapshotChecksum(snapshot) ?? 0;
   if (checksum === task.knownChecksum) return { checksum, problems, threadId };
   await attempt(task.snapshotPath, problems, () => writeFileAtomic(task.snapshotPath, snapshot));

@@ -4,6 +4,7 @@
  */
 
 import { LIMITS } from "../../src/protocol/limits.ts";
+import type { CatalogSettings } from "../../src/protocol/snapshot.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
 import type { CacheEntry } from "../cache/metadata-cache.ts";
 import type { PublishTask } from "../cache/publish.ts";
@@ -16,6 +17,7 @@ export interface CatalogOptions {
   snapshotPath: string;
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
+  settings: () => CatalogSettings;
   hashOf: (server: string) => string;
   cache: CachePool;
   emit: (event: WorkerEvent) => void;
@@ -33,6 +35,8 @@ export interface CatalogPublisher {
 }
 
 const DESCRIPTION_CHARS = 250;
+/** The index reads no more of it. */
+const ABOUT_CHARS = 600;
 
 /** What a server is for, in a line: its instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
@@ -65,16 +69,25 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       .servers()
       .filter((server) => server.definition.enabled)
       .map((server) => {
-        const description = firstLine(server.definition.description ?? server.instructions);
+        const words = [server.definition.description, server.instructions].filter(Boolean);
+        const description = firstLine(words[0]);
         return {
           name: server.name,
           project: server.definition.project,
           ...(description ? { description } : {}),
+          ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
           tools: server.tools ?? [],
         };
       });
     const { cachePath, snapshotPath } = options;
-    return { cachePath, snapshotPath, entries, servers, knownChecksum: checksum };
+    return {
+      cachePath,
+      snapshotPath,
+      entries,
+      servers,
+      settings: options.settings(),
+      knownChecksum: checksum,
+    };
   };
 
   const publish = async (): Promise<void> => {

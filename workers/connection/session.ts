@@ -11,6 +11,7 @@ import type { CallToolParams, SessionFacts, StatusReport, WorkerEvent } from "..
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
+import { catalogSettings } from "./catalog-settings.ts";
 import { describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { cacheFile, configSources, npxCacheFile } from "./config/paths.ts";
 import type { Log } from "./log.ts";
@@ -68,7 +69,8 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
     onTools: (server) => catalog.changed(server),
   });
   const servers = supervisor.servers.map((server) => server.status());
-  emit({ type: "planned", generation, servers, problems: config.problems });
+  const settings = catalogSettings(config.settings);
+  emit({ type: "planned", generation, servers, problems: config.problems, settings });
 
   const cachePath = cacheFile(agentDir);
   const { known, hashes } = await loadKnownTools(config, cachePath, cache);
@@ -78,6 +80,7 @@ async function start(facts: SessionFacts, { emit, log, cache }: SessionContext):
     snapshotPath: join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(cwd, sha256Hex)),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
+    settings: () => settings,
     hashOf: (server) => hashes.get(server) ?? "",
     cache,
     emit,

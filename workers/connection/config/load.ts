@@ -6,6 +6,8 @@ import { readConfigFile } from "./read.ts";
 
 export interface LoadedConfig {
   servers: ServerDefinition[];
+  /** Of all files, a later one's keys last; unchecked. */
+  settings: Record<string, unknown>;
   problems: ConfigProblem[];
   files: string[];
 }
@@ -17,6 +19,7 @@ export async function loadConfig(sources: readonly ConfigSource[]): Promise<Load
     servers.set(definition.name, definition);
   return {
     servers: [...servers.values()],
+    settings: Object.assign({}, ...results.map((result) => result.settings)),
     problems: results.flatMap((result) => result.problems),
     files: sources.map((source) => source.file),
   };

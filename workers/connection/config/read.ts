@@ -13,6 +13,8 @@ import type { ConfigSource } from "./paths.ts";
 export interface FileResult {
   servers: ServerDefinition[];
   problems: ConfigProblem[];
+  /** The `settings` of the file, as they stand. */
+  settings?: Record<string, unknown>;
 }
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
@@ -82,7 +84,9 @@ export function parseConfigText(rawText: string, source: ConfigSource): FileResu
   if (root.type !== "object") {
     return whole(`expected an object, found ${root.type}`, `Write ${EXAMPLE}.`, root.offset);
   }
-  return readServers(text, root, source);
+  const settings = jsonc.findNodeAtLocation(root, ["settings"]);
+  const values = settings?.type === "object" ? { settings: jsonc.getNodeValue(settings) } : {};
+  return { ...readServers(text, root, source), ...values };
 }
 
 export async function readConfigFile(source: ConfigSource): Promise<FileResult> {

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import type { CachedTool } from "../../../../workers/cache/metadata-cache.ts";
 import { type PublishTask, publish } from "../../../../workers/cache/publish.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -20,6 +21,7 @@ async function task(tools: CachedTool[], rest: Partial<PublishTask> = {}): Promi
     snapshotPath: join(folder, "mcp-snapshots", "x.bin"),
     entries: {},
     servers: [{ name: "s", project: false, tools }],
+    settings: DEFAULT_CATALOG_SETTINGS,
     knownChecksum: undefined,
     ...rest,
   };
@@ -39,7 +41,7 @@ describe("publish", () => {
     expect(problems).toEqual([]);
     const catalog = catalogFrom(snapshot ?? new Uint8Array());
     expect(catalog?.checksum).toBe(checksum);
-    expect(catalog?.search(["echo"], 5).tools.map((tool) => tool.name)).toEqual(["s__echo"]);
+    expect(catalog?.search("echo", 5).hits.map(({ tool }) => tool.name)).toEqual(["s__echo"]);
     expect(catalog?.tools.map(inputSchemaOf)).toEqual([ECHO.inputSchema]);
     expect(Buffer.compare(await readFile(asked.snapshotPath), snapshot ?? new Uint8Array())).toBe(0);
     expect((await stat(asked.snapshotPath)).mode & 0o777).toBe(0o600);
