@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
-import type { CachedTool } from "../../../../workers/cache/metadata-cache.ts";
 import { type PublishTask, publish } from "../../../../workers/cache/publish.ts";
+import type { CachedTool } from "../../../../workers/cache/tool.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const ECHO: CachedTool = {
