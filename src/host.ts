@@ -91,9 +91,9 @@ export interface Pi {
   ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   /** What a handler returns takes the message's place. */
-  on(
+  on<M extends FinishedMessage>(
     event: "message_end",
-    handler: (event: { message: FinishedMessage }) => { message: FinishedMessage } | undefined,
+    handler: (event: { message: M }) => { message: M } | undefined,
   ): () => void;
   registerTool(tool: PiTool): void;
   registerCommand(name: string, command: PiCommand): void;

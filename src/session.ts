@@ -30,7 +30,7 @@ export interface Session extends McpCommandHost {
   beforeAgentStart(): Promise<void>;
   turnEnded(): void;
   /** Puts a call of a tool that is not declared in better words than Pi's. */
-  messageEnded(message: FinishedMessage): { message: FinishedMessage } | undefined;
+  messageEnded<M extends FinishedMessage>(message: M): { message: M } | undefined;
   stop(): Promise<void>;
 }
 

@@ -60,10 +60,10 @@ function answer(name: string, host: UnknownCallHost): string | undefined {
 }
 
 /** For `message_end`: the message in better words, or undefined to leave it as it is. */
-export function explainUnknownCall(
-  message: FinishedMessage,
+export function explainUnknownCall<M extends FinishedMessage>(
+  message: M,
   host: UnknownCallHost,
-): FinishedMessage | undefined {
+): M | undefined {
   const name = refusedName(message);
   const text = name === undefined ? undefined : answer(name, host);
   return text === undefined ? undefined : { ...message, content: [{ type: "text", text }] };
