@@ -188,7 +188,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       if (settings) searchTools.declarePlan([...statuses.values()], settings);
     },
     messageEnded: (message) => {
-      const explained = running && explainUnknownCall(message, host);
+      const explained = running && explainUnknownCall(message, { ...host, searchTool: searchTools.name });
       return explained && { message: explained };
     },
     turnEnded: () => running?.runtime.turnEnded(),

@@ -21,8 +21,8 @@ export type SearchOptions = {
   readonly weights?: Weights;
 };
 
-/** Candidates kept per hit wanted, so that spreading over servers has something to choose from. */
-const poolPerHit = 4;
+/** Candidates kept beyond the hits wanted, so that spreading over servers has something to choose from. */
+const spareCandidates = 15;
 const impactMask = 2 ** IMPACT_BITS - 1;
 const weightMask = 2 ** WEIGHT_BITS - 1;
 
@@ -57,7 +57,7 @@ export function searchIndex(
     action,
     weights,
     accepts,
-    capacity: (limit + pins.length) * poolPerHit,
+    capacity: limit + pins.length + spareCandidates,
   });
   const ranked = spreadOverServers(index, best, weights, limit + pins.length);
   const top = ranked[0]?.score ?? 1;

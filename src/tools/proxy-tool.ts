@@ -14,10 +14,7 @@ import { describeTool, parameterLines } from "./describe-tool.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
 import { firstSentence } from "./signature.ts";
 import { estimateTokens } from "./tool-search-description.ts";
-import { nameLine, serverNotes } from "./tool-search-report.ts";
-import { stateNote } from "./unknown-call.ts";
-
-export const PROXY_TOOL = "mcp";
+import { nameLine, PROXY_TOOL, serverNotes, stateNote } from "./tool-search-report.ts";
 
 export interface ProxyHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */

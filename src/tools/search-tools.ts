@@ -10,6 +10,7 @@ import type { ServerStatus } from "../protocol/types.ts";
 import { createProxyTool, type ProxyHost, proxyDescription } from "./proxy-tool.ts";
 import { createToolSearch, type ToolSearchHost } from "./tool-search.ts";
 import { type DescribedServer, toolSearchDescription } from "./tool-search-description.ts";
+import { TOOL_SEARCH } from "./tool-search-report.ts";
 
 export interface SearchTools {
   declare(catalog: Catalog): void;
@@ -17,6 +18,8 @@ export interface SearchTools {
   declarePlan(servers: readonly ServerStatus[], settings: CatalogSettings): void;
   /** Declared with all that a session's start can know. */
   complete(): boolean;
+  /** Name of the tool that is declared. */
+  name(): string;
 }
 
 function describedServers({ servers, tools }: Catalog): DescribedServer[] {
@@ -57,5 +60,6 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
       );
     },
     complete: () => complete,
+    name: () => declared?.name ?? TOOL_SEARCH,
   };
 }

@@ -1,8 +1,11 @@
-/** The words of a ToolSearch answer. Pure. */
+/** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { describeErrorOf } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { firstSentence, parameterList } from "./signature.ts";
+
+export const TOOL_SEARCH = "ToolSearch";
+export const PROXY_TOOL = "mcp";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>
@@ -45,4 +48,12 @@ export function serverNotes(servers: readonly ServerStatus[], pending: readonly 
       ({ name, error }) => `Not available: ${name}: ${error ? describeErrorOf(name, error) : ""}`,
     ),
   ];
+}
+
+/** Why a server's tools may be missing; nothing where it is connected. */
+export function stateNote(status: ServerStatus | undefined): string[] {
+  if (!status || status.state === "connected" || (status.toolsKnown && !status.error)) return [];
+  if (status.error)
+    return [`Server ${status.name} is not available: ${describeErrorOf(status.name, status.error)}`];
+  return [`Server ${status.name} is ${status.state}: its tools are not known yet, search again later.`];
 }

@@ -11,9 +11,7 @@ import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
 import type { Activation } from "./registrar.ts";
-import { nameLine, reportText, serverNotes } from "./tool-search-report.ts";
-
-export const TOOL_SEARCH = "ToolSearch";
+import { nameLine, reportText, serverNotes, TOOL_SEARCH } from "./tool-search-report.ts";
 
 export interface ToolSearchHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */

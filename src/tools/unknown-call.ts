@@ -6,15 +6,22 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { resolveTool, serverOfName } from "../catalog/resolve.ts";
 import type { FinishedMessage } from "../host.ts";
-import { describeErrorOf } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import type { Activation } from "./registrar.ts";
-import { signatureLine } from "./tool-search-report.ts";
+import { PROXY_TOOL, signatureLine, stateNote } from "./tool-search-report.ts";
 
 export interface UnknownCallHost {
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   activate(tools: readonly CatalogTool[]): Activation;
+  /** The declared tool through which the model reaches all others. */
+  searchTool(): string;
+}
+
+/** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
+function throughProxy(name: string, tools: readonly CatalogTool[]): string {
+  const calls = tools.map((tool) => `${PROXY_TOOL} with tool: ${JSON.stringify(tool.name)} and args`);
+  return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
 }
 
 /** Name of the tool that Pi did not find; undefined for every other message. */
@@ -24,15 +31,8 @@ function refusedName({ role, toolName, isError, content }: FinishedMessage): str
   return block?.text === `Tool ${toolName} not found` ? toolName : undefined;
 }
 
-/** Why a server's tools may be missing; nothing where it is connected. */
-export function stateNote(status: ServerStatus | undefined): string[] {
-  if (!status || status.state === "connected" || (status.toolsKnown && !status.error)) return [];
-  if (status.error)
-    return [`Server ${status.name} is not available: ${describeErrorOf(status.name, status.error)}`];
-  return [`Server ${status.name} is ${status.state}: its tools are not known yet, search again later.`];
-}
-
 function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHost): string {
+  if (host.searchTool() === PROXY_TOOL) return throughProxy(name, tools);
   const { active, refused } = host.activate(tools);
   const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
   if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
@@ -54,7 +54,7 @@ function answer(name: string, host: UnknownCallHost): string | undefined {
   if (!isOurs && resolution.nearest.length === 0) return undefined;
   const near = resolution.nearest.map((tool) => tool.name).join(", ");
   return [
-    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. Load one with ToolSearch, select:name.`}`,
+    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
     ...state,
   ].join("\n");
 }

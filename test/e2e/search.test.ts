@@ -166,6 +166,21 @@ describe("ToolSearch", () => {
     expect(answers[1]).toMatch(/^The query is empty\./);
   });
 
+  test("a server that does not answer is told as still connecting; a search of another server does not wait", async () => {
+    const { answers } = await run(
+      [
+        searchFor("select:read_file"),
+        searchFor("read file"),
+        call("ToolSearch", { query: "read file", server: "fs" }),
+        { text: "ok" },
+      ],
+      { servers: { fs: listed([READ]), slow: fixtureServer("hangs.mjs") } },
+    );
+    expect(answers[1]).toMatch(/- fs__read_file\((.|\n)*Still connecting, search again later: slow$/);
+    expect(answers[2]).toContain("- fs__read_file(");
+    expect(answers[2]).not.toContain("slow");
+  });
+
   test("a later search does not change a byte of what is declared already", async () => {
     const { requests } = await run([searchFor("read file"), searchFor("select:thing_3"), { text: "ok" }], {
       servers: { fs: listed([READ], 5) },

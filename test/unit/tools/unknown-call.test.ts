@@ -31,12 +31,13 @@ const status = (name: string, rest: Partial<ServerStatus>): ServerStatus => ({
 
 function explain(
   message: FinishedMessage,
-  options: { servers?: ServerStatus[]; allowed?: boolean } = {},
+  options: { servers?: ServerStatus[]; allowed?: boolean; searchTool?: string } = {},
 ): { text: string | undefined; loaded: string[] } {
   const loaded: string[] = [];
   const explained = explainUnknownCall(message, {
     catalog: () => CATALOG,
     servers: () => options.servers ?? [],
+    searchTool: () => options.searchTool ?? "ToolSearch",
     activate: (tools: readonly CatalogTool[]) => {
       if (options.allowed === false) return { active: [], refused: [...tools] };
       loaded.push(...tools.map((tool) => tool.name));
@@ -59,6 +60,14 @@ describe("explainUnknownCall", () => {
 
   test("a name that several servers have -> all of them loaded", () => {
     expect(explain(refused("search")).loaded).toEqual(["fs__search", "web__search"]);
+  });
+
+  test("with the proxy tool -> nothing loaded, the call that works", () => {
+    const { text, loaded } = explain(refused("fs__readFile"), { searchTool: "mcp" });
+    expect(loaded).toEqual([]);
+    expect(text).toBe(
+      'Tool fs__readFile is called through mcp with tool: "fs__read_file" and args:\n- fs__read_file() - Reads.',
+    );
   });
 
   test("a slip -> the nearest names, nothing loaded", () => {
