@@ -42,7 +42,7 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
-    expect(catalog.search(["echo"], 1).tools.map(({ name }) => name)).toEqual(["everything__echo"]);
+    expect(catalog.search("echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
     const cache = JSON.parse(await readFile(join(at.agentDir, "mcp-cache.json"), "utf8"));
     expect(Object.keys(cache.servers).sort()).toEqual(["everything", "file-system", "memory"]);
     for (const file of ["mcp-cache.json", "mcp-threads.log"]) {
