@@ -42,5 +42,6 @@ export default function piMcpThreads(pi: Pi): void {
   pi.on("session_tree", () => session.branchChanged());
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
   pi.on("turn_end", () => session.turnEnded());
+  pi.on("message_end", ({ message }) => session.messageEnded(message));
   pi.on("session_shutdown", () => session.stop());
 }

@@ -1,6 +1,7 @@
 /** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
 import type { CatalogStore } from "./catalog/store.ts";
 import type { PiContext } from "./host.ts";
+import type { CatalogSettings } from "./protocol/snapshot.ts";
 import type { ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
 import type { Dialogs } from "./ui/consent.ts";
@@ -13,6 +14,8 @@ import { problemLine, refusedLine } from "./ui/status-text.ts";
 export interface SessionState {
   statuses: Map<string, ServerStatus>;
   planned: PromiseWithResolvers<void>;
+  /** Of the plan; undefined until it is made. */
+  settings: CatalogSettings | undefined;
 }
 
 export interface EventTargets {
@@ -32,7 +35,8 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   /** Lines about the configuration that the user has read. */
   let told = new Set<string>();
 
-  const onPlanned = (state: SessionState, report: StatusReport): void => {
+  const onPlanned = (state: SessionState, report: StatusReport & { settings: CatalogSettings }): void => {
+    state.settings = report.settings;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
     state.planned.resolve();
     const lines = [...report.problems.map(problemLine), ...report.refused.map(refusedLine)];

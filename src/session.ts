@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { createCatalogStore } from "./catalog/store.ts";
-import type { McpRegistration, Pi, PiContext } from "./host.ts";
+import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
@@ -19,7 +19,8 @@ import { declaredTools } from "./tools/branch-tools.ts";
 import { directRule } from "./tools/direct.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
-import { createToolSearch, toolSearchDescription } from "./tools/tool-search.ts";
+import { createSearchTools } from "./tools/search-tools.ts";
+import { explainUnknownCall } from "./tools/unknown-call.ts";
 import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -36,6 +37,8 @@ export interface Session extends McpCommandHost {
   branchChanged(): void;
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   turnEnded(): void;
+  /** Puts a call of a tool that is not declared in better words than Pi's. */
+  messageEnded<M extends FinishedMessage>(message: M): { message: M } | undefined;
   stop(): Promise<void>;
 }
 
@@ -66,7 +69,6 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const progress = new Map<string, ToolCall["onProgress"]>();
   let running: Running | undefined;
-  let described: string | undefined;
   let registeredIn = 0;
   let restoreDue = true;
 
@@ -95,28 +97,30 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     return pending;
   };
 
-  const describe = (servers: readonly { name: string; description?: string }[]): void => {
-    const description = toolSearchDescription(servers);
-    if (description === described) return;
-    described = description;
-    pi.registerTool(
-      createToolSearch(description, {
-        settle,
-        catalog: store.current,
-        servers: () => [...(running?.statuses.values() ?? [])],
-        activate: registrar.activate,
-        log: (message) => running?.runtime.log("info", message),
-      }),
-    );
+  const host = {
+    settle,
+    catalog: store.current,
+    servers: () => [...(running?.statuses.values() ?? [])],
+    activate: registrar.activate,
+    call,
+    connect: async (server: string) => {
+      await now().runtime.ask("reconnect", { server });
+    },
+    log: (message: string) => running?.runtime.log("info", message),
   };
+  const searchTools = createSearchTools(pi, host);
 
   /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
-  const describeServers = async ({ planned, statuses }: Running): Promise<void> => {
-    if (store.checksum() !== undefined) return;
+  const describeServers = async ({ planned }: Running): Promise<void> => {
+    if (searchTools.complete()) return;
     await Promise.race([planned.promise, elapsed(LIMITS.firstPlanWaitMs)]);
-    if (described !== toolSearchDescription([])) return;
-    const servers = [...(running?.statuses ?? statuses).values()].filter(({ state }) => state !== "disabled");
-    describe(servers.map(({ name }) => ({ name })));
+    if (!running) return;
+    if (store.checksum() !== undefined) {
+      searchTools.declare(store.current());
+      return;
+    }
+    const { settings, statuses } = running;
+    if (settings) searchTools.declarePlan([...statuses.values()], settings);
   };
 
   /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
@@ -220,12 +224,13 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
         alive(mine, () => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
       },
     });
-    return { generation, runtime, dialogs, statuses: new Map(), planned: Promise.withResolvers() };
+    const planned = Promise.withResolvers<void>();
+    return { generation, runtime, dialogs, statuses: new Map(), planned, settings: undefined };
   };
 
   return {
     register: () => {
-      describe(store.current().servers);
+      searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredIn = performance.now() - startedAt;
     },
@@ -251,6 +256,10 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     },
     registeredServersChanged: (servers) => {
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
+    },
+    messageEnded: (message) => {
+      const explained = running && explainUnknownCall(message, { ...host, searchTool: searchTools.name });
+      return explained && { message: explained };
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),
     stop,

@@ -4,14 +4,15 @@
  * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
  * encoded until somebody looks at them.
  *
- * Layout: 4 bytes magic, 1 byte version, 3 bytes zero, uint32 LE checksum (CRC-32) of the body,
- * uint32 LE body length, body (msgpackr, `Columns`).
+ * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all after the
+ * header, length of the index, length of the body, 4 bytes zero; the index, filled up to a multiple of 4; the
+ * body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it where it lies.
  */
 import { decode, encode } from "./codec.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
-const HEADER_BYTES = 16;
+const HEADER_BYTES = 24;
 export const SNAPSHOT_VERSION = 3;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
@@ -44,7 +45,24 @@ export interface SnapshotTool {
   schema: Uint8Array;
 }
 
+/** Settings that main must know before a worker runs. */
+export interface CatalogSettings {
+  /** How ToolSearch ranks: as src/search/README.md says, or by the 10/5/4/3 weights. The index is of this kind. */
+  search: "ranked" | "weighted";
+  /** What the description of ToolSearch lists. */
+  catalog: "tools" | "servers" | "off";
+  /** One tool `mcp` in place of ToolSearch. */
+  proxyTool: boolean;
+}
+
+export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
+  search: "ranked",
+  catalog: "tools",
+  proxyTool: false,
+};
+
 export interface Snapshot {
+  settings: CatalogSettings;
   servers: SnapshotServer[];
   tools: SnapshotTool[];
   /** Bytes of the search index over `tools`, by position. */
@@ -52,6 +70,7 @@ export interface Snapshot {
 }
 
 interface Columns {
+  settings: CatalogSettings;
   servers: SnapshotServer[];
   count: number;
   names: string;
@@ -68,7 +87,6 @@ interface Columns {
   schemas: Uint8Array;
   /** Length of each tool's schema, in order. */
   schemaBytes: number[];
-  index: Uint8Array;
 }
 
 export type Checksum = (bytes: Uint8Array) => number;
@@ -111,7 +129,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-function toColumns({ servers, tools, index }: Snapshot): Columns {
+function toColumns({ settings, servers, tools }: Snapshot): Columns {
   const keySets = new Map<string, number>();
   const keySetOf = tools.map(({ schemaKeys }) => {
     const key = JSON.stringify(schemaKeys);
@@ -120,6 +138,7 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     return found;
   });
   return {
+    settings,
     servers,
     count: tools.length,
     names: joined(tools.map((tool) => tool.name)),
@@ -132,11 +151,10 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
     schemas: concat(tools.map((tool) => tool.schema)),
     schemaBytes: tools.map((tool) => tool.schema.length),
-    index,
   };
 }
 
-function fromColumns(columns: Columns): Snapshot {
+function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
   const names = columns.names.split(SEPARATOR);
   const toolNames = columns.tools.split(SEPARATOR);
   const descriptions = columns.descriptions.split(SEPARATOR);
@@ -162,19 +180,25 @@ function fromColumns(columns: Columns): Snapshot {
     const tool = tools[i];
     if (tool) tool.direct = true;
   }
-  return { servers: columns.servers, tools, index: columns.index };
+  return { settings: columns.settings, servers: columns.servers, tools, index };
 }
+
+const aligned = (length: number): number => Math.ceil(length / 4) * 4;
 
 /** Encodes with header. `checksum` is CRC-32; passed in since this folder knows no Node. */
 export function encodeSnapshot(snapshot: Snapshot, checksum: Checksum): Uint8Array<ArrayBuffer> {
+  const { index } = snapshot;
   const body = encode(toColumns(snapshot));
-  const bytes = new Uint8Array(HEADER_BYTES + body.length);
+  const bodyAt = HEADER_BYTES + aligned(index.length);
+  const bytes = new Uint8Array(bodyAt + body.length);
   bytes.set(MAGIC, 0);
   bytes[4] = SNAPSHOT_VERSION;
   const view = new DataView(bytes.buffer);
-  view.setUint32(8, checksum(body), true);
-  view.setUint32(12, body.length, true);
-  bytes.set(body, HEADER_BYTES);
+  bytes.set(index, HEADER_BYTES);
+  bytes.set(body, bodyAt);
+  view.setUint32(8, checksum(bytes.subarray(HEADER_BYTES)), true);
+  view.setUint32(12, index.length, true);
+  view.setUint32(16, body.length, true);
   return bytes;
 }
 
@@ -189,12 +213,15 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
 export function decodeSnapshot(bytes: Uint8Array, checksum: Checksum): Snapshot | undefined {
   const stated = snapshotChecksum(bytes);
   if (stated === undefined) return undefined;
-  const body = bytes.subarray(HEADER_BYTES);
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(12, true);
-  if (length !== body.length || checksum(body) !== stated) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const indexEnd = HEADER_BYTES + view.getUint32(12, true);
+  const bodyAt = aligned(indexEnd);
+  if (bodyAt + view.getUint32(16, true) !== bytes.length) return undefined;
+  if (checksum(bytes.subarray(HEADER_BYTES)) !== stated) return undefined;
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
-    return fromColumns(decode(body) as Columns);
+    const columns = decode(bytes.subarray(bodyAt)) as Columns;
+    return fromColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
   } catch {
     // A body of our writer that msgpackr cannot read was made by a newer msgpackr: the same as no snapshot.
     return undefined;

@@ -3,6 +3,7 @@
  * Types only.
  */
 import type { ErrorData, WireError } from "./errors.ts";
+import type { CatalogSettings } from "./snapshot.ts";
 
 /** What the worker must know of a Pi session to serve it. */
 export interface SessionFacts {
@@ -145,7 +146,7 @@ export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
-  | ({ type: "planned"; generation: number } & StatusReport)
+  | ({ type: "planned"; generation: number; settings: CatalogSettings } & StatusReport)
   /** What a change of the configuration did, in one line, told when the new servers have settled. */
   | { type: "notice"; generation: number; text: string }
   /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. */

@@ -4,7 +4,6 @@
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
 import type { Pi, ToolExposure } from "../host.ts";
-import { encode } from "../protocol/codec.ts";
 import { NAME_SEPARATOR as SEPARATOR, serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { DeclaredTool } from "./branch-tools.ts";
@@ -48,7 +47,8 @@ function fromTranscript(
   server: SnapshotServer,
 ): CatalogTool {
   const tool = name.slice(serverPrefix(server.name).length + SEPARATOR.length);
-  return { name, tool, server, description, schemaKeys: Object.keys(parameters), schema: encode(parameters) };
+  const schemaKeys = Object.keys(parameters);
+  return { name, tool, server, description, schemaKeys, schema: new Uint8Array(), inputSchema: parameters };
 }
 
 export interface RegistrarOptions {

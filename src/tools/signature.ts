@@ -22,7 +22,8 @@ function literals(values: readonly unknown[]): string {
   return [...shown, ...(values.length > ENUM_VALUES ? ["…"] : [])].join(" | ");
 }
 
-function typeOf(schema: unknown, depth: number): string {
+/** A schema as a TypeScript-like type, `depth` levels deep. */
+export function typeOf(schema: unknown, depth: number): string {
   if (!isObject(schema) || depth === 0) return "any";
   if (Array.isArray(schema.enum)) return literals(schema.enum);
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CONNECTION_METHODS } from "../../src/protocol/api.ts";
 import { ERROR_CODES } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { WEIGHTS } from "../../src/search/weighted.ts";
+import { WEIGHTED } from "../../src/search/weighted.ts";
 
 test("error codes", () => {
   expect(ERROR_CODES).toEqual([
@@ -92,5 +92,5 @@ test("limits that users and models meet", () => {
 });
 
 test("search weights", () => {
-  expect(WEIGHTS).toEqual({ part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 });
+  expect(WEIGHTED).toEqual({ part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 });
 });

@@ -42,7 +42,7 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
-    expect(catalog.search(["echo"], 1).tools.map(({ name }) => name)).toEqual(["everything__echo"]);
+    expect(catalog.search("echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
     // Stored beside the snapshot, which does not wait for it.
     const stored = await until(async () => {
       const text = await readFile(join(at.agentDir, "mcp-cache.json"), "utf8").catch(() => undefined);

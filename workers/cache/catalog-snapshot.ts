@@ -5,9 +5,14 @@
 import { crc32 } from "node:zlib";
 import { encode } from "../../src/protocol/codec.ts";
 import { assignToolNames } from "../../src/protocol/names.ts";
-import { encodeSnapshot, type SnapshotServer, type SnapshotTool } from "../../src/protocol/snapshot.ts";
+import {
+  type CatalogSettings,
+  encodeSnapshot,
+  type SnapshotServer,
+  type SnapshotTool,
+} from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildIndex } from "../../src/search/weighted.ts";
+import { buildEngine, type IndexedTool } from "../../src/search/build-engine.ts";
 import { normalizeInputSchema } from "./schema.ts";
 import type { CachedTool } from "./tool.ts";
 
@@ -17,9 +22,19 @@ export type PublishedTool = CachedTool & {
   direct: boolean;
 };
 
-export type CatalogServer = SnapshotServer & { tools: PublishedTool[] };
+export type CatalogServer = SnapshotServer & {
+  /** What is known of the server in its own words and the user's, for the index only. */
+  about?: string;
+  tools: PublishedTool[];
+};
 
-function toSnapshotTools(servers: readonly CatalogServer[]): SnapshotTool[] {
+/** A tool as it goes into the snapshot, and as it goes into the index. */
+interface Prepared {
+  stored: SnapshotTool;
+  indexed: IndexedTool;
+}
+
+function prepareTools(servers: readonly CatalogServer[]): Prepared[] {
   const flat = servers.flatMap((server, index) =>
     server.tools.map(({ direct, ...tool }) => ({ server: server.name, index, direct, tool })),
   );
@@ -28,7 +43,7 @@ function toSnapshotTools(servers: readonly CatalogServer[]): SnapshotTool[] {
     const schema = normalizeInputSchema(tool.inputSchema);
     const given = tool.annotations?.title;
     const title = tool.title ?? (typeof given === "string" ? given : undefined);
-    return {
+    const stored: SnapshotTool = {
       name: names[i] ?? tool.name,
       server: index,
       tool: tool.name,
@@ -38,6 +53,16 @@ function toSnapshotTools(servers: readonly CatalogServer[]): SnapshotTool[] {
       schemaKeys: Object.keys(schema),
       schema: encode(schema),
     };
+    const server = servers[index];
+    const indexed = {
+      server: server?.name ?? "",
+      serverDescription: server?.about ?? server?.description ?? "",
+      name: tool.name,
+      fullName: stored.name,
+      description: stored.description,
+      inputSchema: tool.inputSchema,
+    };
+    return { stored, indexed };
   });
 }
 
@@ -58,13 +83,19 @@ function mostThatFit(count: number, fits: (servers: number) => boolean): number 
  */
 export function makeSnapshot(
   catalog: readonly CatalogServer[],
+  settings: CatalogSettings,
   limitBytes: number,
 ): { snapshot: Uint8Array<ArrayBuffer>; leftOut: string[] } {
-  const all = toSnapshotTools(catalog);
-  const servers = catalog.map(({ tools: _tools, ...server }) => server);
+  const all = prepareTools(catalog);
+  const servers = catalog.map(({ tools: _tools, about: _about, ...server }) => server);
   const withToolsOf = (count: number): Uint8Array<ArrayBuffer> => {
-    const tools = all.filter((tool) => tool.server < count);
-    return encodeSnapshot({ servers, tools, index: buildIndex(tools) }, crc32);
+    const kept = all.filter(({ stored }) => stored.server < count);
+    const tools = kept.map(({ stored }) => stored);
+    const index = buildEngine(
+      settings.search,
+      kept.map(({ indexed }) => indexed),
+    );
+    return encodeSnapshot({ settings, servers, tools, index }, crc32);
   };
   const whole = withToolsOf(catalog.length);
   if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [] };

@@ -5,7 +5,7 @@
 import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
+import { type CatalogSettings, snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
 import { type FileSystem, nodeFiles, reasonOf } from "./file-system.ts";
@@ -15,6 +15,7 @@ export interface PublishTask {
   snapshotPath: string;
   /** The whole catalog, servers in the order of the configuration. */
   servers: CatalogServer[];
+  settings: CatalogSettings;
   /** Checksum of the snapshot that main has already. */
   knownChecksum: number | undefined;
 }
@@ -55,7 +56,7 @@ export async function publish(
   task: PublishTask,
   context: PublishContext = realWorld,
 ): Promise<PublishResult> {
-  const { snapshot, leftOut } = makeSnapshot(task.servers, context.limitBytes);
+  const { snapshot, leftOut } = makeSnapshot(task.servers, task.settings, context.limitBytes);
   const problems: string[] = [];
   if (leftOut.length > 0) {
     const limit = `${Math.round(context.limitBytes / 2 ** 20)} MiB`;

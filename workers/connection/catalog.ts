@@ -9,6 +9,7 @@ import type { PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
+import { catalogSettings } from "./catalog-settings.ts";
 import { exposureOf } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
 import type { Server } from "./server.ts";
@@ -39,6 +40,8 @@ export interface CatalogPublisher {
 }
 
 const DESCRIPTION_CHARS = 250;
+/** The index reads no more of it. */
+const ABOUT_CHARS = 600;
 
 /** What a server is for, in a line: its instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
@@ -92,16 +95,23 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       .servers()
       .filter((server) => server.definition.enabled)
       .map((server) => {
-        const description = firstLine(server.definition.description ?? server.instructions);
+        const words = [server.definition.description, server.instructions].filter(Boolean);
+        const description = firstLine(words[0]);
         return {
           name: server.name,
           project: server.definition.project,
           toolsKnown: server.tools !== undefined,
           ...(description ? { description } : {}),
+          ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
           tools: exposedTools(server, options.settings().directTools),
         };
       });
-    return { snapshotPath: options.snapshotPath, servers, knownChecksum: checksum };
+    return {
+      snapshotPath: options.snapshotPath,
+      servers,
+      settings: catalogSettings(options.settings()),
+      knownChecksum: checksum,
+    };
   };
 
   const publish = async (): Promise<void> => {

@@ -18,6 +18,7 @@ import { writeFileAtomic } from "../cache/atomic-file.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
+import { catalogSettings } from "./catalog-settings.ts";
 import { fileToEdit, writeEnabled } from "./config/edit.ts";
 import { describeEffect } from "./config/effect.ts";
 import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
@@ -116,7 +117,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
     supervisor.carryOut(change);
-    emit({ type: "planned", generation, ...report(state) });
+    emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
     const definitions = supervisor.servers.map(({ definition }) => definition);
     const [hashed, { entries, used }] = await Promise.all([
       cache.hashDefinitions(definitions.map(({ raw }) => raw)),

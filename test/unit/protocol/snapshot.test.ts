@@ -99,7 +99,7 @@ describe("decodeSnapshot", () => {
 
 describe("snapshotChecksum", () => {
   test("a snapshot -> the checksum of its body", () => {
-    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(16)));
+    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(24)));
   });
 
   test("the same content encoded twice -> the same checksum", () => {
@@ -116,4 +116,20 @@ describe("snapshotChecksum", () => {
   ])("%s -> undefined", (_name, bytes) => {
     expect(snapshotChecksum(bytes)).toBeUndefined();
   });
+});
+
+test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its length, and is read in place", () => {
+  for (const length of [0, 1, 5, 8]) {
+    const index = Uint8Array.from({ length }, (_, at) => at + 1);
+    const bytes = encodeSnapshot({ ...SNAPSHOT, index }, crc32);
+    const back = decodeSnapshot(bytes, crc32);
+    expect(back?.index).toEqual(index);
+    expect(back?.index.buffer).toBe(bytes.buffer);
+    expect((back?.index.byteOffset ?? 1) % 4).toBe(0);
+  }
+});
+
+test("settings -> come back", () => {
+  const settings = { search: "weighted", catalog: "off", proxyTool: true } as const;
+  expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
 });

@@ -1,9 +1,11 @@
 /** Owns: cache and snapshot files with anything in them: no crash, and nothing false is taken for known. */
+
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { catalogFrom } from "../../../../src/catalog/catalog.ts";
 import { readCatalog, snapshotPath } from "../../../../src/catalog/snapshot-file.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import { makeSnapshot } from "../../../../workers/cache/catalog-snapshot.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { hashDefinition } from "../../../../workers/cache/hash.ts";
@@ -137,7 +139,11 @@ describe(`seed ${SEED}`, () => {
       direct: false,
     }));
     const whole = Buffer.from(
-      makeSnapshot([{ name: "s", project: false, toolsKnown: true, tools }], 2 ** 20).snapshot,
+      makeSnapshot(
+        [{ name: "s", project: false, toolsKnown: true, tools }],
+        DEFAULT_CATALOG_SETTINGS,
+        2 ** 20,
+      ).snapshot,
     );
     const agentDir = await tempFolder();
     const path = snapshotPath(agentDir, "/project");

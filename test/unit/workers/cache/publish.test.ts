@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import type { PublishedTool } from "../../../../workers/cache/catalog-snapshot.ts";
 import { nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { type PublishContext, type PublishTask, publish } from "../../../../workers/cache/publish.ts";
@@ -24,6 +25,7 @@ async function task(tools: CachedTool[], rest: Partial<PublishTask> = {}): Promi
   return {
     snapshotPath: join(folder, "mcp-snapshots", "x.bin"),
     servers: [{ name: "s", project: false, toolsKnown: true, tools: exposed(tools) }],
+    settings: DEFAULT_CATALOG_SETTINGS,
     knownChecksum: undefined,
     ...rest,
   };
@@ -43,7 +45,7 @@ describe("publish", () => {
     expect(problems).toEqual([]);
     const catalog = catalogFrom(snapshot ?? new Uint8Array());
     expect(catalog?.checksum).toBe(checksum);
-    expect(catalog?.search(["echo"], 5).tools.map((tool) => tool.name)).toEqual(["s__echo"]);
+    expect(catalog?.search("echo", 5).hits.map(({ tool }) => tool.name)).toEqual(["s__echo"]);
     expect(catalog?.tools.map(inputSchemaOf)).toEqual([ECHO.inputSchema]);
     expect(Buffer.compare(await readFile(asked.snapshotPath), snapshot ?? new Uint8Array())).toBe(0);
     expect((await stat(asked.snapshotPath)).mode & 0o777).toBe(0o600);
