@@ -109,6 +109,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     log: (message: string) => running?.runtime.log("info", message),
   };
   const searchTools = createSearchTools(pi, host);
+  const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
 
   /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
   const describeServers = async ({ planned }: Running): Promise<void> => {
@@ -258,7 +259,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
     },
     messageEnded: (message) => {
-      const explained = running && explainUnknownCall(message, { ...host, searchTool: searchTools.name });
+      const explained = running && explainUnknownCall(message, unknownCallHost);
       return explained && { message: explained };
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),

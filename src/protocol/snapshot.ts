@@ -4,8 +4,8 @@
  * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
  * encoded until somebody looks at them.
  *
- * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all after the
- * header, length of the index, length of the body, 4 bytes zero; the index, filled up to a multiple of 4; the
+ * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all behind it,
+ * length of the index, length of the body, 4 bytes zero; the index, filled up to a multiple of 4; the
  * body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it where it lies.
  */
 import { decode, encode } from "./codec.ts";
@@ -13,6 +13,8 @@ import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 24;
+/** The checksum covers everything behind it, the lengths too. */
+const CHECKED_FROM = 12;
 export const SNAPSHOT_VERSION = 3;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
@@ -196,9 +198,9 @@ export function encodeSnapshot(snapshot: Snapshot, checksum: Checksum): Uint8Arr
   const view = new DataView(bytes.buffer);
   bytes.set(index, HEADER_BYTES);
   bytes.set(body, bodyAt);
-  view.setUint32(8, checksum(bytes.subarray(HEADER_BYTES)), true);
   view.setUint32(12, index.length, true);
   view.setUint32(16, body.length, true);
+  view.setUint32(8, checksum(bytes.subarray(CHECKED_FROM)), true);
   return bytes;
 }
 
@@ -217,7 +219,7 @@ export function decodeSnapshot(bytes: Uint8Array, checksum: Checksum): Snapshot 
   const indexEnd = HEADER_BYTES + view.getUint32(12, true);
   const bodyAt = aligned(indexEnd);
   if (bodyAt + view.getUint32(16, true) !== bytes.length) return undefined;
-  if (checksum(bytes.subarray(HEADER_BYTES)) !== stated) return undefined;
+  if (checksum(bytes.subarray(CHECKED_FROM)) !== stated) return undefined;
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
     const columns = decode(bytes.subarray(bodyAt)) as Columns;

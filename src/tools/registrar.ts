@@ -22,11 +22,14 @@ export interface Registrar {
   registerAll(catalog: Catalog): void;
   /**
    * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, and
-   * with `wantsDirect` registers direct tools that are new. Tells Pi of no others.
+   * with `wantsDirect` registers direct tools that are new. A withdrawn tool whose server is back is declared
+   * again. Tells Pi of no others.
    */
   follow(catalog: () => Catalog, wantsDirect: boolean): void;
   /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
   concernsDirect(server: string, configured: boolean): boolean;
+  /** The tool of that name, if it was taken back. */
+  withdrawn(name: string): CatalogTool | undefined;
   /** Takes back every tool that fits. */
   withdrawAll(of: (tool: CatalogTool) => boolean): void;
   /**
@@ -58,7 +61,8 @@ export interface RegistrarOptions {
 
 export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Registrar {
   const registered = new Map<string, CatalogTool>();
-  const hidden = new Set<string>();
+  /** Withdrawn tools, and whether the model had them. */
+  const hidden = new Map<string, { wasActive: boolean }>();
   const exposureOf = (tool: CatalogTool): ToolExposure => (direct.isDirect(tool) ? "direct" : "deferred");
   const register = (tool: CatalogTool): void => {
     registered.set(tool.name, tool);
@@ -73,7 +77,7 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
   };
   /** Pi has no way to take a tool back: a hidden one is registered but unreachable. */
   const withdraw = (tool: CatalogTool): void => {
-    hidden.add(tool.name);
+    hidden.set(tool.name, { wasActive: pi.getActiveTools().includes(tool.name) });
     pi.registerTool(createMcpTool(tool, call, "hidden"));
   };
   /** Its server is gone, or has told its tools and this is none of them. A server that is merely down keeps them. */
@@ -87,6 +91,13 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
       for (const tool of catalog.tools) register(tool);
     },
     follow: (catalog, wantsDirect) => {
+      const back = [...hidden].filter(
+        ([name, { wasActive }]) => wasActive && catalog().get(name) !== undefined,
+      );
+      if (back.length > 0) {
+        for (const [name] of back) register(catalog().get(name) as CatalogTool);
+        pi.setActiveTools([...pi.getActiveTools(), ...back.map(([name]) => name)]);
+      }
       for (const name of pi.getActiveTools()) {
         const before = registered.get(name);
         if (!before) continue;
@@ -98,6 +109,7 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
       for (const tool of catalog().tools) if (direct.isDirect(tool)) registerIfNew(tool);
     },
     concernsDirect: direct.concerns,
+    withdrawn: (name) => (hidden.has(name) ? registered.get(name) : undefined),
     withdrawAll: (of) => {
       for (const tool of registered.values()) if (of(tool) && !hidden.has(tool.name)) withdraw(tool);
     },

@@ -14,6 +14,8 @@ export interface UnknownCallHost {
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   activate(tools: readonly CatalogTool[]): Activation;
+  /** The tool of that name, if it was taken back while the session was open. */
+  withdrawn(name: string): CatalogTool | undefined;
   /** The declared tool through which the model reaches all others. */
   searchTool(): string;
 }
@@ -41,9 +43,18 @@ function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHo
   return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
 }
 
+function removed(name: string, { server, tool }: CatalogTool, catalog: Catalog): string {
+  const stays = catalog.servers.some((other) => other.name === server.name);
+  return stays
+    ? `Tool ${name} not found: the server ${server.name} no longer offers ${tool}.`
+    : `Tool ${name} not found: its server ${server.name} was removed from the configuration.`;
+}
+
 /** Undefined where the call has nothing to do with MCP. */
 function answer(name: string, host: UnknownCallHost): string | undefined {
   const catalog = host.catalog();
+  const gone = host.withdrawn(name);
+  if (gone && catalog.get(name) === undefined) return removed(name, gone, catalog);
   const resolution = resolveTool(catalog, name);
   if (resolution.kind === "tool") return loaded(name, [resolution.tool], host);
   if (resolution.kind === "several") return loaded(name, resolution.tools, host);

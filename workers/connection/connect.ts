@@ -11,6 +11,6 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition, cwd, signal, onSpawn, onExit } = options;
   const { env } = process;
   const target = await resolveTarget(definition, { env, home: homedir(), cwd, signal, onSpawn, onExit });
-  options.onSecrets(secretsOf({ target }));
+  options.onSecrets(secretsOf(definition.target, target));
   return target.kind === "stdio" ? connectStdio(target, options) : connectHttp(target, options);
 }

@@ -257,7 +257,7 @@ test("ToolSearch: a worker that does not answer -> still finds what is known, an
 
 test("ToolSearch: a search -> one line for the log, with how much was scored", async () => {
   const { logged } = await ask("read file");
-  expect(logged).toEqual([expect.stringMatching(/^scored 11 tools for "read file" in \d+\.\d\d ms$/)]);
+  expect(logged).toEqual([expect.stringMatching(/^scored 35 tools for "read file" in \d+\.\d\d ms$/)]);
 });
 
 test("ToolSearch: an empty catalog -> no tools found", async () => {

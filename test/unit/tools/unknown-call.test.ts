@@ -38,6 +38,7 @@ function explain(
   const explained = explainUnknownCall(message, {
     catalog: () => CATALOG,
     servers: () => options.servers ?? [],
+    withdrawn: () => undefined,
     searchTool: () => options.searchTool ?? "ToolSearch",
     activate: (tools: readonly CatalogTool[]) => {
       if (options.allowed === false) return { active: [], refused: [...tools] };
