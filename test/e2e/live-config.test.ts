@@ -1,4 +1,5 @@
 /** Owns: editing the configuration while the real Pi runs: what changes, what stays, and who is asked first. */
+import { createHash } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -94,11 +95,12 @@ describe("an edit while calls are in flight", () => {
     const since = pi.rpc.events.length;
     await pi.at.writeMcp({ mcpServers: { keep: live() } });
     await pi.notice(/^mcp\.json: - old$/, since);
+    // ToolSearch answers when main has the catalog without the server.
+    const [searched] = await pi.prompt(searchFor("select:old__work"));
+    expect(searched?.text).toContain("No such tool: old__work");
     const [end] = await pi.prompt(call("old__work", {}));
     expect(end?.isError).toBe(true);
     expect(end?.text).toContain("The server old was removed from the configuration.");
-    const [searched] = await pi.prompt(searchFor("select:old__work"));
-    expect(searched?.text).toContain("No such tool: old__work");
     expect((await pi.ask("keep__work")).argv).toEqual([]);
     await close(pi);
   });
@@ -150,6 +152,7 @@ describe("an edit while calls are in flight", () => {
     since = pi.rpc.events.length;
     await pi.at.writeMcp(mcp);
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
+    await pi.prompt(searchFor("select:s__work"));
     expect((await pi.ask("s__work")).argv).toEqual([]);
     await close(pi);
   });
@@ -399,6 +402,7 @@ describe("/mcp enable, disable and edit", () => {
     await pi.rpc.command("/mcp enable s", PATIENCE_MS);
     expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
+    await pi.prompt(searchFor("select:s__work"));
     expect((await pi.ask("s__work")).pid).not.toBe(pid);
     expect(effectsOf(pi.rpc)).toHaveLength(2);
     await close(pi);
@@ -517,22 +521,22 @@ describe("secrets", () => {
   const SECRET = "pmt-s3cret-of-the-environment";
   const PRINTED = "pmt-s3cret-of-a-command";
 
-  /** Every file of the agent folder that holds one of the texts. */
-  async function filesWith(at: PiHome, texts: readonly string[]): Promise<string[]> {
+  /** Every line of the agent folder's files that holds one of the texts, cut around it. */
+  async function linesWith(at: PiHome, secret: RegExp): Promise<string[]> {
     const names = await readdir(at.agentDir, { recursive: true });
-    const found = await Promise.all(
-      names.map(async (name) => {
-        const path = join(at.agentDir, name);
-        if (!(await stat(path)).isFile()) return [];
-        const bytes = await readFile(path);
-        return texts.some((text) => bytes.includes(text)) ? [name] : [];
-      }),
-    );
-    return found.flat();
+    const found: string[] = [];
+    for (const name of names) {
+      const path = join(at.agentDir, name);
+      if (!(await stat(path)).isFile()) continue;
+      const text = (await readFile(path)).toString("latin1");
+      for (const { 0: hit, index } of text.matchAll(secret)) {
+        found.push(`${name}: ${text.slice(Math.max(index - 100, 0), index + hit.length + 20)}`);
+      }
+    }
+    return found;
   }
 
   test("variables and !commands -> resolved at connect; in no log, cache, snapshot, transcript or error", async () => {
-    const { createHash } = await import("node:crypto");
     const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
     // The secret of the command lies in parts, so that only its output is the secret.
     const command = "!printf '%s-%s' pmt-s3cret of-a-command";
@@ -561,10 +565,9 @@ describe("secrets", () => {
     await pi.at.writeMcp({ mcpServers: { ...mcpServers, variable: live(["x"], { TOKEN: variable }) } });
     await pi.notice(/~ variable \(args\)/, since);
     await close(pi);
-    expect(await filesWith(pi.at, [SECRET, PRINTED])).toEqual([]);
-    expect(JSON.stringify(pi.rpc.events)).not.toMatch(new RegExp(`${SECRET}|${PRINTED}`));
-    expect(pi.scripted.requests.map(({ body }) => body).join()).not.toMatch(
-      new RegExp(`${SECRET}|${PRINTED}`),
-    );
+    const secret = new RegExp(`${SECRET}|${PRINTED}`, "g");
+    expect(await linesWith(pi.at, secret)).toEqual([]);
+    expect(JSON.stringify(pi.rpc.events)).not.toMatch(secret);
+    expect(pi.scripted.requests.map(({ body }) => body).join()).not.toMatch(secret);
   });
 });
