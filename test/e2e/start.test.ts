@@ -77,7 +77,7 @@ describe("direct tools", () => {
   const AB = { TOOLS: "a,b" };
   const servers = (x: Servers, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
 
-  test.each<[string, unknown, string | undefined, string[]]>([
+  const CASES: [name: string, mcp: unknown, variable: string | undefined, names: string[]][] = [
     ["none", { mcpServers: servers({}) }, undefined, []],
     ["all of a server", { mcpServers: servers({ directTools: true }) }, undefined, ["x__a", "x__b"]],
     ["one of a server", { mcpServers: servers({ directTools: ["b"] }) }, undefined, ["x__b"]],
@@ -97,24 +97,53 @@ describe("direct tools", () => {
     ["MCP_DIRECT_TOOLS wins", { mcpServers: servers({ directTools: true }) }, "y/b", ["y__b"]],
     ["MCP_DIRECT_TOOLS *", { mcpServers: servers({}) }, "*", ["x__a", "x__b", "y__a", "y__b"]],
     ["MCP_DIRECT_TOOLS none", { mcpServers: servers({ directTools: true }) }, "__none__", []],
-  ])(
-    "%s -> in the first request, of a cold start and out of the snapshot",
+  ];
+  const optionsOf = (variable: string | undefined): RunOptions =>
+    variable === undefined ? {} : { env: { MCP_DIRECT_TOOLS: variable } };
+  const LEARN = [searchFor("select:x__a,y__a")];
+
+  test.each(CASES)("%s -> in the first request of a cold start", async (_name, mcp, variable, names) => {
+    const at = await home({ mcp });
+    const { requests, run } = await runOnce(at, [], optionsOf(variable));
+    expect(namesIn(requests[0]).sort()).toEqual(names);
+    expect(run.stderr).toBe("");
+  });
+
+  test.each(CASES)(
+    "%s -> in the first request out of the snapshot, the same each time",
     async (_name, mcp, variable, names) => {
       const at = await home({ mcp });
-      const options = variable === undefined ? {} : { env: { MCP_DIRECT_TOOLS: variable } };
-      const cold = await runOnce(at, [searchFor("select:x__a,y__a")], options);
-      expect(namesIn(cold.requests[0]).sort()).toEqual(names);
-      expect(cold.run.stderr).toBe("");
-
-      const warm = await runOnce(at, [], options);
-      expect(declared(warm.requests[0]).sort()).toEqual(declared(cold.requests[0]).sort());
-      expect(warm.log).not.toContain("connected over");
+      await runOnce(at, LEARN, optionsOf(variable));
+      const { requests, log } = await runOnce(at, [], optionsOf(variable));
+      expect(namesIn(requests[0]).sort()).toEqual(names);
+      expect(log).not.toContain("connected over");
+      const again = await runOnce(at, [], optionsOf(variable));
+      expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
     },
   );
+
+  test("without a snapshot, the cache warm -> in the first request, nothing is connected", async () => {
+    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
+    await runOnce(at, LEARN);
+    await rm(snapshots(at), { recursive: true });
+    const { requests, log } = await runOnce(at);
+    expect(namesIn(requests[0])).toEqual(["x__a", "x__b"]);
+    expect(log).not.toContain("connected over");
+  });
+
+  test("a server that is new since the snapshot -> waited for, in the first request beside the known ones", async () => {
+    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
+    await runOnce(at, LEARN);
+    const added = live([], { TOOLS: "c" }, { directTools: true });
+    await at.writeMcp({ mcpServers: { ...servers({ directTools: true }), z: added } });
+    const { requests } = await runOnce(at);
+    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
+  });
 
   test.each(BUILDS)("a direct tool of the snapshot is called without a search (%s)", async (build) => {
     const at = await home({ mcp: { mcpServers: { s: live(["x"], {}, { directTools: true }) } } });
     const entry = await entryOf(build);
+    await runOnce(at, [searchFor("select:s__work")], { entry });
     for (let i = 0; i < 2; i++) {
       const { requests } = await runOnce(at, [call("s__work", {})], { entry });
       expect(namesIn(requests[0])).toEqual(["s__work"]);
@@ -269,6 +298,8 @@ describe("a session that had activated tools, resumed", () => {
     const { requests } = await runOnce(at, [call("everything__echo", { message: "x" })], {
       args: ["--continue"],
     });
+    expect(namesIn(requests[0])).toContain("everything__echo");
+    expect(namesIn(requests[1])).toContain("everything__echo");
     expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
   });
 
@@ -361,7 +392,8 @@ describe("tools of a project's own servers", () => {
 
   test("in the snapshot, the project no longer trusted -> not declared, not found, nothing runs", async () => {
     const at = await home({ trusted: true, files, mcp: { mcpServers: { own: live() } } });
-    const trusted = await runOnce(at, [searchFor("select:proj__work,own__work")]);
+    await runOnce(at, [searchFor("select:proj__work,own__work")]);
+    const trusted = await runOnce(at);
     expect(namesIn(trusted.requests[0])).toEqual(["proj__work"]);
     await distrust(at);
     const { requests, log } = await runOnce(at, [
