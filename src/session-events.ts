@@ -38,6 +38,8 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const onPlanned = (state: SessionState, report: StatusReport & { settings: CatalogSettings }): void => {
     state.settings = report.settings;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
+    // Servers of the project that the factory found in the snapshot, but that may not run now.
+    registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
     state.planned.resolve();
     const lines = [...report.problems.map(problemLine), ...report.refused.map(refusedLine)];
     for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");

@@ -2,7 +2,9 @@
  * One Pi session on the main thread: starts and stops the runtime and joins the catalog, the tools and
  * what the user sees to it. Events of an older generation are dropped.
  */
+import { homedir } from "node:os";
 import { join } from "node:path";
+import { snapshotIsOlder } from "./catalog/snapshot-file.ts";
 import { createCatalogStore } from "./catalog/store.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
@@ -125,17 +127,36 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   };
 
   /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
-  const awaitDirectTools = async ({ runtime, statuses }: Running): Promise<void> => {
-    const servers = [...statuses.values()]
+  const awaitDirectTools = async (session: Running): Promise<void> => {
+    // Without a snapshot, or after an edit since, only the plan tells whether there are any; and whether a
+    // project's server may still run.
+    const unsure = store.checksum() === undefined || store.current().servers.some(({ project }) => project);
+    if (unsure || snapshotIsOlder(agentDir, options.cwd, configFiles())) {
+      await Promise.race([session.planned.promise, elapsed(LIMITS.directWaitMs)]);
+    }
+    const servers = [...session.statuses.values()]
       .filter(({ name, toolsKnown, state, direct: configured }) => {
-        return !toolsKnown && state === "connecting" && direct.concerns(name, configured);
+        // Planned servers are idle for the moment in which the worker looks into its cache.
+        const mayAnswer = state === "connecting" || state === "idle";
+        return !toolsKnown && mayAnswer && direct.concerns(name, configured);
       })
       .map(({ name }) => name);
     if (servers.length === 0) return;
-    const { checksum } = await runtime.settleTools({ timeoutMs: LIMITS.directWaitMs, servers }, undefined);
+    const { checksum } = await session.runtime.settleTools(
+      { timeoutMs: LIMITS.directWaitMs, servers },
+      undefined,
+    );
     await store.reached(checksum);
     registrar.follow(store.current, true);
   };
+
+  /** The user's and the project's own files; what else may change is found out by the worker alone. */
+  const configFiles = (): string[] => [
+    join(agentDir, "mcp.json"),
+    join(homedir(), ".config", "mcp", "mcp.json"),
+    join(options.cwd, ".mcp.json"),
+    join(options.cwd, ".pi", "mcp.json"),
+  ];
 
   const serverOf = (toolName: string): SnapshotServer | undefined => {
     const known = [...store.current().servers];
@@ -250,7 +271,11 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       await awaitDirectTools(running);
       if (!restoreDue) return;
       restoreDue = false;
-      registrar.restore(declaredTools(ctx.sessionManager.getBranch()), store.current(), serverOf);
+      const declared = declaredTools(ctx.sessionManager.getBranch());
+      if (registrar.restore(declared, store.current(), serverOf) === 0) return;
+      // Whose the others are, only the plan tells; Pi would drop them for good.
+      await Promise.race([running.planned.promise, elapsed(LIMITS.directWaitMs)]);
+      registrar.restore(declared, store.current(), serverOf);
     },
     branchChanged: () => {
       restoreDue = true;

@@ -35,13 +35,13 @@ export interface Registrar {
   /**
    * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the
    * catalog does not hold, because its server is down and nothing is cached, comes back as the transcript
-   * has it, byte for byte; `serverOf` tells whose it is.
+   * has it, byte for byte; `serverOf` tells whose it is. Answers how many are left that nobody here knows.
    */
   restore(
     declared: ReadonlyMap<string, DeclaredTool>,
     catalog: Catalog,
     serverOf: (toolName: string) => SnapshotServer | undefined,
-  ): void;
+  ): number;
   activate(tools: readonly CatalogTool[]): Activation;
 }
 
@@ -115,15 +115,18 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
     },
     restore: (declared, catalog, serverOf) => {
       const missing = [...declared.values()].filter(({ name }) => !registered.has(name));
-      if (missing.length === 0) return;
+      if (missing.length === 0) return 0;
       const inPi = new Set(pi.getAllTools().map(({ name }) => name));
+      let left = 0;
       for (const tool of missing) {
         if (inPi.has(tool.name)) continue;
         const known = catalog.get(tool.name);
         const server = known ? undefined : serverOf(tool.name);
         if (known) register(known);
         else if (server) register(fromTranscript(tool, server));
+        else if (tool.name.includes(SEPARATOR)) left++;
       }
+      return left;
     },
     activate: (tools) => {
       for (const tool of tools) registerIfNew(tool);

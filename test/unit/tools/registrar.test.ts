@@ -129,7 +129,7 @@ describe("registrar.withdrawAll", () => {
 describe("registrar.restore", () => {
   const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
   const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
-  const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): void =>
+  const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): number =>
     createRegistrar(pi, OPTIONS).restore(new Map([["s__a", declared("s__a")]]), catalog, () => server);
 
   test("a tool of the catalog -> registered as the catalog has it", () => {
