@@ -105,6 +105,8 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   const tellEffect = async (change: Plan): Promise<void> => {
     await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
     if (lifetime.signal.aborted) return;
+    // Whoever reads the notice finds what it says.
+    await catalog.flush();
     const counts = new Map(
       supervisor.servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])),
     );
