@@ -4,7 +4,7 @@ import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { toolResultTexts } from "../support/model.ts";
+import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
