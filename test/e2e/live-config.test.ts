@@ -1,8 +1,10 @@
 /** Owns: editing the configuration while the real Pi runs: what changes, what stays, and who is asked first. */
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
@@ -17,7 +19,7 @@ import {
   open,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { call, fixtureServer, model, RAW_ENTRY, readLog, searchFor } from "./support.ts";
+import { call, fixtureServer, home, model, RAW_ENTRY, readLog, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
@@ -260,6 +262,8 @@ describe("consent", () => {
     const record = join(pi.at.cwd, "record");
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
+    // It answers when the configuration has been read.
+    await pi.status();
     const [written] = await pi.prompt(call("write", { path: file, content }));
     expect(written?.isError).toBe(false);
     const asked = await pi.dialog();
@@ -284,6 +288,7 @@ describe("consent", () => {
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const write = (args: string[]) =>
       call("write", { path: file, content: JSON.stringify(project({ s: live(args) })) });
+    await pi.status();
     await pi.prompt(write(["one"]));
     pi.answer(await pi.dialog(), { value: "Allow" });
     await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/);
@@ -298,6 +303,23 @@ describe("consent", () => {
     await pi.notice(/^mcp\.json: .*s /, since);
     await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(2);
     expect((await pi.ask("s__work")).argv).toEqual(["two"]);
+    await close(pi);
+  });
+
+  test("a model that writes .pi/mcp.json before any file has been read -> asked for all the same", async () => {
+    const at = await home({ trusted: true });
+    // The first file that the worker reads: it waits here until the test writes.
+    const gate = join(at.agentDir, "mcp-trust.json");
+    await promisify(execFile)("mkfifo", [gate]);
+    const record = join(at.cwd, "record");
+    const pi = await open({ at });
+    const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
+    await pi.prompt(call("write", { path: join(at.cwd, ".pi", "mcp.json"), content }));
+    await writeFile(gate, JSON.stringify({ version: 1, consents: [] }));
+    await rm(gate);
+    expect(await pi.status()).toContain("waits for your consent: evil: ");
+    expect((await pi.dialog()).title).toContain("live.mjs evil");
+    expect(await exists(record)).toBe(false);
     await close(pi);
   });
 
