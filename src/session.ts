@@ -2,6 +2,7 @@
  * One Pi session on the main thread: starts and stops the runtime and joins the catalog, the tools and
  * what the user sees to it. Events of an older generation are dropped.
  */
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { snapshotIsOlder } from "./catalog/snapshot-file.ts";
@@ -13,6 +14,7 @@ import { LIMITS } from "./protocol/limits.ts";
 import { NAME_SEPARATOR, serverPrefix } from "./protocol/names.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
 import type { SnapshotServer } from "./protocol/snapshot.ts";
+import { fileStamp } from "./protocol/stamp.ts";
 import type { CallResult, SessionFacts } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
@@ -201,6 +203,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     const projectTrusted = ctx.isProjectTrusted();
     takeBackWhatIsNotOurs(ctx, projectTrusted);
     const configPath = pi.getFlag(CONFIG_FLAG);
+    // Before the model can have written it; the same for every worker of this session.
+    const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
     const facts = (): SessionFacts => ({
       generation,
       cwd: ctx.cwd,
@@ -209,6 +213,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       configPath: typeof configPath === "string" && configPath !== "" ? configPath : undefined,
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
+      projectFile,
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {
@@ -298,6 +303,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     catalog: store.current,
     servers: () => [...(running?.statuses.values() ?? [])],
   };
+}
+
+/** A file that cannot be looked at has a stamp that no file has. */
+function stampOf(path: string): string {
+  try {
+    return fileStamp(statSync(path, { throwIfNoEntry: false }));
+  } catch {
+    return "unreadable";
+  }
 }
 
 function elapsed(ms: number): Promise<void> {

@@ -19,6 +19,11 @@ export interface SessionFacts {
   registered: RegisteredServer[];
   /** Whether somebody can be asked for consent: TUI and RPC. */
   canAsk: boolean;
+  /**
+   * Stamp of `.pi/mcp.json` when the session began: whoever trusted the project has seen that, and nothing
+   * that was written before the worker came to read it. Absent: not looked at.
+   */
+  projectFile?: string;
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
 }
