@@ -1,6 +1,7 @@
 /** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
 import type { CatalogStore } from "./catalog/store.ts";
 import type { PiContext } from "./host.ts";
+import { describeProblem } from "./protocol/problem.ts";
 import type { CatalogSettings } from "./protocol/snapshot.ts";
 import type { ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
@@ -8,7 +9,7 @@ import type { Dialogs } from "./ui/consent.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
 import { notify } from "./ui/notices.ts";
 import { createStatusLine } from "./ui/status-line.ts";
-import { problemLine, refusedLine } from "./ui/status-text.ts";
+import { refusedLine } from "./ui/status-text.ts";
 
 /** What lives from session_start to session_shutdown, beside the runtime. */
 export interface SessionState {
@@ -41,7 +42,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     // Servers of the project that the factory found in the snapshot, but that may not run now.
     registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
     state.planned.resolve();
-    const lines = [...report.problems.map(problemLine), ...report.refused.map(refusedLine)];
+    const lines = [...report.problems.map(describeProblem), ...report.refused.map(refusedLine)];
     for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");
     told = new Set(lines);
     statusLine.show(report.servers);

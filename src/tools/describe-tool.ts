@@ -1,19 +1,11 @@
 /** A tool written out in full for a model: its description and each parameter on a line. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import { typeOf } from "./signature.ts";
+import { cut, isObject, typeOf } from "./signature.ts";
 
 const DESCRIPTION_CHARS = 4_000;
 const PARAMETER_CHARS = 300;
 const PARAMETERS = 60;
 const DEPTH = 3;
-
-type Schema = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-const cut = (text: string, chars: number): string =>
-  text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
 
 function parameterLine(name: string, schema: unknown, required: boolean): string {
   const type = typeOf(schema, DEPTH);

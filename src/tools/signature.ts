@@ -11,10 +11,10 @@ const DEPTH = 3;
 
 type Schema = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Schema =>
+export const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const cut = (text: string, chars: number): string =>
+export const cut = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
 
 function literals(values: readonly unknown[]): string {

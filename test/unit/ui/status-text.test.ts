@@ -1,7 +1,9 @@
 /** Owns: the text of `/mcp status` and `/mcp tools`. */
+
 import { describe, expect, test } from "vitest";
+import { describeProblem } from "../../../src/protocol/problem.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
-import { problemLine, renderStatus, renderTools } from "../../../src/ui/status-text.ts";
+import { renderStatus, renderTools } from "../../../src/ui/status-text.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeReport as report, makeStatus as server } from "../server-status.ts";
 
@@ -79,7 +81,7 @@ describe("renderStatus", () => {
       "/m.json: cannot be read: EACCES. Make it readable.",
     ];
     expect(renderStatus(report({ problems })).split("\n").slice(1)).toEqual(lines);
-    expect(problems.map(problemLine)).toEqual(lines);
+    expect(problems.map(describeProblem)).toEqual(lines);
   });
 });
 

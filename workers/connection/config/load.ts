@@ -3,6 +3,9 @@
  * now counts as it last was whole, beside the problem that says where it is broken.
  */
 import { homedir } from "node:os";
+
+export { describeProblem } from "../../../src/protocol/problem.ts";
+
 import type { ConfigProblem, SessionFacts } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { hostSources } from "./hosts.ts";
@@ -134,11 +137,4 @@ export async function loadConfig(facts: ConfigFacts, last?: LoadedConfig): Promi
     broken: reading.broken,
     texts: reading.texts,
   };
-}
-
-/** One line for a log or a notice: file, position, key, what is wrong, what to do. */
-export function describeProblem(problem: ConfigProblem): string {
-  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  const stop = problem.message.endsWith("?") ? "" : ".";
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }
