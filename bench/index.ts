@@ -1,30 +1,57 @@
 /**
- * Owns: `npm run bench -- [scenario ...] [--runs N] [--vs none,...] [--json]`: runs scenarios one after the
- * other and prints what they measured.
+ * Owns: `npm run bench -- [scenario ...] [--runs N] [--vs none,...] [--json | --markdown]`: runs scenarios one
+ * after the other and prints what they measured.
  * Must not: decide by a timing; the exit code tells only whether the benches ran.
  */
 import { parseArgs } from "node:util";
+import { cacheWrite } from "./scenarios/cache-write.ts";
+import { call } from "./scenarios/call.ts";
+import { connect } from "./scenarios/connect.ts";
+import { firstCall } from "./scenarios/first-call.ts";
+import { load } from "./scenarios/load.ts";
+import { memory } from "./scenarios/memory.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
+import { stall } from "./scenarios/stall.ts";
 import { start } from "./scenarios/start.ts";
+import { tokens } from "./scenarios/tokens.ts";
 import { describeMachine, machineLine } from "./support/machine.ts";
 import type { Row, Scenario, ScenarioOptions } from "./support/scenario.ts";
 import { summarize } from "./support/stats.ts";
-import { formatRows, missesTarget } from "./support/table.ts";
+import { formatMisses, formatRows, missesTarget } from "./support/table.ts";
+import { PEERS } from "./support/variants.ts";
 
-const SCENARIOS: readonly Scenario[] = [search, rpc, start];
+/** In the order in which `all` runs them. */
+const SCENARIOS: readonly Scenario[] = [
+  search,
+  rpc,
+  call,
+  cacheWrite,
+  load,
+  start,
+  connect,
+  firstCall,
+  stall,
+  memory,
+  tokens,
+];
+const ALL = "all";
 
-const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs none] [--json]
-scenarios (all, if none is named):
-${SCENARIOS.map(({ name, description }) => `  ${name.padEnd(8)} ${description}`).join("\n")}
---vs: what to compare with; none: Pi without any MCP client`;
+const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--json | --markdown]
+scenarios (all of them, if none or "all" is named):
+${SCENARIOS.map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
+--vs: what to compare with, all by default, "" for nothing
+  none     Pi without any MCP client
+  builtin  Pi's own
+  adapter  pi-mcp-adapter, fetched from npm on first use
+--markdown: the tables as bench/README.md has them`;
 
 class UsageError extends Error {}
 
 interface Invocation {
   scenarios: readonly Scenario[];
   options: ScenarioOptions;
-  json: boolean;
+  format: "text" | "json" | "markdown";
 }
 
 function parseInvocation(args: string[]): Invocation | undefined {
@@ -33,8 +60,9 @@ function parseInvocation(args: string[]): Invocation | undefined {
     allowPositionals: true,
     options: {
       runs: { type: "string" },
-      vs: { type: "string", default: "none" },
+      vs: { type: "string", default: PEERS.join(",") },
       json: { type: "boolean", default: false },
+      markdown: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -43,19 +71,22 @@ function parseInvocation(args: string[]): Invocation | undefined {
   if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) {
     throw new UsageError(`--runs takes a number from 1 up, not ${values.runs}`);
   }
-  const scenarios = positionals.map((name) => {
-    const found = SCENARIOS.find((scenario) => scenario.name === name);
-    if (found === undefined) throw new UsageError(`there is no scenario ${name}`);
-    return found;
-  });
+  if (values.json && values.markdown) throw new UsageError("--json and --markdown exclude each other");
+  const named = positionals
+    .filter((name) => name !== ALL)
+    .map((name) => {
+      const found = SCENARIOS.find((scenario) => scenario.name === name);
+      if (found === undefined) throw new UsageError(`there is no scenario ${name}`);
+      return found;
+    });
   const vs = values.vs.split(",").filter((name) => name !== "");
-  const unknown = vs.filter((name) => name !== "none");
+  const unknown = vs.filter((name) => !PEERS.some((peer) => peer === name));
   if (unknown.length > 0) throw new UsageError(`--vs does not know ${unknown.join(", ")}`);
   const progress = (message: string): void => void process.stderr.write(`${message}\n`);
   return {
-    scenarios: scenarios.length > 0 ? scenarios : SCENARIOS,
+    scenarios: named.length > 0 && !positionals.includes(ALL) ? named : SCENARIOS,
     options: { runs, vs, progress },
-    json: values.json,
+    format: values.json ? "json" : values.markdown ? "markdown" : "text",
   };
 }
 
@@ -66,16 +97,35 @@ const toJson = (rows: readonly Row[]): unknown[] =>
     ...(row.target === undefined ? {} : { missed: missesTarget(row, rows) }),
   }));
 
-async function bench({ scenarios, options, json }: Invocation): Promise<void> {
+interface Result {
+  name: string;
+  description: string;
+  rows: Row[];
+}
+
+const toText = ({ name, description, rows }: Result): string =>
+  `\n${name}: ${description}\n\n${formatRows(rows)}\n`;
+
+function toMarkdown({ name, description, rows }: Result): string {
+  const misses = formatMisses(rows);
+  const verdict = rows.some(({ target }) => target !== undefined)
+    ? `\n${misses === "" ? "Every target met." : `Missed:\n\n${misses}`}\n`
+    : "";
+  return `\n### ${name}\n\n${description}\n\n${formatRows(rows)}\n${verdict}`;
+}
+
+async function bench({ scenarios, options, format }: Invocation): Promise<void> {
   const machine = describeMachine();
-  const results: { name: string; description: string; rows: Row[] }[] = [];
-  if (!json) process.stdout.write(`${machineLine(machine)}\n`);
+  const results: Result[] = [];
+  const heading = format === "markdown" ? "\n## Figures\n\n" : "";
+  if (format !== "json") process.stdout.write(`${heading}${machineLine(machine)}\n`);
   for (const { name, description, run } of scenarios) {
-    const rows = await run(options);
-    results.push({ name, description, rows });
-    if (!json) process.stdout.write(`\n${name}: ${description}\n\n${formatRows(rows)}\n`);
+    const result = { name, description, rows: await run(options) };
+    results.push(result);
+    if (format === "text") process.stdout.write(toText(result));
+    if (format === "markdown") process.stdout.write(toMarkdown(result));
   }
-  if (!json) return;
+  if (format !== "json") return;
   const output = { machine, scenarios: results.map((result) => ({ ...result, rows: toJson(result.rows) })) };
   process.stdout.write(`${JSON.stringify(output, null, 2)}\n`);
 }

@@ -34,6 +34,21 @@ const leaveOut: Plugin = {
   },
 };
 
+/**
+ * The pure JavaScript build of msgpackr: the native one is an optional binary that a single file cannot hold.
+ * Its files only define things, so that what a bundle does not use of them can be left out.
+ */
+const pureMsgpackr: Plugin = {
+  name: "pure-msgpackr",
+  setup(build) {
+    const folder = fileURLToPath(new URL("../node_modules/msgpackr/", import.meta.url));
+    build.onResolve({ filter: /^msgpackr$/ }, () => ({ path: `${folder}index.js`, sideEffects: false }));
+    build.onResolve({ filter: /^\.\/\w+\.js$/ }, ({ importer, path }) =>
+      importer.startsWith(folder) ? { path: `${folder}${path.slice(2)}`, sideEffects: false } : undefined,
+    );
+  },
+};
+
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -48,9 +63,7 @@ const shared: BuildOptions = {
   keepNames: false,
   legalComments: "none",
   logLevel: "warning",
-  plugins: [leaveOut],
-  // The pure JavaScript build of msgpackr: the native one is an optional binary that a single file cannot hold.
-  alias: { msgpackr: fileURLToPath(new URL("../node_modules/msgpackr/index.js", import.meta.url)) },
+  plugins: [leaveOut, pureMsgpackr],
 };
 
 const outputs: Record<string, BuildOptions> = {

@@ -15,9 +15,11 @@ interface Claim {
 export function claim(pi: Pi, location: string): string | undefined {
   const asked: Claim = {};
   pi.events.emit(CHANNEL, asked);
-  if (asked.owner !== undefined) return asked.owner;
+  // The same file is the instance that this one replaces: several reloads at once leave more than one on a
+  // bus. Its session ends when this one's begins.
+  if (asked.owner !== undefined && asked.owner !== location) return asked.owner;
   pi.events.on(CHANNEL, (other) => {
-    (other as Claim).owner = location;
+    (other as Claim).owner ??= location;
   });
   return undefined;
 }

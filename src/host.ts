@@ -76,7 +76,8 @@ export interface PiTool extends ToolRenderers {
   exposure?: ToolExposure;
   namespace?: { name: string; aliases?: readonly string[]; description?: string; instructions?: string };
   annotations?: ToolHints;
-  reachesTools?: RegisteredTool["reachesTools"];
+  /** Which tools a call may reach, for extensions that decide over them. */
+  reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
   execute(
     toolCallId: string,
     params: Record<string, unknown>,
@@ -119,6 +120,14 @@ export interface McpRegistration {
   extensionPath: string;
 }
 
+/** A message as it enters the transcript: of it, what is read of tool results. */
+export interface FinishedMessage {
+  role: string;
+  toolName?: string;
+  isError?: boolean;
+  content?: unknown;
+}
+
 export interface CommandInfo {
   name: string;
   sourceInfo: { path: string };
@@ -153,6 +162,11 @@ export interface Pi {
     ) => Promise<void> | undefined,
   ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
+  /** What a handler returns takes the message's place. */
+  on<M extends FinishedMessage>(
+    event: "message_end",
+    handler: (event: { message: M }) => { message: M } | undefined,
+  ): () => void;
   registerTool(tool: PiTool): void;
   /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */
   registerToolRenderer(

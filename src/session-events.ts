@@ -1,18 +1,22 @@
 /** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
 import type { CatalogStore } from "./catalog/store.ts";
 import type { PiContext } from "./host.ts";
+import { describeProblem } from "./protocol/problem.ts";
+import type { CatalogSettings } from "./protocol/snapshot.ts";
 import type { ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
 import type { Dialogs } from "./ui/consent.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
 import { notify } from "./ui/notices.ts";
 import { createStatusLine } from "./ui/status-line.ts";
-import { problemLine, refusedLine } from "./ui/status-text.ts";
+import { refusedLine } from "./ui/status-text.ts";
 
 /** What lives from session_start to session_shutdown, beside the runtime. */
 export interface SessionState {
   statuses: Map<string, ServerStatus>;
   planned: PromiseWithResolvers<void>;
+  /** Of the plan; undefined until it is made. */
+  settings: CatalogSettings | undefined;
 }
 
 export interface EventTargets {
@@ -32,10 +36,13 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   /** Lines about the configuration that the user has read. */
   let told = new Set<string>();
 
-  const onPlanned = (state: SessionState, report: StatusReport): void => {
+  const onPlanned = (state: SessionState, report: StatusReport & { settings: CatalogSettings }): void => {
+    state.settings = report.settings;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
+    // Servers of the project that the factory found in the snapshot, but that may not run now.
+    registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
     state.planned.resolve();
-    const lines = [...report.problems.map(problemLine), ...report.refused.map(refusedLine)];
+    const lines = [...report.problems.map(describeProblem), ...report.refused.map(refusedLine)];
     for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");
     told = new Set(lines);
     statusLine.show(report.servers);

@@ -2,13 +2,18 @@
  * One Pi session on the main thread: starts and stops the runtime and joins the catalog, the tools and
  * what the user sees to it. Events of an older generation are dropped.
  */
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
+import { snapshotIsOlder } from "./catalog/snapshot-file.ts";
 import { createCatalogStore } from "./catalog/store.ts";
-import type { McpRegistration, Pi, PiContext } from "./host.ts";
+import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
+import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
 import type { SnapshotServer } from "./protocol/snapshot.ts";
+import { fileStamp } from "./protocol/stamp.ts";
 import type { CallResult, ServerStatus, SessionFacts } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
@@ -18,7 +23,9 @@ import { directRule } from "./tools/direct.ts";
 import { createLateTools } from "./tools/late-tools.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
 import { createRegistrar } from "./tools/registrar.ts";
-import { createToolSearch, TOOL_SEARCH, toolSearchDescription } from "./tools/tool-search.ts";
+import { createSearchTools } from "./tools/search-tools.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "./tools/tool-search-report.ts";
+import { explainUnknownCall } from "./tools/unknown-call.ts";
 import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -37,6 +44,8 @@ export interface Session extends McpCommandHost {
   /** A tool is about to run: what it may reach of ours is there then. */
   toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
   turnEnded(): void;
+  /** Puts a call of a tool that is not declared in better words than Pi's. */
+  messageEnded<M extends FinishedMessage>(message: M): { message: M } | undefined;
   stop(): Promise<void>;
 }
 
@@ -73,7 +82,6 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const progress = new Map<string, ToolCall["onProgress"]>();
   let running: Running | undefined;
-  let described: string | undefined;
   let registeredIn = 0;
   let restoreDue = true;
 
@@ -110,37 +118,49 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     return pending;
   };
 
-  const describe = (servers: readonly { name: string; description?: string }[]): void => {
-    const description = toolSearchDescription(servers);
-    if (description === described) return;
-    described = description;
-    pi.registerTool(
-      createToolSearch(description, {
-        settle,
-        catalog: store.current,
-        servers: () => [...(running?.statuses.values() ?? [])],
-        activate: registrar.activate,
-        log: (message) => running?.runtime.log("info", message),
-      }),
-    );
+  const host = {
+    settle,
+    catalog: store.current,
+    servers: () => [...(running?.statuses.values() ?? [])],
+    activate: registrar.activate,
+    call,
+    connect: async (server: string) => {
+      await now().runtime.ask("reconnect", { server });
+    },
+    log: (message: string) => running?.runtime.log("info", message),
   };
+  const searchTools = createSearchTools(pi, host);
+  const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
 
   /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
-  const describeServers = async ({ planned, statuses }: Running): Promise<void> => {
-    if (store.checksum() !== undefined) return;
+  const describeServers = async ({ planned }: Running): Promise<void> => {
+    if (searchTools.complete()) return;
     await Promise.race([planned.promise, elapsed(LIMITS.firstPlanWaitMs)]);
-    if (described !== toolSearchDescription([])) return;
-    const servers = [...(running?.statuses ?? statuses).values()].filter(({ state }) => state !== "disabled");
-    describe(servers.map(({ name }) => ({ name })));
+    if (!running) return;
+    if (store.checksum() !== undefined) {
+      searchTools.declare(store.current());
+      return;
+    }
+    const { settings, statuses } = running;
+    if (settings) searchTools.declarePlan([...statuses.values()], settings);
   };
 
   /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
-  const awaitDirectTools = async ({ runtime, statuses }: Running): Promise<void> => {
-    const servers = [...statuses.values()]
+  const awaitDirectTools = async (session: Running): Promise<void> => {
+    // Without a snapshot, or after an edit since, only the plan tells whether there are any; and whether a
+    // project's server may still run.
+    const unsure = store.checksum() === undefined || store.current().servers.some(({ project }) => project);
+    if (unsure || snapshotIsOlder(agentDir, options.cwd, configFiles())) {
+      await Promise.race([session.planned.promise, elapsed(LIMITS.directWaitMs)]);
+    }
+    const servers = [...session.statuses.values()]
       .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
       .map(({ name }) => name);
     if (servers.length === 0) return;
-    const { checksum } = await runtime.settleTools({ timeoutMs: LIMITS.directWaitMs, servers }, undefined);
+    const { checksum } = await session.runtime.settleTools(
+      { timeoutMs: LIMITS.directWaitMs, servers },
+      undefined,
+    );
     await store.reached(checksum);
     registrar.follow(store.current, true);
   };
@@ -148,7 +168,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const lateTools = createLateTools(pi, {
     registrar,
     catalog: store.current,
-    ownTools: [TOOL_SEARCH],
+    ownTools: [TOOL_SEARCH, PROXY_TOOL],
     // Until the plan is made nothing is known of any server.
     isLearning: () => {
       const servers = [...(running?.statuses.values() ?? [])];
@@ -157,6 +177,14 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     settle: () => settle(undefined),
     isOver: () => running === undefined,
   });
+
+  /** The user's and the project's own files; what else may change is found out by the worker alone. */
+  const configFiles = (): string[] => [
+    join(agentDir, "mcp.json"),
+    join(homedir(), ".config", "mcp", "mcp.json"),
+    join(options.cwd, ".mcp.json"),
+    join(options.cwd, ".pi", "mcp.json"),
+  ];
 
   const serverOf = (toolName: string): SnapshotServer | undefined => {
     const known = [...store.current().servers];
@@ -175,12 +203,34 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     else store.clear();
   };
 
+  const stop = async (): Promise<void> => {
+    const stopped = running;
+    running = undefined;
+    leavePlace(stop);
+    await stopped?.runtime.stop();
+  };
+
+  /**
+   * Whatever touches Pi outside of its own calls. Pi makes its objects stale when it replaces a session,
+   * and a throw in a listener would end Pi: it means that this session is over.
+   */
+  const alive = (mine: () => Running | undefined, task: () => void): void => {
+    try {
+      task();
+    } catch (error) {
+      mine()?.runtime.log("warn", `the session is over: ${messageOf(error)}`);
+      if (mine()) void stop();
+    }
+  };
+
   const start = (ctx: PiContext): Running => {
     const generation = ++generations;
     const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
     const projectTrusted = ctx.isProjectTrusted();
     takeBackWhatIsNotOurs(ctx, projectTrusted);
     const configPath = pi.getFlag(CONFIG_FLAG);
+    // Before the model can have written it; the same for every worker of this session.
+    const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
     const facts = (): SessionFacts => ({
       generation,
       cwd: ctx.cwd,
@@ -189,6 +239,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       configPath: typeof configPath === "string" && configPath !== "" ? configPath : undefined,
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
+      projectFile,
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {
@@ -196,10 +247,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       held: (apply) => now().runtime.ask("applyHeld", { apply }),
       over: () => mine() === undefined,
       failed: (error) => {
-        if (mine()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+        alive(mine, () => {
+          if (mine()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+        });
       },
     });
-    const onEvent = createEventHandler({
+    const handle = createEventHandler({
       ctx,
       state: mine,
       store,
@@ -210,31 +263,35 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     const runtime = startRuntime({
       logFile: join(agentDir, LOG_FILE),
       facts,
-      onEvent,
+      onEvent: (event) => alive(mine, () => handle(event)),
       onCrash: (crash) => {
-        if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+        alive(mine, () => {
+          if (mine()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+        });
       },
       onStartFailed: (error) => {
         const session = mine();
         session?.planned.resolve();
         // A crash tells itself.
         if (!session || (error instanceof ThreadsError && error.code === "runtime_restarted")) return;
-        notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error");
+        alive(mine, () => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
       },
     });
+    const planned = Promise.withResolvers<void>();
     const tell = (text: string): void => notify(ctx, text, "warning");
-    return { generation, runtime, dialogs, tell, statuses: new Map(), planned: Promise.withResolvers() };
+    return { generation, runtime, dialogs, tell, statuses: new Map(), planned, settings: undefined };
   };
 
   return {
     register: () => {
-      describe(store.current().servers);
+      searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredIn = performance.now() - startedAt;
     },
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.
       if (running) return;
+      takePlace(stop);
       running = start(ctx);
       const { tools, servers } = store.current();
       const count = `${tools.length} tools of ${servers.length} servers`;
@@ -247,7 +304,11 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       if (!restoreDue) return;
       restoreDue = false;
       registrar.registerDirect(store.current());
-      registrar.restore(declaredTools(ctx.sessionManager.getBranch()), store.current(), serverOf);
+      const declared = declaredTools(ctx.sessionManager.getBranch());
+      if (registrar.restore(declared, store.current(), serverOf) === 0) return;
+      // Whose the others are, only the plan tells; Pi would drop them for good.
+      await Promise.race([running.planned.promise, elapsed(LIMITS.directWaitMs)]);
+      registrar.restore(declared, store.current(), serverOf);
     },
     branchChanged: () => {
       restoreDue = true;
@@ -258,12 +319,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     toolCalled: async (toolName, input) => {
       if (running) await lateTools.beforeCall(toolName, input);
     },
-    turnEnded: () => running?.runtime.tell("turnEnded", {}),
-    stop: async () => {
-      const stopped = running;
-      running = undefined;
-      await stopped?.runtime.stop();
+    messageEnded: (message) => {
+      const explained = running && explainUnknownCall(message, unknownCallHost);
+      return explained && { message: explained };
     },
+    turnEnded: () => running?.runtime.tell("turnEnded", {}),
+    stop,
     ask: (method, params) => now().runtime.ask(method, params),
     askConsents: async () => {
       const { runtime, dialogs } = now();
@@ -273,6 +334,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     catalog: store.current,
     servers: () => [...(running?.statuses.values() ?? [])],
   };
+}
+
+/** A file that cannot be looked at has a stamp that no file has. */
+function stampOf(path: string): string {
+  try {
+    return fileStamp(statSync(path, { throwIfNoEntry: false }));
+  } catch {
+    return "unreadable";
+  }
 }
 
 function elapsed(ms: number): Promise<void> {

@@ -4,20 +4,16 @@
  * Must not: configure servers; the `status` request then carries next to nothing.
  */
 
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { startThread } from "../../src/runtime/thread.ts";
+import { builtWorkerUrl } from "../support/build.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
 
-const ROOT = join(import.meta.dirname, "..", "..");
-const PACKED_WORKER = join(ROOT, "dist", "workers", "connection.js");
-const RAW_WORKER = join(ROOT, "workers", "connection.ts");
 const ROUND_TRIPS = 2_000;
 const WARM_UP = 200;
 const DEFAULT_RUNS = 3;
@@ -54,11 +50,11 @@ async function measure(start: () => () => Promise<unknown>): Promise<Timing> {
   return { firstMs, firstCpuMs, roundTripsMs };
 }
 
-async function measureRpc(agentDir: string): Promise<Timing> {
+async function measureRpc(agentDir: string, url: URL): Promise<Timing> {
   const thread = startThread({
     logFile: join(agentDir, "mcp-threads.log"),
     onEvent: () => {},
-    url: pathToFileURL(existsSync(PACKED_WORKER) ? PACKED_WORKER : RAW_WORKER),
+    url,
   });
   const rpc = createRpc(thread);
   const options = { deadlineMs: DEADLINE_MS };
@@ -133,6 +129,7 @@ function rowsOf(name: string, timings: readonly Timing[], baseline?: string): Ro
 }
 
 async function run({ runs = DEFAULT_RUNS, progress }: ScenarioOptions): Promise<Row[]> {
+  const url = await builtWorkerUrl();
   const agentDir = await mkdtemp(join(tmpdir(), "pmt-rpc-"));
   const bare: Timing[] = [];
   const ours: Timing[] = [];
@@ -140,14 +137,13 @@ async function run({ runs = DEFAULT_RUNS, progress }: ScenarioOptions): Promise<
     for (let index = 0; index < runs; index++) {
       progress(`rpc: run ${index + 1} of ${runs}`);
       bare.push(await measurePingPong());
-      ours.push(await measureRpc(agentDir));
+      ours.push(await measureRpc(agentDir, url));
     }
   } finally {
     await rm(agentDir, { recursive: true, force: true });
   }
-  const worker = existsSync(PACKED_WORKER) ? "packed worker" : "worker from TypeScript";
   const bareName = "postMessage ping-pong";
-  return [...rowsOf(bareName, bare), ...rowsOf(`RPC, ${worker}`, ours, bareName)];
+  return [...rowsOf(bareName, bare), ...rowsOf("RPC, built worker", ours, bareName)];
 }
 
 export const rpc: Scenario = {

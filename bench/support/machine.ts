@@ -2,7 +2,7 @@
  * Owns: the line that says where and with what figures were measured.
  * Must not: name the host or the user.
  */
-import { availableParallelism, cpus, totalmem } from "node:os";
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { PI_VERSION } from "../../test/support/pi-host.ts";
 
 export interface Machine {
@@ -14,6 +14,8 @@ export interface Machine {
   pi: string;
   /** Day of the run, `2026-01-31`. */
   date: string;
+  /** Processes that wanted a core in the minute before, the bench's own not among them. */
+  loadBefore: number;
 }
 
 export function describeMachine(): Machine {
@@ -25,10 +27,12 @@ export function describeMachine(): Machine {
     node: process.versions.node,
     pi: PI_VERSION,
     date: new Date().toISOString().slice(0, 10),
+    loadBefore: loadavg()[0] ?? Number.NaN,
   };
 }
 
 export function machineLine(machine: Machine): string {
-  const { cpu, cores, memoryGb, platform, node, pi, date } = machine;
-  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${platform}, Node ${node}, Pi ${pi}, ${date}`;
+  const { cpu, cores, memoryGb, platform, node, pi, date, loadBefore } = machine;
+  const load = `load before the run ${loadBefore.toFixed(1)}`;
+  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${platform}, Node ${node}, Pi ${pi}, ${date}, ${load}`;
 }

@@ -1,15 +1,48 @@
 /**
- * Owns: reading what probe.mjs wrote: stalls and CPU of Pi's main thread, times between marks.
+ * Owns: reading what probe.mjs wrote: stalls, CPU and memory of Pi's main thread, times between marks.
  * Must not: start Pi.
  * Called by: the demo and the scenarios that run Pi.
  */
 import { readFile } from "node:fs/promises";
 
+interface Mark {
+  name: string;
+  atMs: number;
+  cpuMs: number;
+  /** Of `/bench-mark` only; peaks since the one before. */
+  heapBytes?: number;
+  rssBytes?: number;
+  peakHeapBytes?: number;
+  peakRssBytes?: number;
+}
+
 /** Times are milliseconds since Pi's process started; CPU is that of its main thread since then. */
 interface RawReport {
   gaps: { startMs: number; ms: number; cpuMs: number }[];
-  marks: { name: string; atMs: number; cpuMs: number }[];
+  marks: Mark[];
   rssBytes: number;
+  /** When the process started, milliseconds since the epoch. */
+  originMs: number;
+}
+
+/** What main did between two marks of `/bench-mark`. */
+export interface Window {
+  wallMs: number;
+  /** Milliseconds since the epoch. */
+  fromMs: number;
+  toMs: number;
+  cpuMs: number;
+  longestStallMs: number;
+  /** The most CPU of the main thread in one gap. */
+  mostCpuInStallMs: number;
+  /** Highest heap of the main thread in the window, less that at its start. */
+  heapGrowthMb: number;
+  rssGrowthMb: number;
+}
+
+export interface Memory {
+  heapMb: number;
+  rssMb: number;
 }
 
 export interface ProbeReport {
@@ -27,15 +60,25 @@ export interface ProbeReport {
   /** CPU of the main thread from the start of the process. */
   cpuMs: number;
   rssMb: number;
+  /** Throws if a mark is not there. */
+  between(from: string, to: string): Window;
+  at(mark: string): Memory;
 }
+
+const BYTES_PER_MB = 1024 ** 2;
 
 /** Reads a report. Throws if Pi wrote none: it then ended without running its exit hooks. */
 export async function readProbeReport(file: string): Promise<ProbeReport> {
   const raw = JSON.parse(await readFile(file, "utf8")) as RawReport;
-  const find = (name: string) => raw.marks.find((mark) => mark.name === name);
+  const find = (name: string): Mark | undefined => raw.marks.find((mark) => mark.name === name);
   const between = (from: string, to: string): number | undefined => {
     const [start, end] = [find(from), find(to)];
     return start && end ? end.atMs - start.atMs : undefined;
+  };
+  const required = (name: string): Required<Mark> => {
+    const mark = find(name);
+    if (mark?.rssBytes === undefined) throw new Error(`the probe has no mark ${name}`);
+    return mark as Required<Mark>;
   };
   const loadMs = between("subject loads", "subject loaded");
   if (loadMs === undefined) throw new Error("Pi did not load the extensions around the one that is measured");
@@ -51,6 +94,27 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
     beforeAgentStartMs: between("before_agent_start begins", "before_agent_start ends"),
     shutdownMs: between("session_shutdown begins", "session_shutdown ends"),
     cpuMs: raw.marks.at(-1)?.cpuMs ?? Number.NaN,
-    rssMb: raw.rssBytes / 1024 ** 2,
+    rssMb: raw.rssBytes / BYTES_PER_MB,
+    between: (from, to) => {
+      const [start, end] = [required(from), required(to)];
+      const gaps = raw.gaps.filter((gap) => gap.startMs >= start.atMs - 1 && gap.startMs < end.atMs);
+      const parts = raw.marks.filter((mark) => mark.atMs > start.atMs && mark.atMs <= end.atMs);
+      const peak = (key: "peakHeapBytes" | "peakRssBytes"): number =>
+        Math.max(...parts.map((mark) => mark[key] ?? 0));
+      return {
+        wallMs: end.atMs - start.atMs,
+        fromMs: raw.originMs + start.atMs,
+        toMs: raw.originMs + end.atMs,
+        cpuMs: end.cpuMs - start.cpuMs,
+        longestStallMs: Math.max(0, ...gaps.map((gap) => gap.ms)),
+        mostCpuInStallMs: Math.max(0, ...gaps.map((gap) => gap.cpuMs)),
+        heapGrowthMb: (peak("peakHeapBytes") - start.heapBytes) / BYTES_PER_MB,
+        rssGrowthMb: (peak("peakRssBytes") - start.rssBytes) / BYTES_PER_MB,
+      };
+    },
+    at: (name) => {
+      const { heapBytes, rssBytes } = required(name);
+      return { heapMb: heapBytes / BYTES_PER_MB, rssMb: rssBytes / BYTES_PER_MB };
+    },
   };
 }

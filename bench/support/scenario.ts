@@ -1,11 +1,11 @@
 /**
- * Owns: the contract between the runner and a scenario. Types only.
+ * Owns: the contract between the runner and a scenario.
  */
 
 export interface ScenarioOptions {
   /** Runs of each case; undefined leaves the choice to the scenario. */
   runs: number | undefined;
-  /** Names of what to compare with. `none`: Pi without any MCP client. */
+  /** Names of what to compare with, of `PEERS` in variants.ts. `none`: Pi without any MCP client. */
   vs: readonly string[];
   /** One line for the person who waits, on stderr. */
   progress: (message: string) => void;
@@ -17,17 +17,28 @@ export interface Row {
   case: string;
   /** What was measured, for example `session_start handler`. */
   metric: string;
-  unit: "ms" | "µs" | "MB" | "KB";
+  unit: "ms" | "µs" | "MB" | "KB" | "characters" | "tokens" | "entries" | "calls" | "%";
   /** One value a run. */
   values: readonly number[];
   /** Case of the same scenario and metric that this one is compared with. */
   baseline?: string;
   /** What the value, or where there is a baseline what comes on top of it, is meant to stay within. */
   target?: number;
+  /** With `atLeast` the target is a floor for the value. */
+  atLeast?: boolean;
+  /** Of a peer: our case of the same scenario and metric, for the ratio to it. */
+  ours?: string;
+  /** Why there is no value, or what to know of it. */
+  note?: string;
 }
 
 export interface Scenario {
   name: string;
   description: string;
   run(options: ScenarioOptions): Promise<Row[]>;
+}
+
+/** The row without what it is compared with: it tells of the machine. */
+export function alone({ baseline: _baseline, ours: _ours, ...row }: Row): Row {
+  return row;
 }

@@ -6,7 +6,7 @@
 import type { Row } from "./scenario.ts";
 import { formatNumber, median, summarize } from "./stats.ts";
 
-const HEAD = ["case", "metric", "median (min to max)", "over baseline", "target"];
+const HEAD = ["case", "metric", "median (min to max)", "over baseline", "times ours", "target"];
 
 /** A Markdown table, its columns aligned. */
 export function formatRows(rows: readonly Row[]): string {
@@ -17,6 +17,7 @@ export function formatRows(rows: readonly Row[]): string {
       row.metric,
       valueCell(row),
       baselineCell(row, rows),
+      oursCell(row, rows),
       targetCell(row, rows),
     ];
   });
@@ -31,11 +32,12 @@ export function formatRows(rows: readonly Row[]): string {
 
 const width = (cell: string | undefined): number => cell?.length ?? 0;
 
-function valueCell({ values, unit }: Row): string {
-  if (values.length === 0) return "-";
+function valueCell({ values, unit, note }: Row): string {
+  const remark = note === undefined ? "" : `: ${note.replaceAll("|", "/")}`;
+  if (values.length === 0) return `-${remark}`;
   const { median: middle, min, max } = summarize(values);
-  if (values.length === 1) return `${formatNumber(middle)} ${unit}`;
-  return `${formatNumber(middle)} ${unit} (${formatNumber(min)} to ${formatNumber(max)})`;
+  if (min === max) return `${formatNumber(middle)} ${unit}${remark}`;
+  return `${formatNumber(middle)} ${unit} (${formatNumber(min)} to ${formatNumber(max)})${remark}`;
 }
 
 function baselineOf(row: Row, rows: readonly Row[]): Row | undefined {
@@ -44,11 +46,19 @@ function baselineOf(row: Row, rows: readonly Row[]): Row | undefined {
 
 function baselineCell(row: Row, rows: readonly Row[]): string {
   const baseline = baselineOf(row, rows);
-  if (baseline === undefined) return "";
+  if (baseline === undefined || row.values.length === 0 || baseline.values.length === 0) return "";
   const [own, other] = [median(row.values), median(baseline.values)];
   const over = own - other;
   const factor = other > 0 ? `, x${formatNumber(own / other)}` : "";
   return `${over < 0 ? "" : "+"}${formatNumber(over)} ${row.unit}${factor}`;
+}
+
+/** How many times our value a peer's is. */
+function oursCell(row: Row, rows: readonly Row[]): string {
+  const ours = rows.find((other) => other.case === row.ours && other.metric === row.metric);
+  if (ours === undefined || row.values.length === 0 || ours.values.length === 0) return "";
+  const [theirs, own] = [median(row.values), median(ours.values)];
+  return own > 0 && theirs >= 0 ? `x${formatNumber(theirs / own)}` : "";
 }
 
 /** What the target is held against: the median, less that of the baseline where there is one. */
@@ -56,10 +66,22 @@ export function missesTarget(row: Row, rows: readonly Row[]): boolean {
   if (row.target === undefined) return false;
   const baseline = baselineOf(row, rows);
   const spent = median(row.values) - (baseline ? median(baseline.values) : 0);
-  return !(spent <= row.target);
+  return row.atLeast ? !(spent >= row.target) : !(spent <= row.target);
 }
 
 function targetCell(row: Row, rows: readonly Row[]): string {
   if (row.target === undefined) return "";
   return `${row.target} ${row.unit}: ${missesTarget(row, rows) ? "MISSED" : "met"}`;
+}
+
+/** One line for each target that was missed; empty if none was. */
+export function formatMisses(rows: readonly Row[]): string {
+  return rows
+    .filter((row) => missesTarget(row, rows))
+    .map((row) => {
+      const over = baselineCell(row, rows);
+      const reached = over === "" ? valueCell(row) : `${over} over ${row.baseline}`;
+      return `- ${row.case}, ${row.metric}: ${reached}, wanted ${row.atLeast ? "at least " : ""}${row.target} ${row.unit}`;
+    })
+    .join("\n");
 }

@@ -5,28 +5,47 @@
 import { crc32 } from "node:zlib";
 import { decode } from "../protocol/codec.ts";
 import {
+  type CatalogSettings,
+  DEFAULT_CATALOG_SETTINGS,
   decodeSnapshot,
   type Snapshot,
   type SnapshotServer,
   type SnapshotTool,
   snapshotChecksum,
 } from "../protocol/snapshot.ts";
-import { type Hit, openIndex, type SearchIndex, search } from "../search/weighted.ts";
+import { openEngine, type SearchEngine } from "../search/engine.ts";
 
 export interface CatalogTool extends Omit<SnapshotTool, "server"> {
   server: SnapshotServer;
 }
 
+export interface CatalogHit {
+  tool: CatalogTool;
+  /** Comparable within one result only. */
+  score: number;
+  /** The query names this tool. */
+  pinned: boolean;
+}
+
 export interface Catalog {
   /** Of the snapshot; undefined for the empty catalog. */
   checksum: number | undefined;
+  settings: CatalogSettings;
   servers: readonly SnapshotServer[];
   tools: readonly CatalogTool[];
   get(name: string): CatalogTool | undefined;
-  search(terms: readonly string[], limit: number): { tools: CatalogTool[]; unmatched: string[] };
+  /** Best first. `server`: only its tools. Tools that the query names come first and may exceed the limit. */
+  search(query: string, limit: number, server?: string): { hits: CatalogHit[]; unmatched: readonly string[] };
+  /** Tools of that name, however it is written: local, with the server, with `mcp__`, with hyphens. */
+  named(name: string): CatalogTool[];
 }
 
-const EMPTY: Snapshot = { servers: [], tools: [], index: new Uint8Array() };
+const EMPTY: Snapshot = {
+  settings: DEFAULT_CATALOG_SETTINGS,
+  servers: [],
+  tools: [],
+  index: new Uint8Array(),
+};
 
 function fromSnapshot(snapshot: Snapshot, checksum: number | undefined): Catalog {
   // The decoded tools are ours alone: giving each its server in place saves thousands of copies.
@@ -36,21 +55,29 @@ function fromSnapshot(snapshot: Snapshot, checksum: number | undefined): Catalog
     tool.server = snapshot.servers[tool.server as unknown as number] as SnapshotServer;
     byName.set(tool.name, tool);
   }
-  let index: SearchIndex | undefined;
+  let opened: SearchEngine | undefined;
+  const engine = (): SearchEngine => {
+    opened ??= openEngine(snapshot.settings.search, snapshot.index, tools);
+    return opened;
+  };
   return {
     checksum,
+    settings: snapshot.settings,
     servers: snapshot.servers,
     tools,
     get: (name) => byName.get(name),
-    search: (terms, limit) => {
-      if (tools.length === 0) return { tools: [], unmatched: [...terms] };
-      index ??= openIndex(
-        snapshot.index,
-        tools.map((tool) => tool.name),
-      );
-      const { hits, unmatched } = search(index, terms, limit);
-      const found = hits.map((hit: Hit) => tools[hit.tool]).filter((tool) => tool !== undefined);
-      return { tools: found, unmatched };
+    search: (query, limit, server) => {
+      if (tools.length === 0) return { hits: [], unmatched: [] };
+      const { hits, unmatched } = engine().search(query, limit, server);
+      return { hits: hits.map((hit) => ({ ...hit, tool: tools[hit.tool] as CatalogTool })), unmatched };
+    },
+    named: (name) => {
+      const exact = byName.get(name);
+      if (exact) return [exact];
+      if (tools.length === 0) return [];
+      return engine()
+        .named(name)
+        .map((at) => tools[at] as CatalogTool);
     },
   };
 }

@@ -11,6 +11,18 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
 export const snapshotPath = (agentDir: string, cwd: string): string =>
   join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(cwd, sha256Hex));
 
+/** Whether one of the files was changed since the snapshot was written: the plan may hold what it does not. */
+export function snapshotIsOlder(agentDir: string, cwd: string, files: readonly string[]): boolean {
+  const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  try {
+    const writtenAt = changedAt(snapshotPath(agentDir, cwd));
+    return writtenAt === undefined || files.some((file) => (changedAt(file) ?? 0) > writtenAt);
+  } catch {
+    // A file that cannot even be looked at: the worker says what is wrong with it.
+    return true;
+  }
+}
+
 /** The stored catalog, or an empty one where there is none, or none that can be read: the worker makes it anew. */
 export function readCatalog(agentDir: string, cwd: string): Catalog {
   const path = snapshotPath(agentDir, cwd);

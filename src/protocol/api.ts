@@ -36,6 +36,8 @@ export interface ConnectionMethods {
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
   /** Writes it, if it still is as it was read; it is then applied like any edit. */
   writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
+  /** The captured statistics of calls as a table. */
+  stats: { params: Record<string, never>; value: { text: string } };
   /** A turn of the model ended: a moment to bring dropped eager servers back. */
   turnEnded: { params: Record<string, never>; value: undefined };
   /** Whether the worker's loop turns. */
@@ -63,6 +65,7 @@ export const CONNECTION_METHODS = [
   "setEnabled",
   "readConfig",
   "writeConfig",
+  "stats",
   "turnEnded",
   "ping",
   "status",

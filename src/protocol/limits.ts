@@ -5,8 +5,13 @@
 export const LIMITS = {
   /** Longest name a provider accepts for a tool (OpenAI and Anthropic: 64 of `[A-Za-z0-9_-]`). */
   toolNameChars: 64,
-  /** Results of one ToolSearch. */
+  /** Tools that one ToolSearch loads, unless it asks for more, and the most it may ask for. */
   searchResults: 5,
+  searchResultsMost: 20,
+  /** Further tools that it names. */
+  searchNamesMore: 10,
+  /** Servers and their tools in the description of ToolSearch. */
+  catalogTokens: 1_000,
   /** ToolSearch waits this long for servers whose tools are not known yet. */
   searchWaitMs: 5_000,
   /** The first prompt waits this long for servers whose direct tools were never told. */

@@ -4,15 +4,18 @@
  * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
  * encoded until somebody looks at them.
  *
- * Layout: 4 bytes magic, 1 byte version, 3 bytes zero, uint32 LE checksum (CRC-32) of the body,
- * uint32 LE body length, body (msgpackr, `Columns`).
+ * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all behind it,
+ * length of the index, length of the body, 4 bytes zero; the index, filled up to a multiple of 4; the
+ * body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it where it lies.
  */
 import { decode, encode } from "./codec.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
-const HEADER_BYTES = 16;
-export const SNAPSHOT_VERSION = 4;
+const HEADER_BYTES = 24;
+/** The checksum covers everything behind it, the lengths too. */
+const CHECKED_FROM = 12;
+export const SNAPSHOT_VERSION = 5;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -52,8 +55,24 @@ export interface SnapshotTool {
 
 /** Where in the output schema of a Pi tool the tool's own one stands. */
 export const STRUCTURED_POINTER = "#/properties/structuredContent";
+/** Settings that main must know before a worker runs. */
+export interface CatalogSettings {
+  /** How ToolSearch ranks: as src/search/README.md says, or by the 10/5/4/3 weights. The index is of this kind. */
+  search: "ranked" | "weighted";
+  /** What the description of ToolSearch lists. */
+  catalog: "tools" | "servers" | "off";
+  /** One tool `mcp` in place of ToolSearch. */
+  proxyTool: boolean;
+}
+
+export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
+  search: "ranked",
+  catalog: "tools",
+  proxyTool: false,
+};
 
 export interface Snapshot {
+  settings: CatalogSettings;
   servers: SnapshotServer[];
   tools: SnapshotTool[];
   /** Bytes of the search index over `tools`, by position. */
@@ -61,6 +80,7 @@ export interface Snapshot {
 }
 
 interface Columns {
+  settings: CatalogSettings;
   servers: SnapshotServer[];
   count: number;
   names: string;
@@ -81,7 +101,6 @@ interface Columns {
   outputSchemas: Uint8Array;
   /** The same of output schemas; 0 without. */
   outputSchemaBytes: number[];
-  index: Uint8Array;
 }
 
 export type Checksum = (bytes: Uint8Array) => number;
@@ -124,7 +143,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-function toColumns({ servers, tools, index }: Snapshot): Columns {
+function toColumns({ settings, servers, tools }: Snapshot): Columns {
   const keySets = new Map<string, number>();
   const keySetOf = tools.map(({ schemaKeys }) => {
     const key = JSON.stringify(schemaKeys);
@@ -133,6 +152,7 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     return found;
   });
   return {
+    settings,
     servers,
     count: tools.length,
     names: joined(tools.map((tool) => tool.name)),
@@ -148,11 +168,10 @@ function toColumns({ servers, tools, index }: Snapshot): Columns {
     schemaBytes: tools.map((tool) => tool.schema.length),
     outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
     outputSchemaBytes: tools.map((tool) => tool.outputSchema?.length ?? 0),
-    index,
   };
 }
 
-function fromColumns(columns: Columns): Snapshot {
+function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
   const names = columns.names.split(SEPARATOR);
   const toolNames = columns.tools.split(SEPARATOR);
   const descriptions = columns.descriptions.split(SEPARATOR);
@@ -186,19 +205,25 @@ function fromColumns(columns: Columns): Snapshot {
     const tool = tools[i];
     if (tool) tool.bare = true;
   }
-  return { servers: columns.servers, tools, index: columns.index };
+  return { settings: columns.settings, servers: columns.servers, tools, index };
 }
+
+const aligned = (length: number): number => Math.ceil(length / 4) * 4;
 
 /** Encodes with header. `checksum` is CRC-32; passed in since this folder knows no Node. */
 export function encodeSnapshot(snapshot: Snapshot, checksum: Checksum): Uint8Array<ArrayBuffer> {
+  const { index } = snapshot;
   const body = encode(toColumns(snapshot));
-  const bytes = new Uint8Array(HEADER_BYTES + body.length);
+  const bodyAt = HEADER_BYTES + aligned(index.length);
+  const bytes = new Uint8Array(bodyAt + body.length);
   bytes.set(MAGIC, 0);
   bytes[4] = SNAPSHOT_VERSION;
   const view = new DataView(bytes.buffer);
-  view.setUint32(8, checksum(body), true);
-  view.setUint32(12, body.length, true);
-  bytes.set(body, HEADER_BYTES);
+  bytes.set(index, HEADER_BYTES);
+  bytes.set(body, bodyAt);
+  view.setUint32(12, index.length, true);
+  view.setUint32(16, body.length, true);
+  view.setUint32(8, checksum(bytes.subarray(CHECKED_FROM)), true);
   return bytes;
 }
 
@@ -213,12 +238,15 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
 export function decodeSnapshot(bytes: Uint8Array, checksum: Checksum): Snapshot | undefined {
   const stated = snapshotChecksum(bytes);
   if (stated === undefined) return undefined;
-  const body = bytes.subarray(HEADER_BYTES);
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(12, true);
-  if (length !== body.length || checksum(body) !== stated) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const indexEnd = HEADER_BYTES + view.getUint32(12, true);
+  const bodyAt = aligned(indexEnd);
+  if (bodyAt + view.getUint32(16, true) !== bytes.length) return undefined;
+  if (checksum(bytes.subarray(CHECKED_FROM)) !== stated) return undefined;
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
-    return fromColumns(decode(body) as Columns);
+    const columns = decode(bytes.subarray(bodyAt)) as Columns;
+    return fromColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
   } catch {
     // A body of our writer that msgpackr cannot read was made by a newer msgpackr: the same as no snapshot.
     return undefined;

@@ -3,6 +3,7 @@
  * Types only.
  */
 import type { ErrorData, WireError } from "./errors.ts";
+import type { CatalogSettings } from "./snapshot.ts";
 
 /** What the worker must know of a Pi session to serve it. */
 export interface SessionFacts {
@@ -18,6 +19,11 @@ export interface SessionFacts {
   registered: RegisteredServer[];
   /** Whether somebody can be asked for consent: TUI and RPC. */
   canAsk: boolean;
+  /**
+   * Stamp of `.pi/mcp.json` when the session began: whoever trusted the project has seen that, and nothing
+   * that was written before the worker came to read it. Absent: not looked at.
+   */
+  projectFile?: string;
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
 }
@@ -145,7 +151,7 @@ export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
-  | ({ type: "planned"; generation: number } & StatusReport)
+  | ({ type: "planned"; generation: number; settings: CatalogSettings } & StatusReport)
   /** What a change of the configuration did, in one line, told when the new servers have settled. */
   | { type: "notice"; generation: number; text: string }
   /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. */

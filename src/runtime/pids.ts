@@ -30,6 +30,19 @@ function killGroup(pid: number): void {
   }
 }
 
+/**
+ * Listeners of the package signal-exit, which Pi bundles: each waits until only its like are left and then
+ * raises the signal again. Counting them as somebody who decides would make both sides wait for ever.
+ * Version 3 keeps its emitter on `process`, version 4 under a global symbol.
+ */
+function signalExitListeners(): number {
+  const version3 = (process as { __signal_exit_emitter__?: { count?: number } }).__signal_exit_emitter__;
+  const version4 = (globalThis as { [key: symbol]: { count?: number } | undefined })[
+    Symbol.for("signal-exit emitter")
+  ];
+  return (version3?.count ?? 0) + (version4?.count ?? 0);
+}
+
 export function createPidRegistry(): PidRegistry {
   const pids = new Set<number>();
   const killAll = (): void => {
@@ -38,7 +51,7 @@ export function createPidRegistry(): PidRegistry {
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     // Another listener, for example Pi's own, decides what the signal means; then this is not the end.
-    if (process.listenerCount(signal) > 1) return;
+    if (process.listenerCount(signal) - 1 > signalExitListeners()) return;
     killAll();
     process.off(signal, onSignal);
     process.kill(process.pid, signal);

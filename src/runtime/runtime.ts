@@ -15,6 +15,7 @@ import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 /** What `/mcp` and dialogs ask for. */
 export type UserRequest =
   | "status"
+  | "stats"
   | "reconnect"
   | "answerConsent"
   | "askAgain"

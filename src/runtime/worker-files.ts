@@ -27,7 +27,7 @@ export interface WorkerFiles {
 
 export function createWorkerFiles(url: URL): WorkerFiles {
   const path = fileURLToPath(url);
-  const kept = new Map<string, Buffer>();
+  let kept = new Map<string, Buffer>();
   let copy: URL | undefined;
   const exists = (file: string): Promise<boolean> =>
     access(file).then(
@@ -39,9 +39,10 @@ export function createWorkerFiles(url: URL): WorkerFiles {
     remember: async () => {
       if (path.endsWith(".ts") || kept.size > 0) return;
       const folder = dirname(path);
-      for (const name of await readdir(folder)) {
-        if (name.endsWith(".js")) kept.set(name, await readFile(join(folder, name)));
-      }
+      const names = (await readdir(folder)).filter((name) => name.endsWith(".js"));
+      const read = await Promise.all(names.map((name) => readFile(join(folder, name))));
+      // All or nothing: half a worker is worse than none.
+      kept = new Map(names.map((name, i) => [name, read[i] ?? Buffer.alloc(0)]));
     },
     locate: async () => {
       if (copy) return copy;

@@ -1,37 +1,99 @@
 /**
- * Splits tool names and texts into terms. The cache worker uses it to build the index and main to read a
- * query, so both sides always cut alike. Pure.
+ * Owns how text becomes search terms, for tools and queries alike.
+ * NFKC, lower case, camelCase and `_ - . /` split, words folded by stem.ts. Two neighbouring parts of one
+ * written word are also kept joined, because splitting alone loses brands (GitHub, MySQL, OAuth).
+ * Chinese, Japanese and Korean text has no spaces to rely on: runs become overlapping pairs of characters.
  */
+import { CJK, characterKind, DIGIT, LINK, LOWER, OTHER, plain, UPPER } from "./characters.ts";
+import { stem } from "./stem.ts";
 
-/** Parts of a name: cut at `_ - . / :` and spaces and between the words of camelCase; lower case. */
-export function nameParts(name: string): string[] {
-  const spaced = name
-    .normalize("NFKC")
-    .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2")
-    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
-  return spaced
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((part) => part.length > 0);
+export type Token = {
+  readonly term: string;
+  /** `part`: a word or a part of one. `joined`: two neighbouring parts of one written word. */
+  readonly kind: "part" | "joined";
+  /** Lower-case spelling as written, for messages. */
+  readonly written: string;
+};
+
+/** Longer runs of letters are data (keys, base64), not words. */
+const maxTermLength = 40;
+
+/** Every term of `text`, in order. `maxTokens` bounds what a hostile description can cost. */
+export function tokenize(text: string, maxTokens = 2_000): Token[] {
+  const source = plain(text);
+  const tokens: Token[] = [];
+  /** The part before this one in the same written word; joins with it. */
+  let previous = "";
+  let at = 0;
+  while (at < source.length && tokens.length < maxTokens) {
+    const code = source.codePointAt(at)!;
+    const kind = characterKind(code);
+    if (kind === OTHER) {
+      previous = "";
+      at += code > 0xffff ? 2 : 1;
+    } else if (kind === LINK) {
+      at++;
+      if (at < source.length && characterKind(source.codePointAt(at)!) === LINK && source[at] !== "_")
+        previous = "";
+    } else if (kind === CJK) {
+      const end = runEnd(source, at);
+      pushPairs(tokens, source.slice(at, end));
+      previous = "";
+      at = end;
+    } else {
+      const end = partEnd(source, at);
+      previous = pushPart(tokens, source.slice(at, end).toLowerCase(), previous);
+      at = end;
+    }
+  }
+  return tokens;
 }
 
-/** Words of a text: runs of letters and digits, lower case. */
-export function words(text: string): string[] {
-  return (
-    text
-      .normalize("NFKC")
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  );
+function pushPart(tokens: Token[], part: string, previous: string): string {
+  if (part.length > maxTermLength) return "";
+  if (previous !== "" && previous.length + part.length <= maxTermLength) {
+    const joined = previous + part;
+    tokens.push({ term: stem(joined), kind: "joined", written: joined });
+  }
+  tokens.push({ term: stem(part), kind: "part", written: part });
+  return part;
 }
 
-/** Terms of a query: cut at white space and commas only, so that `read_file` stays one term. */
-export function queryTerms(query: string): string[] {
-  const terms = query
-    .normalize("NFKC")
-    .toLowerCase()
-    .split(/[\s,;]+/u)
-    .map((term) => term.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ""))
-    .filter((term) => term.length > 0);
-  return [...new Set(terms)];
+function pushPairs(tokens: Token[], run: string): void {
+  const characters = [...run];
+  if (characters.length === 1) tokens.push({ term: run, kind: "part", written: run });
+  for (let at = 0; at + 1 < characters.length; at++) {
+    const pair = `${characters[at]}${characters[at + 1]}`;
+    tokens.push({ term: pair, kind: "part", written: pair });
+  }
+}
+
+function runEnd(text: string, start: number): number {
+  let at = start;
+  while (at < text.length) {
+    const code = text.codePointAt(at)!;
+    if (characterKind(code) !== CJK) break;
+    at += code > 0xffff ? 2 : 1;
+  }
+  return at;
+}
+
+/**
+ * End of the part that starts at `start`: "getHTTPResponse2" is get, HTTP, Response2.
+ * Digits stay with the letters before them ("s3", "base64"), as people write them.
+ */
+function partEnd(text: string, start: number): number {
+  let before: number = OTHER;
+  let at = start;
+  while (at < text.length) {
+    const code = text.codePointAt(at)!;
+    const kind = characterKind(code);
+    if (kind !== LOWER && kind !== UPPER && kind !== DIGIT) break;
+    if (kind === UPPER && (before === LOWER || before === DIGIT)) break;
+    if (kind === LOWER && before === DIGIT) break;
+    if (kind === LOWER && before === UPPER && at - 1 > start) return at - 1;
+    before = kind;
+    at += code > 0xffff ? 2 : 1;
+  }
+  return at;
 }

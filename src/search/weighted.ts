@@ -1,6 +1,6 @@
 /**
  * The weighted ranker: an inverted index over name parts and description words, and its scoring.
- * `buildIndex` runs in the cache worker; main only opens the bytes and scores. Pure.
+ * `buildWeighted` runs in the cache worker; main only opens the bytes and scores. Pure.
  *
  * For each term of the query a tool gets
  *   10 if the term equals a part of its name, else 5 if the term is a substring of a part;
@@ -8,9 +8,9 @@
  *   3 if neither holds but the term occurs in the full name (across parts, like `read_file`).
  */
 import { decode, encode } from "../protocol/codec.ts";
-import { nameParts, words } from "./tokens.ts";
+import { nameParts, words } from "./weighted-tokens.ts";
 
-export const WEIGHTS = { part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 } as const;
+export const WEIGHTED = { part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 } as const;
 
 export interface IndexedTool {
   /** Full name in Pi, `<server>__<tool>`. */
@@ -32,7 +32,7 @@ interface StoredPostings {
   tools: Uint8Array;
 }
 
-export interface SearchIndex {
+export interface WeightedIndex {
   names: string[];
   parts: Postings;
   words: Postings;
@@ -85,15 +85,15 @@ const openPostings = (stored: StoredPostings): Postings => ({
 });
 
 /** Index over the tools, by position, as bytes for the snapshot. */
-export function buildIndex(tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
+export function buildWeighted(tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
   return encode({
     parts: collect(tools.map((tool) => nameParts(tool.name))),
     words: collect(tools.map((tool) => words(tool.description))),
   });
 }
 
-/** Opens what `buildIndex` made over the same tools. */
-export function openIndex(bytes: Uint8Array, toolNames: readonly string[]): SearchIndex {
+/** Opens what `buildWeighted` made over the same tools. */
+export function openWeighted(bytes: Uint8Array, toolNames: readonly string[]): WeightedIndex {
   const stored = decode(bytes) as { parts: StoredPostings; words: StoredPostings };
   const index = { parts: openPostings(stored.parts), words: openPostings(stored.words) };
   return {
@@ -109,37 +109,38 @@ function forEachTool(postings: Postings, term: number, visit: (tool: number) => 
 }
 
 /** Adds one term's score to every tool that it matches. */
-function scoreTerm(index: SearchIndex, term: string, scores: Float64Array): boolean {
+function scoreTerm(index: WeightedIndex, term: string, scores: Float64Array): boolean {
   const forTerm = new Map<number, number>();
   index.parts.terms.forEach((part, id) => {
     if (!part.includes(term)) return;
-    const weight = part === term ? WEIGHTS.part : WEIGHTS.partSubstring;
+    const weight = part === term ? WEIGHTED.part : WEIGHTED.partSubstring;
     forEachTool(index.parts, id, (tool) => forTerm.set(tool, Math.max(weight, forTerm.get(tool) ?? 0)));
   });
   const word = index.wordIds.get(term);
   if (word !== undefined) {
     forEachTool(index.words, word, (tool) =>
-      forTerm.set(tool, (forTerm.get(tool) ?? 0) + WEIGHTS.descriptionWord),
+      forTerm.set(tool, (forTerm.get(tool) ?? 0) + WEIGHTED.descriptionWord),
     );
   }
   index.names.forEach((name, tool) => {
-    if (!forTerm.has(tool) && name.includes(term)) forTerm.set(tool, WEIGHTS.fullNameOnly);
+    if (!forTerm.has(tool) && name.includes(term)) forTerm.set(tool, WEIGHTED.fullNameOnly);
   });
   for (const [tool, score] of forTerm) scores[tool] = (scores[tool] ?? 0) + score;
   return forTerm.size > 0;
 }
 
 /** The best tools for the terms, best first; equal scores in the order of their names. */
-export function search(
-  index: SearchIndex,
+export function searchWeighted(
+  index: WeightedIndex,
   terms: readonly string[],
   limit: number,
+  accepts: (tool: number) => boolean = () => true,
 ): { hits: Hit[]; unmatched: string[] } {
   const scores = new Float64Array(index.names.length);
   const unmatched = terms.filter((term) => !scoreTerm(index, term, scores));
   const hits: Hit[] = [];
   scores.forEach((score, tool) => {
-    if (score > 0) hits.push({ tool, score });
+    if (score > 0 && accepts(tool)) hits.push({ tool, score });
   });
   const nameOf = (hit: Hit): string => index.names[hit.tool] ?? "";
   hits.sort((a, b) => b.score - a.score || (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -22,26 +22,28 @@ export interface Registrar {
   registerAll(catalog: Catalog): void;
   /**
    * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, renames
-   * those that are called otherwise now, and with `wantsDirect` registers direct tools that are new. Tells Pi
-   * of no others.
+   * those that are called otherwise now, and with `wantsDirect` registers direct tools that are new. A
+   * withdrawn tool whose server is back is declared again. Tells Pi of no others.
    */
   follow(catalog: () => Catalog, wantsDirect: boolean): void;
   /** Registers direct tools that the factory left out. */
   registerDirect(catalog: Catalog): void;
   /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
   concernsDirect(server: string, configured: boolean): boolean;
+  /** The tool of that name, if it was taken back. */
+  withdrawn(name: string): CatalogTool | undefined;
   /** Takes back every tool that fits. */
   withdrawAll(of: (tool: CatalogTool) => boolean): void;
   /**
    * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the
    * catalog does not hold, because its server is down and nothing is cached, comes back as the transcript
-   * has it, byte for byte; `serverOf` tells whose it is.
+   * has it, byte for byte; `serverOf` tells whose it is. Answers how many are left that nobody here knows.
    */
   restore(
     declared: ReadonlyMap<string, DeclaredTool>,
     catalog: Catalog,
     serverOf: (toolName: string) => SnapshotServer | undefined,
-  ): void;
+  ): number;
   activate(tools: readonly CatalogTool[]): Activation;
   /** Tools of which Pi knows nothing, or something that no longer holds. */
   outdated(catalog: Catalog): CatalogTool[];
@@ -81,7 +83,8 @@ function isGone(tool: CatalogTool, catalog: Catalog): boolean {
 
 export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOptions): Registrar {
   const registered = new Map<string, CatalogTool>();
-  const hidden = new Set<string>();
+  /** Withdrawn tools, and whether the model should have them again when they are back. */
+  const hidden = new Map<string, { isMissed: boolean }>();
   /** Counts what Pi has been told. */
   let told = 0;
   let compared: { catalog: Catalog; told: number; outdated: CatalogTool[] } | undefined;
@@ -108,10 +111,25 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
     return placed;
   };
   /** Pi has no way to take a tool back: a hidden one is registered but unreachable. */
-  const withdraw = (tool: CatalogTool): void => {
-    hidden.add(tool.name);
+  const withdraw = (tool: CatalogTool, isMissed = pi.getActiveTools().includes(tool.name)): void => {
+    hidden.set(tool.name, { isMissed });
     told++;
     pi.registerTool(createMcpTool(tool, call, "hidden"));
+  };
+
+  /** Declares again what was withdrawn while the model had it. */
+  const bringBack = (catalog: Catalog): void => {
+    const names: string[] = [];
+    for (const [name, { isMissed }] of hidden) {
+      const before = registered.get(name);
+      const tool = isMissed && before ? currentOf(catalog, before) : undefined;
+      if (!tool) continue;
+      const placed = place(tool);
+      hidden.set(name, { isMissed: false });
+      register(placed);
+      names.push(placed.name);
+    }
+    if (names.length > 0) pi.setActiveTools([...new Set([...pi.getActiveTools(), ...names])]);
   };
 
   const followActive = (catalog: Catalog): void => {
@@ -127,7 +145,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
       }
       const placed = place(tool);
       if (placed.name !== name) {
-        withdraw(before);
+        withdraw(before, false);
         renamed.set(name, placed.name);
       }
       if (!isCurrent(placed)) register(placed);
@@ -151,6 +169,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
       for (const tool of catalog.tools) if (!tool.bare) register(tool);
     },
     follow: (catalog, wantsDirect) => {
+      if ([...hidden.values()].some(({ isMissed }) => isMissed)) bringBack(catalog());
       if (pi.getActiveTools().some((name) => registered.has(name))) followActive(catalog());
       if (!wantsDirect) return;
       for (const tool of catalog().tools) if (direct.isDirect(tool)) registerIfNew(tool);
@@ -159,20 +178,24 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
       for (const tool of catalog.tools) if (tool.bare && direct.isDirect(tool)) registerIfNew(tool);
     },
     concernsDirect: direct.concerns,
+    withdrawn: (name) => (hidden.has(name) ? registered.get(name) : undefined),
     withdrawAll: (of) => {
       for (const tool of registered.values()) if (of(tool) && !hidden.has(tool.name)) withdraw(tool);
     },
     restore: (declared, catalog, serverOf) => {
       const missing = [...declared.values()].filter(({ name }) => !registered.has(name));
-      if (missing.length === 0) return;
+      if (missing.length === 0) return 0;
       const inPi = new Set(pi.getAllTools().map(({ name }) => name));
+      let left = 0;
       for (const tool of missing) {
         if (inPi.has(tool.name)) continue;
         const known = catalog.get(tool.name);
         const server = known ? undefined : serverOf(tool.name);
         if (known) register(known);
         else if (server) register(fromTranscript(tool, server));
+        else left++;
       }
+      return left;
     },
     activate: (tools) => {
       const placed = tools.map(registerIfNew);

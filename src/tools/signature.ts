@@ -11,10 +11,10 @@ const DEPTH = 3;
 
 type Schema = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Schema =>
+export const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const cut = (text: string, chars: number): string =>
+export const cut = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
 
 function literals(values: readonly unknown[]): string {
@@ -22,7 +22,8 @@ function literals(values: readonly unknown[]): string {
   return [...shown, ...(values.length > ENUM_VALUES ? ["…"] : [])].join(" | ");
 }
 
-function typeOf(schema: unknown, depth: number): string {
+/** A schema as a TypeScript-like type, `depth` levels deep. */
+export function typeOf(schema: unknown, depth: number): string {
   if (!isObject(schema) || depth === 0) return "any";
   if (Array.isArray(schema.enum)) return literals(schema.enum);
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -1,17 +1,17 @@
 /**
  * The ToolSearch tool: finds MCP tools for the model, loads them, and says how to call them. Its
- * declaration changes at most once a session, since any changed byte costs the user their prompt cache.
+ * declaration changes at most once a session, since any changed byte costs the user their prompt cache;
+ * tool-search-description.ts makes it.
  */
-import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { findServer, resolveTool } from "../catalog/resolve.ts";
 import type { PiTool, ToolResult } from "../host.ts";
-import { describeError, describeErrorOf } from "../protocol/errors.ts";
+import { describeError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { type ParsedQuery, parseQuery } from "../search/query.ts";
+import { parseRequest, type SearchRequest } from "../search/request.ts";
 import type { Activation } from "./registrar.ts";
-import { firstSentence, parameterList } from "./signature.ts";
-
-export const TOOL_SEARCH = "ToolSearch";
+import { nameLine, reportText, serverNotes, TOOL_SEARCH } from "./tool-search-report.ts";
 
 export interface ToolSearchHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
@@ -27,84 +27,99 @@ const PARAMETERS = {
   properties: {
     query: {
       type: "string",
-      description: "Keywords for what the tool should do, or select:name1,name2 for exact tool names.",
+      description: "What the tool should do, in a few words, or select:name1,name2 for tools by name.",
     },
+    limit: {
+      type: "integer",
+      minimum: 1,
+      maximum: LIMITS.searchResultsMost,
+      description: `Tools to load at most, ${LIMITS.searchResults} by default.`,
+    },
+    server: { type: "string", description: "Only tools of this server." },
   },
   required: ["query"],
   additionalProperties: false,
 };
 
-const SERVERS_SHOWN = 50;
+/** Below this share of the best score a tool is named, not loaded: it costs 0.4 points and saves one tool in four. */
+const WORTH_LOADING = 0.5;
 
-/** `servers`: in the order of the configuration. */
-export function toolSearchDescription(servers: readonly { name: string; description?: string }[]): string {
-  const head =
-    "Finds and loads tools of the connected MCP servers. They are not declared until this tool has loaded them; then call them by name.";
-  if (servers.length === 0) return head;
-  const lines = servers
-    .slice(0, SERVERS_SHOWN)
-    .map(({ name, description }) => (description ? `- ${name}: ${firstSentence(description)}` : `- ${name}`));
-  if (servers.length > SERVERS_SHOWN) lines.push(`- and ${servers.length - SERVERS_SHOWN} more`);
-  return `${head}\nServers:\n${lines.join("\n")}`;
+const EMPTY_QUERY =
+  "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";
+
+interface Question {
+  request: Exclude<SearchRequest, { kind: "empty" }>;
+  limit: number;
+  /** As configured; undefined for all. */
+  server: string | undefined;
 }
 
 interface Found {
-  tools: CatalogTool[];
-  notes: string[];
+  tools: readonly CatalogTool[];
+  /** Found, but not to be loaded. */
+  more: readonly CatalogTool[];
+  notes: readonly string[];
 }
 
-function find(catalog: Catalog, parsed: Exclude<ParsedQuery, { kind: "empty" }>): Found {
-  if (parsed.kind === "select") {
-    const tools = parsed.names.map((name) => catalog.get(name));
-    const unknown = parsed.names.filter((_, i) => tools[i] === undefined);
-    const known = tools.filter((tool) => tool !== undefined);
-    const beyond = known.slice(LIMITS.searchResults).map((tool) => tool.name);
-    return {
-      tools: known.slice(0, LIMITS.searchResults),
-      notes: [
-        ...(beyond.length > 0 ? [`Not loaded, ${LIMITS.searchResults} at a time: ${beyond.join(", ")}`] : []),
-        ...(unknown.length > 0 ? [`No such tool: ${unknown.join(", ")}`] : []),
-      ],
-    };
+function findByName(catalog: Catalog, names: readonly string[], server: string | undefined): Found {
+  const tools = new Set<CatalogTool>();
+  const notes: string[] = [];
+  for (const name of names) {
+    const resolution = resolveTool(catalog, name, server);
+    if (resolution.kind === "tool") tools.add(resolution.tool);
+    else if (resolution.kind === "several") for (const tool of resolution.tools) tools.add(tool);
+    else {
+      const near = resolution.nearest.map((tool) => tool.name);
+      notes.push(`No such tool: ${name}.${near.length > 0 ? ` Nearest: ${near.join(", ")}` : ""}`);
+    }
   }
-  const { tools, unmatched } = catalog.search(parsed.terms, LIMITS.searchResults);
-  return { tools, notes: unmatched.length > 0 ? [`No tool matches: ${unmatched.join(", ")}`] : [] };
+  const all = [...tools];
+  const most = LIMITS.searchResultsMost;
+  const beyond = all.slice(most).map((tool) => tool.name);
+  return {
+    tools: all.slice(0, most),
+    more: [],
+    notes: [...nameLine(`Not loaded, ${most} at a time`, beyond), ...notes],
+  };
 }
 
-function serverNotes(servers: readonly ServerStatus[], pending: readonly string[]): string[] {
-  const failed = servers.filter((server) => server.error && !server.toolsKnown);
-  return [
-    ...(pending.length > 0 ? [`Still connecting, search again later: ${pending.join(", ")}`] : []),
-    ...failed.map(
-      ({ name, error }) => `Not available: ${name}: ${error ? describeErrorOf(name, error) : ""}`,
-    ),
-  ];
+function findByWords(catalog: Catalog, text: string, limit: number, server: string | undefined): Found {
+  const { hits, unmatched } = catalog.search(text, limit + LIMITS.searchNamesMore, server);
+  const cutoff = (hits[0]?.score ?? 0) * WORTH_LOADING;
+  // Tools that the query names count beside the limit: leaving one of them out is never what was meant.
+  const named = hits.filter(({ pinned }) => pinned).length;
+  const most = Math.min(Math.max(limit, named), LIMITS.searchResultsMost);
+  const loaded = hits.slice(0, most).filter(({ score }) => score >= cutoff);
+  const tools = loaded.map(({ tool }) => tool);
+  const more = hits.slice(tools.length).map(({ tool }) => tool);
+  const notes = nameLine("No tool matches", unmatched);
+  if (hits.length === 0 && unmatched.length === 0 && catalog.tools.length > 0) {
+    notes.push("The query has no word that tells tools apart. Say what the tool should do.");
+  }
+  return { tools, more, notes };
 }
 
-const signatureLine = (tool: CatalogTool): string =>
-  `- ${tool.name}${parameterList(inputSchemaOf(tool))} - ${firstSentence(tool.description)}`;
+const find = (catalog: Catalog, { request, limit, server }: Question): Found =>
+  request.kind === "select"
+    ? findByName(catalog, request.names, server)
+    : findByWords(catalog, request.text, limit, server);
 
-function report(activation: Activation, notes: readonly string[]): string {
-  const lines: string[] = [];
-  if (activation.active.length > 0) {
-    lines.push(
-      "Loaded. Call them by name from your next message on:",
-      ...activation.active.map(signatureLine),
-    );
-  }
-  if (activation.refused.length > 0) {
-    const names = activation.refused.map((tool) => tool.name).join(", ");
-    lines.push(`Found, but Pi does not allow them in this session (--tools): ${names}`);
-  }
-  if (lines.length === 0) lines.push("No tools found.");
-  return [...lines, ...notes].join("\n");
+/** Whether the tools that are not known yet could change the answer. */
+function mustWait(host: ToolSearchHost, { request, server }: Question): boolean {
+  if (server !== undefined)
+    return !host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
+  if (request.kind === "words") return true;
+  const catalog = host.catalog();
+  return request.names.some((name) => resolveTool(catalog, name).kind === "unknown");
+}
+
+interface Settled {
+  pending: string[];
+  problem: string[];
 }
 
 /** Without a worker the search still answers from what is known, and says what is wrong. */
-async function settled(
-  host: ToolSearchHost,
-  signal: AbortSignal | undefined,
-): Promise<{ pending: string[]; problem: string[] }> {
+async function settled(host: ToolSearchHost, signal: AbortSignal | undefined): Promise<Settled> {
   try {
     return { pending: await host.settle(signal), problem: [] };
   } catch (error) {
@@ -113,8 +128,17 @@ async function settled(
   }
 }
 
+function limitOf(value: unknown): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1) return LIMITS.searchResults;
+  return Math.min(value, LIMITS.searchResultsMost);
+}
+
+const serverNames = (host: ToolSearchHost): string[] => [
+  ...new Set([...host.servers(), ...host.catalog().servers].map(({ name }) => name)),
+];
+
 export function createToolSearch(description: string, host: ToolSearchHost): PiTool {
-  const answer = (text: string, loaded: string[]): ToolResult => ({
+  const answer = (text: string, loaded: string[] = []): ToolResult => ({
     content: [{ type: "text", text }],
     details: { loaded },
   });
@@ -125,24 +149,39 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     promptSnippet: "Find and load MCP tools",
     parameters: PARAMETERS,
     exposure: "model-only",
+    reachesTools: () => "all",
     async execute(_callId, params, signal) {
       const query = typeof params.query === "string" ? params.query : "";
-      const parsed = parseQuery(query);
-      if (parsed.kind === "empty")
-        return answer("The query is empty. Write keywords, or select:name1,name2.", []);
-      const { pending, problem } = await settled(host, signal);
+      const request = parseRequest(query);
+      if (request.kind === "empty") return answer(EMPTY_QUERY);
+      const asked = typeof params.server === "string" && params.server !== "" ? params.server : undefined;
+      const server = asked === undefined ? undefined : findServer(asked, serverNames(host));
+      if (asked !== undefined && server === undefined) {
+        return answer(`No server named ${asked}. Servers: ${serverNames(host).join(", ") || "none"}`);
+      }
+      const question: Question = { request, limit: limitOf(params.limit), server };
+      const { pending, problem } = mustWait(host, question)
+        ? await settled(host, signal)
+        : { pending: [], problem: [] };
       const catalog = host.catalog();
       const startedAt = performance.now();
-      const found = find(catalog, parsed);
+      const { tools, more, notes } = find(catalog, question);
       const tookMs = performance.now() - startedAt;
       host.log(
         `scored ${catalog.tools.length} tools for ${JSON.stringify(query)} in ${tookMs.toFixed(2)} ms`,
       );
-      const activation = host.activate(found.tools);
-      const notes = [...found.notes, ...serverNotes(host.servers(), pending), ...problem];
+      const { active, refused } = host.activate(tools);
+      const servers = host.servers().filter(({ name }) => server === undefined || name === server);
+      const waiting = pending.filter((name) => server === undefined || name === server);
+      const text = reportText({
+        loaded: active,
+        refused,
+        more,
+        notes: [...notes, ...serverNotes(servers, waiting), ...problem],
+      });
       return answer(
-        report(activation, notes),
-        activation.active.map((tool) => tool.name),
+        text,
+        active.map((tool) => tool.name),
       );
     },
   };

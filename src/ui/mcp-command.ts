@@ -24,6 +24,7 @@ const WORDS = {
   disable: "<server> [--project]",
   edit: "[--project]",
   trust: "",
+  stats: "",
 } as const;
 const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
@@ -71,6 +72,8 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word, rest } = split(args.trim());
   const { server, project } = readOptions(rest);
+  if (word !== "" && !Object.hasOwn(WORDS, word))
+    return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const needsServer = word === "enable" || word === "disable";
   const takesServer = needsServer || word === "tools" || word === "reconnect";
   const takesProject = needsServer || word === "edit";
@@ -97,17 +100,17 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     }
     case "edit":
       return edit(project, ctx, host);
+    case "stats":
+      return notify(ctx, (await host.ask("stats", {})).text, "info");
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
-    default:
-      return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   }
 }
 
 export function createMcpCommand(host: McpCommandHost): PiCommand {
   return {
-    description: "MCP servers: state, tools, reconnect, enable, disable, edit, trust",
+    description: "MCP servers: state, tools, reconnect, enable, disable, edit, trust, stats",
     getArgumentCompletions: (prefix) =>
       completeMcp(
         prefix,

@@ -1,7 +1,8 @@
 /** What `/mcp` prints, as text. Pure. */
 import type { Catalog } from "../catalog/catalog.ts";
 import { describeErrorOf } from "../protocol/errors.ts";
-import type { ConfigProblem, ServerStatus, StatusReport } from "../protocol/types.ts";
+import { describeProblem } from "../protocol/problem.ts";
+import type { ServerStatus, StatusReport } from "../protocol/types.ts";
 import { firstSentence } from "../tools/signature.ts";
 
 /** Of all servers together; one server alone is shown whole. */
@@ -14,13 +15,6 @@ function serverLine(server: ServerStatus): string {
   const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
   const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
   return `${server.name}: ${server.state} (${server.transport}, ${tools}${lifecycle})${error}`;
-}
-
-/** One line: file, position, key, what is wrong, what to do. */
-export function problemLine(problem: ConfigProblem): string {
-  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  const stop = problem.message.endsWith("?") ? "" : ".";
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }
 
 /** A server of the project that may not run. */
@@ -40,7 +34,7 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
     ...servers.map(serverLine),
     ...waiting,
     ...refused.map(refusedLine),
-    ...problems.map(problemLine),
+    ...problems.map(describeProblem),
   ].join("\n");
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CONNECTION_METHODS } from "../../src/protocol/api.ts";
 import { ERROR_CODES } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { WEIGHTS } from "../../src/search/weighted.ts";
+import { WEIGHTED } from "../../src/search/weighted.ts";
 
 test("error codes", () => {
   expect(ERROR_CODES).toEqual([
@@ -14,6 +14,7 @@ test("error codes", () => {
     "internal",
     "bad_config",
     "unknown_server",
+    "server_removed",
     "unknown_tool",
     "server_disabled",
     "spawn_failed",
@@ -33,6 +34,14 @@ test("requests of main to the connection worker", () => {
     "settleTools",
     "callTool",
     "reconnect",
+    "answerConsent",
+    "askAgain",
+    "applyHeld",
+    "setRegistered",
+    "setEnabled",
+    "readConfig",
+    "writeConfig",
+    "stats",
     "turnEnded",
     "ping",
     "status",
@@ -46,6 +55,7 @@ test("limits that users and models meet", () => {
     toolNameChars: 64,
     searchResults: 5,
     searchWaitMs: 5_000,
+    directWaitMs: 10_000,
     firstPlanWaitMs: 300,
     startupTimeoutMs: 30_000,
     requestTimeoutMs: 60_000,
@@ -57,6 +67,7 @@ test("limits that users and models meet", () => {
     healthCheckMs: 30_000,
     healthAnswerMs: 10_000,
     refreshIntervalMs: 1_000,
+    drainMs: 30_000,
     npxFreshMs: 86_400_000,
     listPages: 200,
     toolsPerServer: 10_000,
@@ -70,6 +81,8 @@ test("limits that users and models meet", () => {
     shutdownTermMs: 250,
     shutdownKillMs: 800,
     shutdownMs: 1_000,
+    cacheEntryMs: 604_800_000,
+    unusedMs: 2_592_000_000,
     heartbeatMs: 5_000,
     respawnMs: [100, 1_000, 5_000],
     respawnsAMinute: 5,
@@ -79,5 +92,5 @@ test("limits that users and models meet", () => {
 });
 
 test("search weights", () => {
-  expect(WEIGHTS).toEqual({ part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 });
+  expect(WEIGHTED).toEqual({ part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 });
 });

@@ -103,8 +103,8 @@ export function connectOptions(
   entry: Record<string, unknown>,
   more: Partial<ConnectOptions> = {},
 ): ConnectOptions & { notes: string[]; definition: ServerDefinition } {
-  const parsed = parseEntry("web", entry, { file: "/mcp.json", project: false });
-  if (!("definition" in parsed)) throw new Error(JSON.stringify(parsed.mistakes));
+  const parsed = parseEntry("web", entry, { file: "/mcp.json", origin: "user" });
+  if (!parsed.definition) throw new Error(JSON.stringify(parsed.mistakes));
   const notes: string[] = [];
   return {
     definition: parsed.definition,
@@ -117,6 +117,7 @@ export function connectOptions(
     onExit: () => undefined,
     onNote: (note) => notes.push(note),
     onClosed: () => undefined,
+    onSecrets: () => undefined,
     ...more,
     notes,
   };

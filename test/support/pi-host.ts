@@ -58,6 +58,14 @@ const PINS: readonly Pin[] = [
   },
 ];
 
+/** The sandbox of Pi's `codemode`, which the bundle leaves out as well. Fetched only for tests that need it. */
+const SANDBOX: Pin = {
+  spec: "quickjs-wasi@3.6.2",
+  integrity:
+    "sha512-FCqGtGOrMgzUiIrMNMA2YnsOxCNwo31dzqXvclXUC6xeT35NJLKXQJsvbeCTjvoFAwZgEAPg8U6+KAPDGXn8Mg==",
+  place: ["node_modules", "quickjs-wasi"],
+};
+
 /** What the stamp of a finished copy holds: a copy made from other pins is made anew. */
 const STAMP = PINS.map((pin) => `${pin.spec} ${pin.integrity}\n`).join("");
 
@@ -84,6 +92,23 @@ export function ensurePi(): Promise<PiHost> {
     pending = undefined;
   });
   return pending;
+}
+
+/** Like `ensurePi`, with what `codemode` needs. */
+export async function ensureCodemode(): Promise<void> {
+  const { packageDir } = await ensurePi();
+  const target = join(packageDir, "..", ...SANDBOX.place);
+  if (existsSync(target)) return;
+  const copy = await mkdtemp(join(packageDir, "..", "..", "new-"));
+  try {
+    await place(SANDBOX, copy);
+    await rename(join(copy, ...SANDBOX.place), target).catch((error: unknown) => {
+      // Another process may have been first.
+      if (!existsSync(target)) throw error;
+    });
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
 }
 
 async function provide(target: string): Promise<PiHost> {

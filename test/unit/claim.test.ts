@@ -14,10 +14,11 @@ test("claim: later copies on the same bus -> are told the first one's location",
   expect(claim(pi, "/c/index.js")).toBe("/a/index.js");
 });
 
-test("claim: the same copy loaded twice -> the second is told, too", () => {
+test("claim: the same copy loaded anew on one bus -> takes the place of the one that it replaces", () => {
   const pi = createRecordingPi();
   claim(pi, "/a/index.js");
-  expect(claim(pi, "/a/index.js")).toBe("/a/index.js");
+  expect(claim(pi, "/a/index.js")).toBeUndefined();
+  expect(claim(pi, "/b/index.js")).toBe("/a/index.js");
 });
 
 test("claim: a copy on another bus -> has its own place", () => {

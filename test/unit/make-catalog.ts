@@ -3,15 +3,22 @@ import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { plainToolName } from "../../src/protocol/names.ts";
-import { encodeSnapshot, type Snapshot, type SnapshotServer } from "../../src/protocol/snapshot.ts";
+import {
+  type CatalogSettings,
+  DEFAULT_CATALOG_SETTINGS,
+  encodeSnapshot,
+  type Snapshot,
+  type SnapshotServer,
+} from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildIndex } from "../../src/search/weighted.ts";
+import { buildEngine } from "../../src/search/build-engine.ts";
 
 export interface MadeTool {
   tool: string;
   description?: string;
   schema?: Record<string, unknown>;
   annotations?: ToolAnnotations;
+  direct?: boolean;
 }
 
 export interface MadeServer extends Partial<SnapshotServer> {
@@ -19,30 +26,53 @@ export interface MadeServer extends Partial<SnapshotServer> {
   tools: MadeTool[];
 }
 
-export function makeSnapshot(servers: readonly MadeServer[]): Snapshot {
+export function makeSnapshot(
+  servers: readonly MadeServer[],
+  settings: Partial<CatalogSettings> = {},
+): Snapshot {
+  const all = { ...DEFAULT_CATALOG_SETTINGS, ...settings };
   const tools = servers.flatMap((server, index) =>
-    server.tools.map(({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations }) => ({
-      name: plainToolName(server.name, tool),
-      server: index,
-      tool,
+    server.tools.map(
+      ({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations, direct }) => ({
+        name: plainToolName(server.name, tool),
+        server: index,
+        tool,
+        description,
+        ...(annotations ? { annotations } : {}),
+        ...(direct ? { direct } : {}),
+        schemaKeys: Object.keys(schema),
+        schema: encode(schema),
+      }),
+    ),
+  );
+  const indexed = servers.flatMap(({ name, description: serverDescription = "", tools: own }) =>
+    own.map(({ tool, description = `${tool} it.`, schema }) => ({
+      server: name,
+      serverDescription,
+      name: tool,
+      fullName: plainToolName(name, tool),
       description,
-      ...(annotations ? { annotations } : {}),
-      schemaKeys: Object.keys(schema),
-      schema: encode(schema),
+      inputSchema: schema,
     })),
   );
   return {
+    settings: all,
     servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, toolsKnown: true, ...server })),
     tools,
-    index: buildIndex(tools),
+    index: buildEngine(all.search, indexed),
   };
 }
 
-export const makeSnapshotBytes = (servers: readonly MadeServer[]): Uint8Array<ArrayBuffer> =>
-  encodeSnapshot(makeSnapshot(servers), crc32);
+export const makeSnapshotBytes = (
+  servers: readonly MadeServer[],
+  settings: Partial<CatalogSettings> = {},
+): Uint8Array<ArrayBuffer> => encodeSnapshot(makeSnapshot(servers, settings), crc32);
 
-export function makeCatalog(servers: readonly MadeServer[]): Catalog {
-  const catalog = catalogFrom(makeSnapshotBytes(servers));
+export function makeCatalog(
+  servers: readonly MadeServer[],
+  settings: Partial<CatalogSettings> = {},
+): Catalog {
+  const catalog = catalogFrom(makeSnapshotBytes(servers, settings));
   if (!catalog) throw new Error("the snapshot cannot be read back");
   return catalog;
 }

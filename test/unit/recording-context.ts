@@ -1,19 +1,49 @@
 /** Owns: a Pi context in memory that remembers what the user was shown. */
 import type { NoticeLevel, PiContext } from "../../src/host.ts";
 
+export interface ShownDialog {
+  method: "select" | "confirm" | "editor";
+  title: string;
+  options?: readonly string[];
+  message?: string;
+  prefill?: string | undefined;
+}
+
+/** What the user answers; left out: the dialog is closed. */
+export interface RecordingOptions {
+  hasUI?: boolean;
+  select?: (title: string) => string | undefined | Promise<string | undefined>;
+  confirm?: (title: string) => boolean | Promise<boolean>;
+  editor?: (title: string, prefill: string | undefined) => string | undefined;
+}
+
 export interface RecordingContext {
   ctx: PiContext;
   notices: [message: string, level: NoticeLevel | undefined][];
   statuses: [key: string, text: string | undefined][];
+  dialogs: ShownDialog[];
 }
 
-export function createRecordingContext(options: { hasUI?: boolean } = {}): RecordingContext {
+export function createRecordingContext(options: RecordingOptions = {}): RecordingContext {
   const notices: RecordingContext["notices"] = [];
   const statuses: RecordingContext["statuses"] = [];
+  const dialogs: ShownDialog[] = [];
   const ctx: PiContext = {
     ui: {
       notify: (message, level) => notices.push([message, level]),
       setStatus: (key, text) => statuses.push([key, text]),
+      select: async (title, choices) => {
+        dialogs.push({ method: "select", title, options: choices });
+        return options.select?.(title);
+      },
+      confirm: async (title, message) => {
+        dialogs.push({ method: "confirm", title, message });
+        return options.confirm?.(title) ?? false;
+      },
+      editor: async (title, prefill) => {
+        dialogs.push({ method: "editor", title, prefill });
+        return options.editor?.(title, prefill);
+      },
     },
     mode: options.hasUI === false ? "print" : "rpc",
     hasUI: options.hasUI ?? true,
@@ -21,5 +51,5 @@ export function createRecordingContext(options: { hasUI?: boolean } = {}): Recor
     isProjectTrusted: () => true,
     sessionManager: { getBranch: () => [] },
   };
-  return { ctx, notices, statuses };
+  return { ctx, notices, statuses, dialogs };
 }

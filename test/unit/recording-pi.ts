@@ -26,6 +26,9 @@ export function createRecordingPi(options: { active?: string[]; allowed?: string
       tools.set(tool.name, tool);
     },
     registerCommand: () => undefined,
+    registerFlag: () => undefined,
+    getFlag: () => undefined,
+    getMcpServers: () => [],
     registerToolRenderer: () => undefined,
     getAllTools: () => [...tools.values()],
     getActiveTools: () => [...active],

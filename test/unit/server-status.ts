@@ -9,6 +9,7 @@ export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): Serv
   source: "/mcp.json",
   toolCount: 2,
   toolsKnown: true,
+  direct: false,
   ...rest,
 });
 
@@ -16,5 +17,7 @@ export const makeReport = (rest: Partial<StatusReport> = {}): StatusReport => ({
   servers: [],
   problems: [],
   files: [],
+  questions: [],
+  refused: [],
   ...rest,
 });

@@ -45,7 +45,7 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
     place,
     workerUrl: pathToFileURL(join(fixtures, "workers", "breakable.ts")),
   });
-  expect((await at.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+  expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
 
   const outcomes = new Map<string, number>();
   const wrong: string[] = [];
@@ -146,7 +146,7 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
 
   // One set of servers at most, each once.
   await until(async () => {
-    const { servers } = await at.runtime.status();
+    const { servers } = await at.runtime.ask("status", {});
     const known = servers.flatMap(({ pid }) => (pid === undefined ? [] : [pid])).sort();
     const running = (await processesWithMarker(place.agentDir)).map(({ pid }) => pid).sort();
     return running.join() === known.join() || undefined;

@@ -6,8 +6,9 @@ import { inputSchemaOf } from "../../src/catalog/catalog.ts";
 import { readCatalog } from "../../src/catalog/snapshot-file.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerState, ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
-import { loadConfig } from "../../workers/connection/config/load.ts";
+import { configFacts, loadConfig } from "../../workers/connection/config/load.ts";
 import { createLog } from "../../workers/connection/log.ts";
+import { plan } from "../../workers/connection/plan.ts";
 import { createSupervisor } from "../../workers/connection/supervisor.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -39,7 +40,7 @@ const count = async (place: Place, line: "start" | "list" | "call"): Promise<num
 async function learned(servers: (place: Place) => Record<string, Entry>): Promise<Place> {
   const place = await createPlace();
   const first = await start(servers(place), { place });
-  expect((await first.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+  expect((await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
   await first.runtime.stop();
   return place;
 }
@@ -49,8 +50,20 @@ const inState =
   ({ status }: { status: ServerStatus }): boolean =>
     status.name === name && status.state === state;
 
+/** Idle after it was connected: a server whose tools are known. */
+const unused =
+  (name: string) =>
+  ({ status }: { status: ServerStatus }): boolean =>
+    status.name === name && status.state === "idle" && status.toolsKnown;
+
+/** Of the first connection, also where that is closed already. */
+async function connectedPid(at: Started, name: string): Promise<{ pid: number }> {
+  const { status } = await at.event("server", inState(name, "connected"));
+  return { pid: status.pid ?? 0 };
+}
+
 const statusOf = async (at: Started, name: string): Promise<ServerStatus | undefined> =>
-  (await at.runtime.status()).servers.find((server) => server.name === name);
+  (await at.runtime.ask("status", {})).servers.find((server) => server.name === name);
 
 /** Kills the server's process, and settles when the worker has seen it. */
 async function killServer(at: Started, name: string): Promise<number> {
@@ -78,8 +91,8 @@ describe("a lazy server", () => {
 
   test("nothing uses it -> closed after its idle timeout, its tools stay; the next call connects again", async () => {
     const at = await start({ s: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }) });
-    const { pid = 0 } = await at.settled("s");
-    await at.event("server", inState("s", "idle"), at.events.length);
+    const { pid } = await connectedPid(at, "s");
+    await at.event("server", unused("s"));
     expect(await waitGone([pid], 10_000)).toEqual([]);
     const status = await statusOf(at, "s");
     expect(status).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
@@ -98,15 +111,15 @@ describe("a lazy server", () => {
     );
     const called = at.call("busy", "work", { file });
     // The other server's clock runs out meanwhile, as this one's would.
-    await at.event("server", inState("unused", "idle"), at.events.length);
+    await at.event("server", unused("unused"));
     const since = at.events.length;
     await at.settled("busy");
-    await at.runtime.reconnect("unused");
-    await at.event("server", inState("unused", "idle"), since);
+    await at.runtime.ask("reconnect", { server: "unused" });
+    await at.event("server", unused("unused"), since);
     expect(await statusOf(at, "busy")).toMatchObject({ state: "connected" });
     await writeFile(file, "");
     expect(JSON.parse(textOf(await called))).toEqual({ file });
-    await at.event("server", inState("busy", "idle"), since);
+    await at.event("server", unused("busy"), since);
   });
 
   test("idleTimeout 0 -> not closed while another server is, over and over", async () => {
@@ -117,8 +130,8 @@ describe("a lazy server", () => {
     const { pid } = await at.settled("stays");
     for (let round = 0; round < 3; round++) {
       const since = at.events.length;
-      await at.event("server", inState("goes", "idle"), since);
       await at.call("goes", "work");
+      await at.event("server", unused("goes"), since);
     }
     expect(await statusOf(at, "stays")).toMatchObject({ state: "connected", pid });
   });
@@ -154,7 +167,7 @@ describe("an eager server", () => {
     expect(dropped).toMatchObject({ state: "idle", toolsKnown: true, error: { code: "server_died" } });
     expect(dropped?.error?.message).toMatch(/^s was ended by SIGKILL/);
     const since = at.events.length;
-    for (let i = 0; i < 3; i++) at.runtime.turnEnded();
+    for (let i = 0; i < 3; i++) at.runtime.tell("turnEnded", {});
     const { status } = await at.event("server", inState("s", "connected"), since);
     expect(status.error).toBeUndefined();
     expect(await count(place, "start")).toBe(2);
@@ -179,10 +192,10 @@ describe("an eager server", () => {
       { place },
     );
     await at.settled("eager");
-    await at.event("server", inState("lazy", "idle"), at.events.length);
+    await at.event("server", unused("lazy"));
     const since = at.events.length;
-    at.runtime.turnEnded();
-    await at.runtime.status();
+    at.runtime.tell("turnEnded", {});
+    await at.runtime.ask("status", {});
     expect(at.events.slice(since)).toEqual([]);
   });
 });
@@ -221,24 +234,24 @@ describe("a keep-alive server", () => {
   test("does not pass its health check -> dropped with the reason, then back", async () => {
     const place = await createPlace();
     await configure(place, { s: fixture("rejects-ping.mjs", {}, { lifecycle: "keep-alive" }) });
-    const { servers } = await loadConfig([{ file: join(place.agentDir, "mcp.json"), project: false }]);
+    const { servers, settings } = await loadConfig(configFacts({ ...place, projectTrusted: true }));
     const statuses: ServerStatus[] = [];
     const events: WorkerEvent[] = [];
     // Only the health check counts in intervals: its 30 s pass at once, everything else is real.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onCleanup(async () => vi.useRealTimers());
-    const supervisor = createSupervisor(servers, {
+    const supervisor = createSupervisor({
       cwd: place.cwd,
       npxCacheFile: join(place.agentDir, "mcp-npx-cache.json"),
       log: createLog({ file: join(place.agentDir, "mcp-threads.log"), label: "test" }),
       emit: (event) => events.push(event),
-      idleTimeoutMs: LIMITS.idleTimeoutMs,
-      maxMessageBytes: LIMITS.messageBytes,
+      settings: () => settings,
       onStatus: (server) => statuses.push(server.status()),
       onTools: () => undefined,
     });
     onCleanup(() => supervisor.close());
-    supervisor.start({});
+    supervisor.carryOut(plan({ servers: [], settings }, { servers, settings }));
+    supervisor.learn({});
     const stateCount = (state: ServerState): number =>
       statuses.filter((status) => status.state === state).length;
     await until(async () => stateCount("connected") > 0 || undefined);
@@ -278,15 +291,15 @@ describe("a connect that fails", () => {
 
   test("turn ends of an eager one within 60 s -> not tried again", async () => {
     const { at, place } = await failing({ lifecycle: "eager" });
-    for (let i = 0; i < 3; i++) at.runtime.turnEnded();
-    await at.runtime.status();
+    for (let i = 0; i < 3; i++) at.runtime.tell("turnEnded", {});
+    await at.runtime.ask("status", {});
     expect(await count(place, "start")).toBe(1);
   });
 
   test.each(["s", undefined])("reconnect %s -> tried at once; calls work then", async (name) => {
     const { at, place, repair } = await failing();
     await repair();
-    await at.runtime.reconnect(name);
+    await at.runtime.ask("reconnect", { server: name });
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected", toolCount: 1 });
     expect(textOf(await at.call("s", "work"))).toBe("ready");
     expect(await count(place, "start")).toBe(2);
@@ -294,7 +307,7 @@ describe("a connect that fails", () => {
 
   test("reconnect that fails as well -> its status says so, with a fresh pause", async () => {
     const { at, place } = await failing();
-    await at.runtime.reconnect("s");
+    await at.runtime.ask("reconnect", { server: "s" });
     expect(await statusOf(at, "s")).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(await count(place, "start")).toBe(2);
   });
@@ -307,7 +320,7 @@ describe("reconnect", () => {
     const at = await start({ s: fixture("with-child.mjs", { RECORD, CHILD_STDIO: "ignore" }) }, { place });
     const { pid = 0 } = await at.settled("s");
     const child = Number(await until(async () => (await readIfThere(RECORD)) || undefined));
-    await at.runtime.reconnect("s");
+    await at.runtime.ask("reconnect", { server: "s" });
     expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
     expect(await waitGone([pid, child], 10_000)).toEqual([]);
   });
@@ -315,7 +328,7 @@ describe("reconnect", () => {
   test("a server that ignores SIGTERM and the end of stdin -> another process, the old one gone", async () => {
     const at = await start({ s: fixture("ignores-end.mjs") });
     const { pid = 0 } = await at.settled("s");
-    await at.runtime.reconnect("s");
+    await at.runtime.ask("reconnect", { server: "s" });
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
     expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
     expect(await waitGone([pid], 10_000)).toEqual([]);
@@ -323,19 +336,21 @@ describe("reconnect", () => {
 
   test("an unknown server -> unknown_server with the known ones", async () => {
     const at = await start({ s: fixture("noisy.mjs") });
-    const failed = at.runtime.reconnect("nope");
+    const failed = at.runtime.ask("reconnect", { server: "nope" });
     await expect(failed).rejects.toMatchObject({ code: "unknown_server", data: { known: ["s"] } });
   });
 
   test("a disabled server, by name -> server_disabled", async () => {
     const at = await start({ s: fixture("noisy.mjs", {}, { enabled: false }) });
-    await expect(at.runtime.reconnect("s")).rejects.toMatchObject({ code: "server_disabled" });
+    await expect(at.runtime.ask("reconnect", { server: "s" })).rejects.toMatchObject({
+      code: "server_disabled",
+    });
   });
 
   test("a server that is connecting -> joins the attempt", async () => {
     const place = await createPlace();
     const at = await start({ s: countsEntry(place) }, { place });
-    await at.runtime.reconnect("s");
+    await at.runtime.ask("reconnect", { server: "s" });
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
     expect(await count(place, "start")).toBe(1);
   });
@@ -347,12 +362,12 @@ describe("servers beside each other", () => {
     const hanging = Object.fromEntries(names.map((name) => [name, fixture("hangs.mjs")]));
     const at = await start({ ...hanging, healthy: fixture("noisy.mjs") });
     expect(textOf(await at.call("healthy", "work"))).toBe("through the noise");
-    const { servers } = await at.runtime.status();
+    const { servers } = await at.runtime.ask("status", {});
     const waiting = servers.filter(({ name }) => name !== "healthy");
     expect(new Set(waiting.map(({ state }) => state))).toEqual(new Set(["connecting"]));
     const spawned = at.events.filter(({ type }) => type === "spawned");
     expect(spawned.length).toBeLessThanOrEqual(11);
-    expect((await at.runtime.settleTools(1, undefined)).pending).toEqual(names);
+    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(names);
   });
 
   test("a call to one that hangs and then a second to it, cancelled -> freed at once, the first still waits", async () => {
@@ -374,7 +389,7 @@ describe("tool lists", () => {
     async (method) => {
       const at = await start({ s: fixture("grows.mjs") });
       await at.settled("s");
-      await at.runtime.settleTools(40_000, undefined);
+      await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
       const since = at.events.length;
       await at.call("s", "grow", { method, ms: 0 });
       await at.event("server", ({ status }) => status.toolCount === 2, since);
@@ -443,7 +458,7 @@ describe("tool lists", () => {
   test("two tools of one name, one without a schema, one with a wrong one -> each once, all can be called", async () => {
     const at = await start({ s: fixture("odd-tools.mjs") });
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
-    await at.runtime.settleTools(40_000, undefined);
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
       ["s__twin", "First."],
@@ -463,7 +478,7 @@ describe("messages of 64 MiB", () => {
     const at = await start({ s: fixture("big-line.mjs") });
     const text = textOf(await at.call("s", "work", { bytes: LIMITS.messageBytes }));
     expect(text.length).toBeLessThan(60_000);
-    expect(text.slice(-60)).toMatch(/\[67,\d\d\d,\d\d\d more bytes were left out\]$/);
+    expect(/\[….*?left out here\./.exec(text)?.[0]).toMatch(/^\[… 67,\d{3},\d{3} bytes of /);
   });
 
   test("one byte more -> message_too_large with the limit; the process gone, the next call works", async () => {

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { LIMITS } from "../../src/protocol/limits.ts";
+import { parseEntry } from "../../workers/connection/config/definition.ts";
 import { connect } from "../../workers/connection/connect.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/resolve.ts";
 import { descendants, waitGone } from "../support/processes.ts";
@@ -245,22 +246,11 @@ test("a package that does not exist and a setting of npm's end at npx", async ()
 });
 
 test("a server that is configured with npx has node as its process, and no npm stays", async () => {
-  const target = { kind: "stdio" as const, command: "npx", args: ["-y", MEMORY], env, cwd: undefined };
+  const entry = { command: "npx", args: ["-y", MEMORY], env };
+  const { definition } = parseEntry("memory", entry, { file: "mcp.json", origin: "user" });
+  if (!definition) throw new Error("the entry is wrong");
   const connection = await connect({
-    definition: {
-      name: "memory",
-      file: "mcp.json",
-      project: false,
-      enabled: true,
-      description: undefined,
-      target,
-      requestTimeoutMs: undefined,
-      startupTimeoutMs: undefined,
-      lifecycle: "lazy",
-      idleTimeoutMs: undefined,
-      debug: false,
-      raw: {},
-    },
+    definition,
     cwd,
     npxCacheFile: cacheFile,
     signal: live,
@@ -270,6 +260,7 @@ test("a server that is configured with npx has node as its process, and no npm s
     onNote: (note) => notes.push(note),
     onClosed: () => {},
     onListChanged: () => {},
+    onSecrets: () => {},
   });
   try {
     expect((await connection.listTools(live)).length).toBeGreaterThan(5);

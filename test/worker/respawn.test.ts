@@ -49,7 +49,7 @@ async function startBreakable(): Promise<Started> {
     },
     { workerUrl: breakable },
   );
-  expect((await at.runtime.settleTools(40_000, undefined)).pending).toEqual([]);
+  expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
   return at;
 }
 
@@ -78,7 +78,7 @@ describe("a connection worker that breaks", () => {
 
       for (const name of ["eager", "alive"]) await at.event("server", inState(name, "connected"), since);
       const running = (await processesWithMarker(at.agentDir)).map(({ pid }) => pid);
-      const { servers } = await at.runtime.status();
+      const { servers } = await at.runtime.ask("status", {});
       expect(servers.map(({ name, state }) => [name, state])).toEqual([
         ["lazy", "connected"],
         ["eager", "connected"],
@@ -97,8 +97,8 @@ describe("a connection worker that breaks", () => {
     const results = await Promise.all([
       at.call("lazy", "work"),
       at.call("eager", "work"),
-      at.runtime.status(),
-      at.runtime.settleTools(40_000, undefined),
+      at.runtime.ask("status", {}),
+      at.runtime.settleTools({ timeoutMs: 40_000 }, undefined),
     ]);
     expect(textOf(results[0])).toBe("through the noise");
     expect(results[2].servers).toHaveLength(4);
@@ -117,7 +117,7 @@ describe("a connection worker that breaks", () => {
     const error = await at.failedCall("s", "work");
     expect(error).toMatchObject({ code: "runtime_stopped", remedy: expect.stringContaining("/reload") });
     expect(error.message).toMatch(/crashed 6 times within a minute \(.*broken by a test/);
-    await expect(at.runtime.status()).rejects.toMatchObject({ code: "runtime_stopped" });
+    await expect(at.runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
   }, 90_000);
 
@@ -129,9 +129,9 @@ describe("a connection worker that breaks", () => {
     await breakWorker(place, "crash");
     const at = await starting;
     await at.crash(1);
-    const { pending } = await at.runtime.settleTools(40_000, undefined);
+    const { pending } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
-    const { servers: statuses } = await at.runtime.status();
+    const { servers: statuses } = await at.runtime.ask("status", {});
     expect(statuses.map(({ state }) => state)).toEqual(names.map(() => "connected"));
     const pids = statuses.map(({ pid }) => pid).sort();
     await until(async () => (await processesWithMarker(place.agentDir)).length <= 10 || undefined);
@@ -163,17 +163,21 @@ describe("a cache that cannot be written", () => {
   const cacheFile = (place: Place): string => join(place.agentDir, "mcp-cache.json");
 
   it.each([
-    ["mcp-cache.json is a folder", (place: Place) => mkdir(cacheFile(place)), /mcp-cache\.json/],
+    [
+      "mcp-cache.json is a folder",
+      (place: Place) => mkdir(cacheFile(place)),
+      /mcp-cache\.json is neither used nor changed: EISDIR/,
+    ],
     [
       "the folder of snapshots is a file",
       (place: Place) => writeFile(join(place.agentDir, "mcp-snapshots"), ""),
-      /mcp-snapshots/,
+      /mcp-snapshots.* could not be written/,
     ],
-  ])("%s -> the session works, the log says so", async (_name, damage, file) => {
+  ])("%s -> the session works, the log says so once", async (_name, damage, problem) => {
     const place = await createPlace();
     await damage(place);
     const at = await start({ s: fixture("noisy.mjs") }, { place });
-    const { pending, checksum } = await at.runtime.settleTools(40_000, undefined);
+    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
     expect(checksum).toBeTypeOf("number");
     await at.event("catalog");
@@ -181,14 +185,14 @@ describe("a cache that cannot be written", () => {
     expect(at.crashes).toEqual([]);
     await at.runtime.stop();
     const lines = (await at.log()).split("\n").filter((line) => / warn +\[/.test(line));
-    expect(lines.filter((line) => file.test(line) && line.includes("could not be written"))).not.toEqual([]);
+    expect(lines.filter((line) => problem.test(line))).toHaveLength(1);
   });
 
   test("writable again before the session ends -> what was learned is in it after all", async () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await start({ s: fixture("noisy.mjs") }, { place });
-    await at.runtime.settleTools(40_000, undefined);
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await rmdir(cacheFile(place));
     await at.runtime.stop();
     const stored = JSON.parse((await readIfThere(cacheFile(place))) || '{"servers":{}}');
@@ -199,7 +203,7 @@ describe("a cache that cannot be written", () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await start({ s: fixture("noisy.mjs"), grows: fixture("grows.mjs") }, { place });
-    await at.runtime.settleTools(40_000, undefined);
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await rmdir(cacheFile(place));
     await at.call("grows", "grow", { method: "notifications/tools/list_changed", ms: 0 });
     const text = await until(async () => {
@@ -259,7 +263,7 @@ describe.each(BUILDS.filter((build) => build === "built"))("the packed workers (
     await rm(join(folder, "cache.js"));
     const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
-    expect((await at.runtime.status()).servers).toMatchObject([{ name: "s", state: "connected" }]);
+    expect((await at.runtime.ask("status", {})).servers).toMatchObject([{ name: "s", state: "connected" }]);
     await at.runtime.stop();
     expect(await at.log()).toMatch(/cache worker failed: .*cache\.js/);
     expect(await readFile(join(place.agentDir, "mcp.json"), "utf8")).toContain("noisy.mjs");

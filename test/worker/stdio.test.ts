@@ -27,9 +27,9 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
       memory: memory(join(place.agentDir, "memory.json")),
     };
     const at = await start(servers, { build, place });
-    const { pending, checksum } = await at.runtime.settleTools(40_000, undefined);
+    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
-    const { servers: statuses, problems } = await at.runtime.status();
+    const { servers: statuses, problems } = await at.runtime.ask("status", {});
     expect(problems).toEqual([]);
     expect(statuses.map(({ name, state, transport }) => [name, state, transport])).toEqual([
       ["everything", "connected", "stdio"],
@@ -42,7 +42,7 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
-    expect(catalog.search(["echo"], 1).tools.map(({ name }) => name)).toEqual(["everything__echo"]);
+    expect(catalog.search("echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
     // Stored beside the snapshot, which does not wait for it.
     const stored = await until(async () => {
       const text = await readFile(join(at.agentDir, "mcp-cache.json"), "utf8").catch(() => undefined);
@@ -86,13 +86,16 @@ describe("connection worker: a second start on the same agent folder", () => {
   test("the same servers and the snapshot's checksum -> nothing connects, no catalog event, calls connect", async () => {
     const servers = { everything: everything() };
     const first = await start(servers);
-    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await first.runtime.stop();
     const before = (await first.log()).length;
 
     const place = { agentDir: first.agentDir, cwd: first.cwd };
     const second = await start(servers, { place, facts: { snapshotChecksum: checksum } });
-    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
+      pending: [],
+      checksum,
+    });
     expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
     expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
     const called = await second.call("everything", "echo", { message: "again" });
@@ -105,10 +108,13 @@ describe("connection worker: a second start on the same agent folder", () => {
   test("without the checksum -> one catalog event with the same tools", async () => {
     const servers = { everything: everything() };
     const first = await start(servers);
-    const { checksum } = await first.runtime.settleTools(40_000, undefined);
+    const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await first.runtime.stop();
     const second = await start(servers, { place: { agentDir: first.agentDir, cwd: first.cwd } });
-    expect(await second.runtime.settleTools(40_000, undefined)).toEqual({ pending: [], checksum });
+    expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
+      pending: [],
+      checksum,
+    });
     await second.event("catalog");
   });
 
@@ -145,7 +151,7 @@ describe("connection worker: servers that print what is no message", () => {
   test("a tool list in pages, with a repeated cursor and malformed tools -> every good tool, once", async () => {
     const at = await start({ pages: fixture("pages.mjs"), everything: everything() });
     expect(await at.settled("pages")).toMatchObject({ state: "connected", toolCount: 4 });
-    const { checksum } = await at.runtime.settleTools(40_000, undefined);
+    const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(checksum).toBeTypeOf("number");
     const catalog = readCatalog(at.agentDir, at.cwd);
     expect(catalog.tools.map(({ name }) => name)).toEqual(
@@ -202,9 +208,9 @@ describe("connection worker: servers that fail", () => {
   test("a server that hangs in initialize -> a call to another returns, it is named as pending", async () => {
     const at = await start({ hangs: fixture("hangs.mjs"), everything: everything() });
     expect(textOf(await at.call("everything", "echo", { message: "x" }))).toBe("Echo: x");
-    const { servers } = await at.runtime.status();
+    const { servers } = await at.runtime.ask("status", {});
     expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
-    expect((await at.runtime.settleTools(1, undefined)).pending).toEqual(["hangs"]);
+    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(["hangs"]);
   });
 
   test("a server that hangs longer than startupTimeoutMs -> connect_timeout, its process is gone", async () => {
@@ -322,12 +328,25 @@ describe("runtime.stop: no process is left", () => {
     );
     const child = await childPid(RECORD);
     try {
-      expect((await at.runtime.settleTools(10_000, undefined)).pending).toEqual([]);
+      expect((await at.runtime.settleTools({ timeoutMs: 10_000 }, undefined)).pending).toEqual([]);
     } finally {
       // Out of reach for the runtime, since it left the group: ours to end.
       process.kill(child, "SIGKILL");
       await waitGone([child], 5_000);
     }
+  });
+
+  test("twenty servers, one of which ignores SIGTERM and the end of stdin -> all gone", async () => {
+    const plain = Array.from({ length: 19 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
+    const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });
+    expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+    const pids = at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
+    expect(pids).toHaveLength(20);
+    const startedAt = performance.now();
+    await at.runtime.stop();
+    // The issue asks for less than 1 s; a busy machine may take longer, which decides nothing here.
+    process.stdout.write(`stop of 20 servers: ${Math.round(performance.now() - startedAt)} ms\n`);
+    expect(await waitGone(pids, 0)).toEqual([]);
   });
 
   test("stopped twice -> the second settles as well", async () => {

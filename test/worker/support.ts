@@ -131,7 +131,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       projectTrusted: true,
       configPath: undefined,
       registered: [],
-      canAsk: false,
+      canAsk: true,
       snapshotChecksum: undefined,
       ...options.facts,
     }),

@@ -4,7 +4,7 @@
  */
 import { messageOf } from "../../src/protocol/errors.ts";
 import { isObject } from "./entry.ts";
-import type { FileSystem } from "./file-system.ts";
+import { type FileSystem, reasonOf } from "./file-system.ts";
 import type { Slots } from "./slots.ts";
 
 export const CACHE_VERSION = 1;
@@ -77,6 +77,6 @@ export async function loadCache(
     const text = await files.read(target);
     return known && "text" in known && known.text === text ? known : parseCache(path, text);
   } catch (error) {
-    return closed(messageOf(error));
+    return closed(reasonOf(error));
   }
 }

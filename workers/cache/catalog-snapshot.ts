@@ -5,9 +5,14 @@
 import { crc32 } from "node:zlib";
 import { encode } from "../../src/protocol/codec.ts";
 import { type AssignedNames, nameTools, type ToolPrefix } from "../../src/protocol/names.ts";
-import { encodeSnapshot, type SnapshotServer, type SnapshotTool } from "../../src/protocol/snapshot.ts";
+import {
+  type CatalogSettings,
+  encodeSnapshot,
+  type SnapshotServer,
+  type SnapshotTool,
+} from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildIndex } from "../../src/search/weighted.ts";
+import { buildEngine, type IndexedTool } from "../../src/search/build-engine.ts";
 import { moveReferences } from "./output-schema.ts";
 import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "./schema.ts";
 import type { CachedTool } from "./tool.ts";
@@ -19,16 +24,24 @@ export type PublishedTool = CachedTool & {
 };
 
 export type CatalogServer = SnapshotServer & {
-  tools: PublishedTool[];
+  /** What is known of the server in its own words and the user's, for the index only. */
+  about?: string;
   /** How its tools are named; `server` where it is left out. */
   prefix?: ToolPrefix;
+  tools: PublishedTool[];
 };
+
+/** A tool as it goes into the snapshot, and as it goes into the index. */
+interface Prepared {
+  stored: SnapshotTool;
+  indexed: IndexedTool;
+}
 
 /** Server, repair -> its tools whose schemas needed it. */
 type Repairs = Map<string, Map<Repair, string[]>>;
 
-interface NamedTools {
-  tools: SnapshotTool[];
+interface PreparedTools {
+  tools: Prepared[];
   collisions: AssignedNames["collisions"];
   repairs: Repairs;
 }
@@ -42,24 +55,28 @@ function noteRepairs(all: Repairs, server: string, tool: string, repairs: readon
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
 
-function toSnapshotTools(servers: readonly CatalogServer[]): NamedTools {
-  const flat = servers.flatMap(({ name: server, prefix = "server", tools }, index) =>
-    tools.map(({ direct, ...tool }) => ({ server, prefix, index, direct, tool })),
+function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
+  const flat = servers.flatMap((server, index) =>
+    server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),
   );
   const { names, bare, collisions } = nameTools(
-    flat.map(({ server, prefix, tool }) => ({ server, prefix, tool: tool.name })),
+    flat.map(({ server, tool }) => ({
+      server: server.name,
+      prefix: server.prefix ?? "server",
+      tool: tool.name,
+    })),
   );
   const repairs: Repairs = new Map();
-  const tools = flat.map(({ server, index, tool, direct }, i): SnapshotTool => {
+  const tools = flat.map(({ server, index, tool, direct }, i): Prepared => {
     const input = repairInputSchema(tool.inputSchema);
     const output = repairOutputSchema(tool.outputSchema);
-    noteRepairs(repairs, server, tool.name, [...input.repairs, ...(output?.repairs ?? [])]);
+    noteRepairs(repairs, server.name, tool.name, [...input.repairs, ...(output?.repairs ?? [])]);
     const title = textOf(tool.title) || textOf(tool.annotations?.title);
-    return {
+    const stored: SnapshotTool = {
       name: names[i] ?? tool.name,
       server: index,
       tool: tool.name,
-      description: textOf(tool.description) || title || `${tool.name} of ${server}`,
+      description: textOf(tool.description) || title || `${tool.name} of ${server.name}`,
       ...(direct ? { direct } : {}),
       ...(bare[i] ? { bare: true } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
@@ -67,6 +84,15 @@ function toSnapshotTools(servers: readonly CatalogServer[]): NamedTools {
       schema: encode(input.schema),
       ...(output ? { outputSchema: encode(moveReferences(output.schema)) } : {}),
     };
+    const indexed = {
+      server: server.name,
+      serverDescription: server.about ?? server.description ?? "",
+      name: tool.name,
+      fullName: stored.name,
+      description: stored.description,
+      inputSchema: tool.inputSchema,
+    };
+    return { stored, indexed };
   });
   return { tools, collisions, repairs };
 }
@@ -115,13 +141,22 @@ export interface MadeSnapshot {
  * The snapshot, and what is to be told of it. Left out are the tools of the servers that the configuration
  * names last. Names are given before, so that no tool is called otherwise for that.
  */
-export function makeSnapshot(catalog: readonly CatalogServer[], limitBytes: number): MadeSnapshot {
-  const { tools: all, collisions, repairs } = toSnapshotTools(catalog);
+export function makeSnapshot(
+  catalog: readonly CatalogServer[],
+  settings: CatalogSettings,
+  limitBytes: number,
+): MadeSnapshot {
+  const { tools: all, collisions, repairs } = prepareTools(catalog);
   const told = { collisions: collisionLines(collisions), repairs: repairLines(repairs) };
-  const servers = catalog.map(({ tools: _tools, prefix: _prefix, ...server }) => server);
+  const servers = catalog.map(({ tools: _tools, about: _about, prefix: _prefix, ...server }) => server);
   const withToolsOf = (count: number): Uint8Array<ArrayBuffer> => {
-    const tools = all.filter((tool) => tool.server < count);
-    return encodeSnapshot({ servers, tools, index: buildIndex(tools) }, crc32);
+    const kept = all.filter(({ stored }) => stored.server < count);
+    const tools = kept.map(({ stored }) => stored);
+    const index = buildEngine(
+      settings.search,
+      kept.map(({ indexed }) => indexed),
+    );
+    return encodeSnapshot({ settings, servers, tools, index }, crc32);
   };
   const whole = withToolsOf(catalog.length);
   if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };

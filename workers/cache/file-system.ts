@@ -17,6 +17,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { messageOf } from "../../src/protocol/errors.ts";
 
 export interface Found {
   /** The path itself, or what the links on it lead to, also where nothing is there yet. */
@@ -51,6 +52,9 @@ const PRIVATE_FOLDER = 0o700;
 
 export const codeOf = (error: unknown): string | undefined =>
   (error as NodeJS.ErrnoException | undefined)?.code;
+
+/** Why it failed, without the temp file's name: the same failure is told in the same words. */
+export const reasonOf = (error: unknown): string => messageOf(error).replace(/ '[^']*'(?: -> '[^']*')?$/, "");
 
 const isMissing = (error: unknown): boolean => codeOf(error) === "ENOENT";
 

@@ -3,13 +3,12 @@
  * Two tasks of the cache worker: read the entries of a configuration, and store new ones. Neither throws:
  * whatever is wrong with the file is a problem, one line for the log, and the session goes on.
  */
-import { messageOf } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { hashesOf } from "./adapter-hash.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./cache-file.ts";
 import type { CacheEntry } from "./entry.ts";
-import { nodeFiles } from "./file-system.ts";
+import { nodeFiles, reasonOf } from "./file-system.ts";
 import { keepAside, sweepTemps } from "./housekeeping.ts";
 import { LOCK_TIMES, type LockTimes, withLock } from "./lock.ts";
 import { changeSlots, findEntry, type SlotChanges, type Slots } from "./slots.ts";
@@ -134,6 +133,6 @@ export async function storeEntries(task: StoreTask, context: CacheContext = real
     await sweepTemps(target, files, now());
     return result;
   } catch (error) {
-    return { stored: false, problems: [`${task.path} could not be written: ${messageOf(error)}`] };
+    return { stored: false, problems: [`${task.path} could not be written: ${reasonOf(error)}`] };
   }
 }

@@ -4,18 +4,18 @@
  */
 import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
-import { messageOf } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
+import { type CatalogSettings, snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
-import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { type FileSystem, nodeFiles, reasonOf } from "./file-system.ts";
 import { pruneSnapshots } from "./housekeeping.ts";
 
 export interface PublishTask {
   snapshotPath: string;
   /** The whole catalog, servers in the order of the configuration. */
   servers: CatalogServer[];
+  settings: CatalogSettings;
   /** Checksum of the snapshot that main has already. */
   knownChecksum: number | undefined;
 }
@@ -60,7 +60,8 @@ export async function publish(
   task: PublishTask,
   context: PublishContext = realWorld,
 ): Promise<PublishResult> {
-  const { snapshot, leftOut, collisions, repairs } = makeSnapshot(task.servers, context.limitBytes);
+  const { servers, settings } = task;
+  const { snapshot, leftOut, collisions, repairs } = makeSnapshot(servers, settings, context.limitBytes);
   const problems: string[] = [];
   if (leftOut.length > 0) {
     const limit = `${Math.round(context.limitBytes / 2 ** 20)} MiB`;
@@ -71,7 +72,7 @@ export async function publish(
   try {
     await keepFile(task.snapshotPath, snapshot, isNew, context);
   } catch (error) {
-    problems.push(`${task.snapshotPath} could not be written: ${messageOf(error)}`);
+    problems.push(`${task.snapshotPath} could not be written: ${reasonOf(error)}`);
   }
   return { checksum, ...(isNew ? { snapshot } : {}), problems, notices: collisions, repairs, threadId };
 }

@@ -37,16 +37,22 @@ export function createCachePool(log: Log): CachePool {
   const told = new Set<string>();
   const openPool = (): Piscina => {
     if (pool) return pool;
-    pool = new Piscina({
+    const opened = new Piscina({
       filename: workerFile(),
       minThreads: 0,
       maxThreads: 1,
       concurrentTasksPerWorker: TASKS_AT_A_TIME,
       idleTimeout: IDLE_MS,
     });
-    // A thread that cannot be loaded; without a listener it would end the connection worker.
-    pool.on("error", failed);
-    return pool;
+    // A thread that cannot be loaded. Without a listener it would end the connection worker, and the pool
+    // would try for ever while its tasks wait: they are given up with it, the next task tries anew.
+    opened.on("error", (error) => {
+      failed(error);
+      if (pool === opened) pool = undefined;
+      opened.destroy().catch(failed);
+    });
+    pool = opened;
+    return opened;
   };
   const run = async <T>(name: string, task: unknown): Promise<T> =>
     (await openPool().run(task, { name })) as T;

@@ -4,25 +4,19 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CallProgress, CallResult, CallToolParams, WorkerEvent } from "../../src/protocol/types.ts";
 import type { ShapeOptions } from "./content/context.ts";
 import { shapeResult } from "./content/shape.ts";
-import type { ResultStore } from "./content/store.ts";
-import { DEFAULT_GUARD } from "./output-guard.ts";
 import { createProgressPacer } from "./progress.ts";
-import { createRedactor, redactError, secretsOf } from "./redact.ts";
-import type { Stats } from "./stats.ts";
+import { createRedactor, redactError } from "./redact.ts";
+import type { Results } from "./results.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /** What settings say of a server's results. */
 export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
 
-export const DEFAULT_RESULT_SETTINGS: ResultSettings = { guard: DEFAULT_GUARD, toon: false };
-
 export interface CallContext {
   supervisor: Supervisor;
   emit: (event: WorkerEvent) => void;
   signal: AbortSignal;
-  store: ResultStore;
-  settings?: ResultSettings;
-  stats?: Stats | undefined;
+  results: Results;
 }
 
 /** A msgpackr-encoded `CallResult`. Throws `ThreadsError`, without secrets of the server's definition. */
@@ -31,7 +25,8 @@ export async function runCall(
   context: CallContext,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { server, tool, callId } = params;
-  const { supervisor, emit, signal, store, stats, settings = DEFAULT_RESULT_SETTINGS } = context;
+  const { supervisor, emit, signal, results } = context;
+  const stats = results.stats();
   const called = supervisor.get(server);
   const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
     emit({ type: "progress", callId, ...latest }),
@@ -55,15 +50,15 @@ export async function runCall(
       server,
       tool,
       durationMs,
-      store,
+      store: results.store,
       wantsStructured,
-      ...settings,
+      ...results.settingsFor(called.definition),
     });
     record(shaped);
     return encode(shaped);
   } catch (error) {
     record();
-    throw redactError(error, createRedactor(secretsOf(called.definition)));
+    throw redactError(error, createRedactor(called.secrets));
   } finally {
     progress.stop();
   }

@@ -10,6 +10,7 @@ import type { PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
+import { catalogSettings } from "./catalog-settings.ts";
 import { exposureOf, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
 import { offeredTools } from "./resources/tools.ts";
@@ -43,6 +44,8 @@ export interface CatalogPublisher {
 const DESCRIPTION_CHARS = 250;
 /** For codemode scripts and `tool_search`, which show or rank all of it. */
 const INSTRUCTIONS_CHARS = 4_000;
+/** The index reads no more of it. */
+const ABOUT_CHARS = 600;
 
 /** What a server is for, in a line: its instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
@@ -109,18 +112,25 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       .filter((server) => server.definition.enabled)
       .map((server) => {
         const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
-        const description = firstLine(server.definition.description ?? server.instructions);
+        const words = [server.definition.description, server.instructions].filter(Boolean);
+        const description = firstLine(words[0]);
         return {
           name: server.name,
           project: server.definition.project,
           toolsKnown: server.tools !== undefined,
           ...(description ? { description } : {}),
+          ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
           ...(instructions ? { instructions } : {}),
           prefix: prefixOf(server, settings),
           tools: exposedTools(server, settings),
         };
       });
-    return { snapshotPath: options.snapshotPath, servers, knownChecksum: checksum };
+    return {
+      snapshotPath: options.snapshotPath,
+      servers,
+      settings: catalogSettings(settings),
+      knownChecksum: checksum,
+    };
   };
 
   /** Each line once, and none at a start that finds what the last one found. */
@@ -184,6 +194,8 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       if (due) start();
       while (publishing) await publishing;
       await storing;
+      // The last moment for what could not be stored when it was new.
+      if (fresh.size > 0) await store();
     },
   };
 }

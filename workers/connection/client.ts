@@ -37,6 +37,8 @@ export interface ConnectOptions {
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;
+  /** Values of the resolved definition that no text may show. */
+  onSecrets: (secrets: string[]) => void;
   /** The connection ended, whoever ended it. */
   onClosed: () => void;
   /** The server says that its tools or resources are no longer what they were. */

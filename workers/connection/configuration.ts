@@ -3,6 +3,9 @@
  * change into a plan that is handed on. Owns consents and what waits for the user's word; starts nothing
  * itself.
  */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { fileStamp } from "../../src/protocol/stamp.ts";
 import type { ConfigProblem, ConsentQuestion, SessionFacts } from "../../src/protocol/types.ts";
 import { followConfig, type LiveConfig } from "./config/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
@@ -47,6 +50,13 @@ export interface ConfigurationOptions {
 }
 
 const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
+
+/** Looked at after the read, so that an edit during it counts as one. */
+async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
+  if (projectFile === undefined) return false;
+  const found = await stat(join(cwd, ".pi", "mcp.json")).catch(() => undefined);
+  return fileStamp(found) !== projectFile;
+}
 
 /** Settles when the first plan has been handed on. */
 export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
@@ -99,6 +109,8 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   };
 
   const first = await loadConfig(facts);
+  // What was written between the start of the session and this read is an edit like any other: asked for.
+  if (await changedSinceStart(session)) accepted = new Set();
   await apply(first);
   const live: LiveConfig = followConfig({
     facts,

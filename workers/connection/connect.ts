@@ -4,11 +4,13 @@ import type { Connection, ConnectOptions } from "./client.ts";
 import { resolveTarget } from "./config/resolve.ts";
 import { connectHttp } from "./connect-http.ts";
 import { connectStdio } from "./connect-stdio.ts";
+import { secretsOf } from "./redact.ts";
 
 /** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition, cwd, signal, onSpawn, onExit } = options;
   const { env } = process;
   const target = await resolveTarget(definition, { env, home: homedir(), cwd, signal, onSpawn, onExit });
+  options.onSecrets(secretsOf(definition.target, target));
   return target.kind === "stdio" ? connectStdio(target, options) : connectHttp(target, options);
 }

@@ -51,6 +51,7 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["includeTools", definition.includeTools],
   ["excludeTools", definition.excludeTools],
   ["toolPrefix", definition.toolPrefix],
+  ["outputGuard", definition.outputGuard],
   ["file", [definition.file, definition.origin, ...definition.overrides]],
 ];
 

@@ -37,9 +37,35 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   return (text) => text.replace(expression, MARK);
 }
 
-/** What a definition holds that no text may show. */
-export const secretsOf = ({ target }: Pick<ServerDefinition, "target">): string[] =>
-  target.kind === "stdio" ? Object.values(target.env) : Object.values(target.headers);
+type Target = ServerDefinition["target"];
+
+const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;
+
+/** What variables or a command put into a text: the part that differs from what was written. */
+function substituted(written: string, resolved: string): string[] {
+  if (!HOLDS_VARIABLE.test(written) || written === resolved) return [];
+  let start = 0;
+  while (start < written.length && written[start] === resolved[start]) start++;
+  let end = 0;
+  const most = Math.min(written.length, resolved.length) - start;
+  while (end < most && written.at(-1 - end) === resolved.at(-1 - end)) end++;
+  return [resolved.slice(start, resolved.length - end)];
+}
+
+/** What a definition holds that no text may show, from how it is written and what that resolved to. */
+export function secretsOf(written: Target, resolved: Target): string[] {
+  if (resolved.kind === "http") {
+    const url = written.kind === "http" ? substituted(written.url, resolved.url) : [];
+    return [...Object.values(resolved.headers), ...url];
+  }
+  if (written.kind !== "stdio") return Object.values(resolved.env);
+  const texts = [
+    [written.command, resolved.command],
+    [written.cwd ?? "", resolved.cwd ?? ""],
+    ...written.args.map((arg, i) => [arg, resolved.args[i] ?? ""]),
+  ];
+  return [...Object.values(resolved.env), ...texts.flatMap(([from = "", to = ""]) => substituted(from, to))];
+}
 
 function redactValue(value: JsonValue, redact: Redactor): JsonValue {
   if (typeof value === "string") return redact(value);

@@ -15,6 +15,7 @@ import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
+import { createRedactor, redactError } from "./redact.ts";
 import { mergeListed } from "./resources/list.ts";
 import { resourceTools } from "./resources/tools.ts";
 import { listFailure, refusal, unknownTool } from "./server-errors.ts";
@@ -87,6 +88,7 @@ export class Server {
   #resources: CachedResources | undefined;
   /** Settles when the open connection's resources are listed; never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
+  #secrets: string[] = [];
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
@@ -118,6 +120,11 @@ export class Server {
   /** Undefined until they are known. Offered as tools where the definition says so. */
   get resources(): CachedResources | undefined {
     return this.#resources;
+  }
+
+  /** Values that no text about this server may show. */
+  get secrets(): readonly string[] {
+    return this.#secrets;
   }
 
   get phase(): ServerPhase["name"] {
@@ -233,10 +240,11 @@ export class Server {
       this.#context.onTools(this);
       return connection;
     } catch (error) {
+      const shown = redactError(error, createRedactor(this.#secrets));
       const failure =
-        error instanceof ThreadsError
-          ? error
-          : new ThreadsError("internal", messageOf(error), { cause: error });
+        shown instanceof ThreadsError
+          ? shown
+          : new ThreadsError("internal", messageOf(shown), { cause: error });
       if (!this.#lifetime.signal.aborted) this.#context.log.error(`${this.name}: ${failure.message}`);
       this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
       throw failure;
@@ -258,7 +266,10 @@ export class Server {
       npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
-      onNote: (note) => log.info(`${this.name} ${note}`),
+      onNote: (note) => log.info(`${this.name} ${createRedactor(this.#secrets)(note)}`),
+      onSecrets: (secrets) => {
+        this.#secrets = secrets;
+      },
       onClosed: () => this.#onClosed(opened),
       onListChanged: () => this.#refresh.request(),
     });
@@ -317,8 +328,9 @@ export class Server {
   }
 
   #onDropped(message: string): void {
-    this.#context.log.warn(`${message} The next call connects again.`);
-    const error = new ThreadsError("server_died", message, { data: { server: this.name } });
+    const shown = createRedactor(this.#secrets)(message);
+    this.#context.log.warn(`${shown} The next call connects again.`);
+    const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
     this.#dispatch({ type: "dropped", error });
   }
 

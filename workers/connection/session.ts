@@ -20,15 +20,16 @@ import { boundResources, normalizeResources, normalizeTemplates } from "../cache
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
+import { catalogSettings } from "./catalog-settings.ts";
 import { fileToEdit, writeEnabled } from "./config/edit.ts";
 import { describeEffect } from "./config/effect.ts";
 import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
-import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { isIdle, type Plan } from "./plan.ts";
+import { createResults } from "./results.ts";
 import type { KnownTools } from "./server.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
 
@@ -55,6 +56,8 @@ export interface Session {
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
   turnEnded(): Promise<void>;
+  /** For `/mcp stats`. */
+  stats(): Promise<{ text: string }>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
@@ -106,11 +109,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     cache,
     emit,
   });
-  const resultsRoot = join(agentDir, RESULTS_FOLDER);
-  const store = createResultStore({ root: resultsRoot });
-  removeOldResults(resultsRoot).catch((error: Error) => {
-    log.warn(`old results cannot be removed: ${error.message}`);
-  });
+  const results = createResults({ agentDir, settings, log });
 
   const report = (state: ConfigState): StatusReport => ({
     servers: supervisor.servers.map((server) => server.status()),
@@ -120,9 +119,9 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   /** Tells the whole effect of a change in one line, once the servers that it started have settled. */
   const tellEffect = async (change: Plan): Promise<void> => {
     await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
-    // Whoever reads the line finds the tools as it says.
-    await catalog.flush();
     if (lifetime.signal.aborted) return;
+    // Whoever reads the notice finds what it says.
+    await catalog.flush();
     const counts = new Map(
       supervisor.servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])),
     );
@@ -135,7 +134,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
     supervisor.carryOut(change);
-    emit({ type: "planned", generation, ...report(state) });
+    emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
     const definitions = supervisor.servers.map(({ definition }) => definition);
     const [hashed, { entries, used }] = await Promise.all([
       cache.hashDefinitions(definitions.map(({ raw }) => raw)),
@@ -177,7 +176,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     },
     callTool: async (params, signal) => {
       await started;
-      return runCall(params, { supervisor, emit, signal, store });
+      return runCall(params, { supervisor, emit, signal, results });
     },
     reconnect: async (server) => {
       await started;
@@ -219,12 +218,16 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       await started;
       supervisor.revive();
     },
+    stats: async () => {
+      await started;
+      return { text: await results.table() };
+    },
     status: async () => report((await started).state),
     close: async () => {
       lifetime.abort();
       const running = await started;
       await running.close();
-      await Promise.all([catalog.finish(), supervisor.close()]);
+      await Promise.all([catalog.finish(), supervisor.close(), results.close()]);
     },
   };
 }

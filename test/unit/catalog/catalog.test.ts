@@ -15,8 +15,8 @@ describe("catalogFrom", () => {
     const catalog = catalogFrom(bytes);
     expect(catalog?.checksum).toBe(snapshotChecksum(bytes));
     expect(catalog?.servers).toEqual([
-      { name: "fs", description: "Files.", project: false },
-      { name: "db", project: true },
+      { name: "fs", description: "Files.", project: false, toolsKnown: true },
+      { name: "db", project: true, toolsKnown: true },
     ]);
     expect(catalog?.tools.map((tool) => [tool.name, tool.server.name])).toEqual([
       ["fs__read", "fs"],
@@ -46,26 +46,47 @@ describe("catalog.get", () => {
   });
 });
 
-describe("catalog.search", () => {
-  test("terms -> the tools themselves, best first, with the terms that matched nothing", () => {
-    const catalog = makeCatalog(SERVERS);
-    const { tools, unmatched } = catalog.search(["read", "db", "nothing"], 5);
-    expect(tools.map((tool) => tool.name)).toEqual(["db__read", "fs__read", "db__query"]);
-    expect(tools[0]).toBe(catalog.get("db__read"));
+describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) => {
+  const catalog = makeCatalog(SERVERS, { search });
+  const names = (query: string, server?: string): string[] =>
+    catalog.search(query, 5, server).hits.map(({ tool }) => tool.name);
+
+  test("words -> the tools themselves, best first, with the words that no tool has", () => {
+    const { hits, unmatched } = catalog.search("read db nothing", 5);
+    expect(hits[0]?.tool).toBe(catalog.get("db__read"));
+    expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).sort((a, b) => b - a));
     expect(unmatched).toEqual(["nothing"]);
   });
 
+  test("a server -> only its tools", () => {
+    expect(names("read", "fs")).toEqual(["fs__read"]);
+    expect(names("read", "none")).toEqual([]);
+  });
+
   test("searched twice -> the same answer", () => {
-    const catalog = makeCatalog(SERVERS);
-    expect(catalog.search(["read"], 5)).toEqual(catalog.search(["read"], 5));
+    expect(catalog.search("read", 5)).toEqual(catalog.search("read", 5));
+  });
+
+  it.each([
+    ["fs__read", ["fs__read"]],
+    ["mcp__fs__read", ["fs__read"]],
+    ["FS/Read", ["fs__read"]],
+    ["read", ["fs__read", "db__read"]],
+    ["query", ["db__query"]],
+    ["db__nothing", []],
+    ["constructor", []],
+    ["", []],
+  ])("named %j -> %j", (name, found) => {
+    expect(catalog.named(name).map((tool) => tool.name)).toEqual(found);
   });
 });
 
-test("emptyCatalog: asked anything -> nothing known, every term unmatched", () => {
+test("emptyCatalog: asked anything -> nothing known", () => {
   const catalog = emptyCatalog();
   expect(catalog).toMatchObject({ checksum: undefined, servers: [], tools: [] });
   expect(catalog.get("a")).toBeUndefined();
-  expect(catalog.search(["a"], 5)).toEqual({ tools: [], unmatched: ["a"] });
+  expect(catalog.named("a")).toEqual([]);
+  expect(catalog.search("a", 5)).toEqual({ hits: [], unmatched: [] });
 });
 
 test("inputSchemaOf: a tool -> its schema", () => {

@@ -2,7 +2,12 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../src/protocol/codec.ts";
-import { decodeSnapshot, encodeSnapshot, snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import {
+  decodeSnapshot,
+  encodeSnapshot,
+  SNAPSHOT_VERSION,
+  snapshotChecksum,
+} from "../../../src/protocol/snapshot.ts";
 import { makeSnapshot } from "../make-catalog.ts";
 import { createRandom } from "../random.ts";
 
@@ -58,7 +63,8 @@ describe("decodeSnapshot", () => {
 
   it.each([
     ["another magic", changed(0, 0x51)],
-    ["a later version", changed(4, 3)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
     ["version 1, with a map a tool", changed(4, 1)],
     ["version 0", changed(4, 0)],
     ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
@@ -92,8 +98,8 @@ describe("decodeSnapshot", () => {
 });
 
 describe("snapshotChecksum", () => {
-  test("a snapshot -> the checksum of its body", () => {
-    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(16)));
+  test("a snapshot -> the checksum of all behind it", () => {
+    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(12)));
   });
 
   test("the same content encoded twice -> the same checksum", () => {
@@ -104,9 +110,26 @@ describe("snapshotChecksum", () => {
     ["nothing", new Uint8Array()],
     ["half a header", BYTES.subarray(0, 15)],
     ["another magic", changed(1, 0)],
-    ["a later version", changed(4, 3)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
     ["version 1, with a map a tool", changed(4, 1)],
   ])("%s -> undefined", (_name, bytes) => {
     expect(snapshotChecksum(bytes)).toBeUndefined();
   });
+});
+
+test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its length, and is read in place", () => {
+  for (const length of [0, 1, 5, 8]) {
+    const index = Uint8Array.from({ length }, (_, at) => at + 1);
+    const bytes = encodeSnapshot({ ...SNAPSHOT, index }, crc32);
+    const back = decodeSnapshot(bytes, crc32);
+    expect(back?.index).toEqual(index);
+    expect(back?.index.buffer).toBe(bytes.buffer);
+    expect((back?.index.byteOffset ?? 1) % 4).toBe(0);
+  }
+});
+
+test("settings -> come back", () => {
+  const settings = { search: "weighted", catalog: "off", proxyTool: true } as const;
+  expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
 });

@@ -1,5 +1,5 @@
 /** Owns: where a worker is started from, also after its files were deleted. */
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it, test } from "vitest";
@@ -67,10 +67,23 @@ describe("createWorkerFiles", () => {
     expect((await files.locate()).href).toBe(url.href);
   });
 
-  test("gone while they are remembered -> neither throws nor rejects", async () => {
-    const { folder, url } = await packed();
+  test("gone while they are remembered -> says so to its caller, and nothing is copied", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createWorkerFiles(url);
     await rm(folder, { recursive: true });
-    await expect(createWorkerFiles(url).remember()).resolves.toBeUndefined();
+    await expect(files.remember()).rejects.toThrow(/ENOENT/);
+    expect((await files.locate()).href).toBe(url.href);
+    expect(await readdir(temp)).toEqual([]);
+  });
+
+  test("one of them cannot be read -> no copy that lacks it", async () => {
+    const { folder, url } = await packed();
+    await rm(join(folder, "worker.js"));
+    await mkdir(join(folder, "worker.js"));
+    const files = createWorkerFiles(url);
+    await expect(files.remember()).rejects.toThrow(/EISDIR/);
+    await rm(folder, { recursive: true });
+    expect((await files.locate()).href).toBe(url.href);
   });
 
   test("a checkout -> never kept, never copied", async () => {

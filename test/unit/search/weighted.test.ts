@@ -1,17 +1,22 @@
 /** Owns: the weighted ranker: its scores, its order and its limits. */
 import { describe, expect, it, test } from "vitest";
-import { buildIndex, type IndexedTool, openIndex, search } from "../../../src/search/weighted.ts";
+import {
+  buildWeighted,
+  type IndexedTool,
+  openWeighted,
+  searchWeighted,
+} from "../../../src/search/weighted.ts";
 
 function ranked(
   tools: readonly IndexedTool[],
   terms: readonly string[],
   limit = 100,
 ): { names: string[]; scores: Record<string, number>; unmatched: string[] } {
-  const index = openIndex(
-    buildIndex(tools),
+  const index = openWeighted(
+    buildWeighted(tools),
     tools.map((tool) => tool.name),
   );
-  const { hits, unmatched } = search(index, terms, limit);
+  const { hits, unmatched } = searchWeighted(index, terms, limit);
   const names = hits.map((hit) => tools[hit.tool]?.name ?? "?");
   return { names, scores: Object.fromEntries(hits.map((hit, i) => [names[i], hit.score])), unmatched };
 }

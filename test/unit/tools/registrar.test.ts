@@ -1,14 +1,15 @@
 /** Owns: what Pi is told of tools, and when it is not told again. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
+import type { SnapshotServer } from "../../../src/protocol/snapshot.ts";
+import type { DeclaredTool } from "../../../src/tools/branch-tools.ts";
 import { directRule } from "../../../src/tools/direct.ts";
-import { createRegistrar } from "../../../src/tools/registrar.ts";
+import { createRegistrar, type RegistrarOptions } from "../../../src/tools/registrar.ts";
 import { makeCatalog } from "../make-catalog.ts";
-import { createRecordingPi } from "../recording-pi.ts";
+import { createRecordingPi, type RecordingPi } from "../recording-pi.ts";
 
 const neverCalled = (): Promise<never> => Promise.reject(new Error("not called"));
-
-const OPTIONS = { call: neverCalled, direct: directRule(undefined) };
+const OPTIONS: RegistrarOptions = { call: neverCalled, direct: directRule(undefined) };
 
 const catalogOf = (descriptions: Record<string, string>): Catalog =>
   makeCatalog([
@@ -57,19 +58,107 @@ describe("registrar.follow", () => {
     expect(pi.registrations).toEqual(["s__a"]);
   });
 
-  test("a changed tool that is not active, a new one -> Pi is told nothing; an active one that vanished -> hidden", () => {
-    const pi = createRecordingPi({ active: ["s__gone", "read"] });
+  test("a changed tool that is not active, a new one -> Pi is told nothing", () => {
+    const pi = createRecordingPi({ active: ["read"] });
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A", gone: "G" }));
     registrar.follow(() => catalogOf({ a: "other", b: "new" }), false);
-    expect(pi.registrations).toEqual(["s__a", "s__gone", "s__gone"]);
-    expect(pi.tools.get("s__gone")?.exposure).toBe("hidden");
+    expect(pi.registrations).toEqual(["s__a", "s__gone"]);
+  });
+
+  it.each<[string, Catalog, boolean]>([
+    ["that its server no longer lists", catalogOf({ other: "O" }), true],
+    ["whose server is gone", makeCatalog([]), true],
+    [
+      "whose server is down and has told nothing",
+      makeCatalog([{ name: "s", toolsKnown: false, tools: [] }]),
+      false,
+    ],
+  ])("an active tool %s -> withdrawn: $2", (_name, after, withdrawn) => {
+    const pi = createRecordingPi({ active: ["s__gone", "read"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ gone: "G" }));
+    registrar.follow(() => after, false);
+    expect(pi.tools.get("s__gone")?.exposure).toBe(withdrawn ? "hidden" : "deferred");
+    expect(pi.registrations).toHaveLength(withdrawn ? 2 : 1);
+  });
+
+  test("a withdrawn tool that is back with the same bytes -> registered again", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.follow(() => makeCatalog([]), false);
+    registrar.follow(() => catalogOf({ a: "A" }), false);
+    expect(pi.tools.get("s__a")?.exposure).toBe("deferred");
+  });
+
+  it.each([
+    [true, ["s__b"]],
+    [false, []],
+  ])("new tools, one direct, wantsDirect %s -> registered: %j", (wantsDirect, registered) => {
+    const pi = createRecordingPi({ active: ["read"] });
+    const catalog = makeCatalog([{ name: "s", tools: [{ tool: "a" }, { tool: "b", direct: true }] }]);
+    createRegistrar(pi, OPTIONS).follow(() => catalog, wantsDirect);
+    expect(pi.registrations).toEqual(registered);
+    for (const name of registered) expect(pi.tools.get(name)?.exposure).toBe("direct");
   });
 
   test("an active tool of Pi's own that shares a name -> not taken over", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     createRegistrar(pi, OPTIONS).follow(() => catalogOf({ a: "A" }), false);
     expect(pi.registrations).toEqual([]);
+  });
+});
+
+describe("registrar.withdrawAll", () => {
+  test("tools that fit -> hidden, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(
+      makeCatalog([
+        { name: "mine", tools: [{ tool: "a" }] },
+        { name: "theirs", project: true, tools: [{ tool: "b" }] },
+      ]),
+    );
+    for (let i = 0; i < 2; i++) registrar.withdrawAll(({ server }) => server.project);
+    expect(pi.registrations).toEqual(["mine__a", "theirs__b", "theirs__b"]);
+    expect(pi.tools.get("theirs__b")?.exposure).toBe("hidden");
+  });
+});
+
+describe("registrar.restore", () => {
+  const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
+  const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
+  const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): number =>
+    createRegistrar(pi, OPTIONS).restore(new Map([["s__a", declared("s__a")]]), catalog, () => server);
+
+  test("a tool of the catalog -> registered as the catalog has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, catalogOf({ a: "A" }));
+    expect(pi.tools.get("s__a")?.description).toBe("A");
+  });
+
+  test("a tool of a server that told nothing -> registered byte for byte as the branch has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]), { name: "s", project: false, toolsKnown: false });
+    const tool = pi.tools.get("s__a");
+    expect(tool?.description).toBe("As it was.");
+    expect(JSON.stringify(tool?.parameters)).toBe(JSON.stringify(SCHEMA));
+  });
+
+  test("a tool of nobody's -> not ours to register", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]));
+    expect(pi.registrations).toEqual([]);
+  });
+
+  test("a tool that Pi has from somebody else, or from us -> left as it is", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    restoreIn(pi, catalogOf({ a: "other" }));
+    registrar.restore(new Map([["s__a", declared("s__a")]]), catalogOf({ a: "other" }), () => undefined);
+    expect(pi.registrations).toEqual(["s__a"]);
   });
 });
 

@@ -1,10 +1,10 @@
-/** Owns: what ToolSearch tells the model, over a host in memory. */
+/** Owns: what ToolSearch answers and loads, and what its description says. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { PiContext } from "../../../src/host.ts";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
-import { createToolSearch, toolSearchDescription } from "../../../src/tools/tool-search.ts";
+import { createToolSearch } from "../../../src/tools/tool-search.ts";
 import { makeCatalog } from "../make-catalog.ts";
 
 const CATALOG = makeCatalog([
@@ -20,7 +20,12 @@ const CATALOG = makeCatalog([
       { tool: "list", description: "Lists a folder." },
     ],
   },
-  { name: "many", tools: Array.from({ length: 8 }, (_, i) => ({ tool: `thing${i}` })) },
+  {
+    name: "many",
+    tools: Array.from({ length: 30 }, (_, i) => ({ tool: `thing${i}`, description: "A thing." })),
+  },
+  { name: "web", tools: [{ tool: "search", description: "Finds pages." }] },
+  { name: "papers", tools: [{ tool: "search", description: "Finds articles." }] },
 ]);
 
 const status = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
@@ -31,8 +36,10 @@ const status = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus =>
   source: "/mcp.json",
   toolCount: 0,
   toolsKnown: true,
+  direct: false,
   ...rest,
 });
+const SERVERS = ["fs", "many", "web", "papers"].map((name) => status(name));
 
 interface Host {
   catalog?: Catalog;
@@ -41,96 +48,166 @@ interface Host {
   refuse?: (tool: CatalogTool) => boolean;
 }
 
-async function ask(
-  query: unknown,
-  host: Host = {},
-): Promise<{ text: string; loaded: string[]; asked: string[][]; logged: string[] }> {
+interface Answer {
+  text: string;
+  loaded: string[];
+  asked: string[][];
+  waits: number;
+  logged: string[];
+}
+
+async function ask(params: Record<string, unknown> | string, host: Host = {}): Promise<Answer> {
   const asked: string[][] = [];
   const logged: string[] = [];
+  let waits = 0;
   const tool = createToolSearch("d", {
-    settle: async () => host.pending ?? [],
+    settle: async () => {
+      waits++;
+      return host.pending ?? [];
+    },
     catalog: () => host.catalog ?? CATALOG,
-    servers: () => host.servers ?? [status("fs"), status("many")],
-    log: (message) => logged.push(message),
+    servers: () => host.servers ?? SERVERS,
     activate: (tools) => {
       asked.push(tools.map(({ name }) => name));
       const refuse = host.refuse ?? (() => false);
       return { active: tools.filter((t) => !refuse(t)), refused: tools.filter(refuse) };
     },
+    log: (message) => logged.push(message),
   });
-  const result = await tool.execute("c", { query }, undefined, undefined, {} as PiContext);
+  const given = typeof params === "string" ? { query: params } : params;
+  const result = await tool.execute("c", given, undefined, undefined, {} as PiContext);
   const [content] = result.content;
   const text = content?.type === "text" ? content.text : "";
-  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, logged };
+  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, waits, logged };
 }
 
-describe("ToolSearch: keywords", () => {
+describe("ToolSearch: words", () => {
   test("a match -> the tools are loaded, best first, each with signature and first sentence", async () => {
-    const { text, loaded } = await ask("read file");
-    expect(loaded).toEqual(["fs__read_file", "fs__write_file"]);
-    expect(text).toBe(
-      [
-        "Loaded. Call them by name from your next message on:",
-        "- fs__read_file(path: string) - Reads a file.",
-        "- fs__write_file() - Writes a file.",
-      ].join("\n"),
+    const { text, loaded } = await ask("read a file");
+    expect(loaded[0]).toBe("fs__read_file");
+    expect(text).toMatch(
+      /^Loaded\. Call them by name from your next message on:\n- fs__read_file\(path: string\) - Reads a file\.\n/,
     );
   });
 
-  test("more matches than the limit -> five", async () => {
-    expect((await ask("thing")).loaded).toEqual([
-      "many__thing0",
-      "many__thing1",
-      "many__thing2",
-      "many__thing3",
-      "many__thing4",
-    ]);
+  test("scores below half of the best -> named, not loaded", async () => {
+    const { text, loaded } = await ask("list a folder");
+    expect(loaded).toEqual(["fs__list"]);
+    expect((await ask("read the file that is to be written")).text).toMatch(/fs__write_file/);
+    expect(text).not.toContain("fs__read_file(");
   });
 
-  test("one term without a match -> the others count and it is named", async () => {
-    const { text, loaded } = await ask("list zebra");
+  it.each([
+    [undefined, 5],
+    [1, 1],
+    [20, 20],
+    [21, 20],
+    [0, 5],
+    [2.5, 5],
+    ["3", 5],
+  ])("limit %j -> %i loaded, the next ten named", async (limit, count) => {
+    const { text, loaded } = await ask({ query: "thing", limit });
+    expect(loaded).toHaveLength(count);
+    const names = /Less likely.*: (.*)$/m.exec(text)?.[1]?.split(", ") ?? [];
+    expect(names).toHaveLength(10);
+    expect(names.filter((name) => loaded.includes(name))).toEqual([]);
+  });
+
+  test("tools that the query names -> all loaded, whatever the limit", async () => {
+    const { loaded } = await ask({ query: "use read_file, write_file and many__thing7", limit: 1 });
+    expect(loaded).toEqual(["fs__read_file", "fs__write_file", "many__thing7"]);
+  });
+
+  test("one word that no tool has -> the others count and it is named", async () => {
+    const { text, loaded } = await ask("list a folder in slack");
     expect(loaded).toEqual(["fs__list"]);
-    expect(text).toMatch(/\nNo tool matches: zebra$/);
+    expect(text).toMatch(/\nNo tool matches: slack$/);
   });
 
   test("no match -> says so and loads nothing", async () => {
-    const { text, loaded } = await ask("zebra");
-    expect(loaded).toEqual([]);
-    expect(text).toBe("No tools found.\nNo tool matches: zebra");
-  });
-});
-
-describe("ToolSearch: select", () => {
-  test("exact names -> these, in the order asked", async () => {
-    expect((await ask("select:many__thing7,fs__list")).loaded).toEqual(["many__thing7", "fs__list"]);
-  });
-
-  test("unknown names among known -> the known are loaded, the unknown named", async () => {
-    const { text, loaded } = await ask("select:fs__list,fs__nope,other");
-    expect(loaded).toEqual(["fs__list"]);
-    expect(text).toMatch(/\nNo such tool: fs__nope, other$/);
-  });
-
-  it.each(["constructor", "__proto__", "fs__LIST"])("select:%s -> no such tool", async (name) => {
-    expect(await ask(`select:${name}`)).toMatchObject({
-      text: `No tools found.\nNo such tool: ${name}`,
+    expect(await ask("zebra")).toMatchObject({
+      text: "No tools found.\nNo tool matches: zebra",
       loaded: [],
     });
   });
 
-  test("more names than the limit -> every name is in the answer, loaded or left out", async () => {
-    const names = Array.from({ length: 7 }, (_, i) => `many__thing${i}`);
-    const { text } = await ask(`select:${names.join(",")}`);
+  it.each(["the of and", "7 8"])("nothing but %j -> says what a query needs", async (query) => {
+    expect((await ask(query)).text).toBe(
+      "No tools found.\nThe query has no word that tells tools apart. Say what the tool should do.",
+    );
+  });
+
+  test("a server -> only its tools, in any writing of its name", async () => {
+    expect((await ask({ query: "search", server: "Papers" })).loaded).toEqual(["papers__search"]);
+  });
+
+  test("an unknown server -> the known ones, nothing loaded", async () => {
+    const { text, asked } = await ask({ query: "search", server: "slack" });
+    expect(text).toBe("No server named slack. Servers: fs, many, web, papers");
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("ToolSearch: select", () => {
+  it.each([
+    ["many__thing7,fs__list", ["many__thing7", "fs__list"]],
+    ["list", ["fs__list"]],
+    ["mcp__fs__read_file", ["fs__read_file"]],
+    ["fs/read-file FS__LIST", ["fs__read_file", "fs__list"]],
+    ["readFile", ["fs__read_file"]],
+    ["search", ["web__search", "papers__search"]],
+    ["list,fs__list,mcp__fs__list", ["fs__list"]],
+  ])("%s -> %j", async (names, loaded) => {
+    expect((await ask(`select:${names}`)).loaded).toEqual(loaded);
+  });
+
+  test("one name on several servers, with a server -> that one", async () => {
+    expect((await ask({ query: "select:search", server: "web" })).loaded).toEqual(["web__search"]);
+  });
+
+  test("unknown names among known -> the known are loaded, the unknown told with the nearest", async () => {
+    const { text, loaded } = await ask("select:fs__list,fs__raed_file,other");
+    expect(loaded).toEqual(["fs__list"]);
+    expect(text).toMatch(/\nNo such tool: fs__raed_file\. Nearest: fs__read_file.*\nNo such tool: other\.$/);
+  });
+
+  it.each(["constructor", "__proto__"])("%s -> no such tool", async (name) => {
+    expect(await ask(`select:${name}`)).toMatchObject({
+      text: `No tools found.\nNo such tool: ${name}.`,
+      loaded: [],
+    });
+  });
+
+  test("more names than one search may load -> every name is in the answer, loaded or left out", async () => {
+    const names = Array.from({ length: 25 }, (_, i) => `many__thing${i}`);
+    const { text, loaded } = await ask(`select:${names.join(",")}`);
+    expect(loaded).toHaveLength(20);
     for (const name of names) expect(text).toContain(name);
   });
 });
 
 describe("ToolSearch: queries that ask nothing", () => {
-  it.each(["", "  ", "select:", undefined, 5, null])("query %j -> a hint, nothing loaded", async (query) => {
-    const { text, loaded, asked } = await ask(query);
-    expect(text).toBe("The query is empty. Write keywords, or select:name1,name2.");
-    expect(loaded).toEqual([]);
-    expect(asked).toEqual([]);
+  it.each(["", "  ", "select:", "select:,", "!?", undefined, 5, null])(
+    "query %j -> a hint, nothing loaded",
+    async (query) => {
+      const { text, loaded, asked } = await ask({ query });
+      expect(text).toMatch(/^The query is empty\. Write in a few words/);
+      expect(loaded).toEqual([]);
+      expect(asked).toEqual([]);
+    },
+  );
+});
+
+describe("ToolSearch: waits for servers whose tools are not known, and only for them", () => {
+  it.each([
+    ["words", { query: "list" }, 1],
+    ["words, a server whose tools are known", { query: "list", server: "fs" }, 0],
+    ["words, a server whose tools are not known", { query: "list", server: "slow" }, 1],
+    ["names that are known", { query: "select:fs__list" }, 0],
+    ["a name that is not", { query: "select:fs__list,other" }, 1],
+  ])("%s -> waits %i times", async (_name, params, waits) => {
+    const servers = [...SERVERS, status("slow", { state: "connecting", toolsKnown: false })];
+    expect((await ask(params, { servers })).waits).toBe(waits);
   });
 });
 
@@ -180,7 +257,7 @@ test("ToolSearch: a worker that does not answer -> still finds what is known, an
 
 test("ToolSearch: a search -> one line for the log, with how much was scored", async () => {
   const { logged } = await ask("read file");
-  expect(logged).toEqual([expect.stringMatching(/^scored 11 tools for "read file" in \d+\.\d\d ms$/)]);
+  expect(logged).toEqual([expect.stringMatching(/^scored 35 tools for "read file" in \d+\.\d\d ms$/)]);
 });
 
 test("ToolSearch: an empty catalog -> no tools found", async () => {
@@ -202,32 +279,4 @@ test("ToolSearch: the call's signal -> handed to the wait for servers", async ()
   });
   await tool.execute("c", { query: "x" }, signal, undefined, {} as PiContext);
   expect(seen).toBe(signal);
-});
-
-describe("toolSearchDescription", () => {
-  test("no servers -> no list", () => {
-    expect(toolSearchDescription([])).not.toContain("Servers");
-  });
-
-  test("servers -> a line each in the order given, with the first sentence of the description", () => {
-    const text = toolSearchDescription([{ name: "z", description: "Does z. More." }, { name: "a" }]);
-    expect(text).toMatch(/\nServers:\n- z: Does z\.\n- a$/);
-  });
-
-  it.each([
-    [50, "- s49"],
-    [51, "- and 1 more"],
-    [500, "- and 450 more"],
-  ])("%i servers -> ends with %j", (count, last) => {
-    const lines = toolSearchDescription(Array.from({ length: count }, (_, i) => ({ name: `s${i}` }))).split(
-      "\n",
-    );
-    expect(lines.at(-1)).toBe(last);
-    expect(lines.length).toBeLessThanOrEqual(53);
-  });
-
-  test("the same servers twice -> the same bytes", () => {
-    const servers = [{ name: "a", description: "A." }, { name: "b" }];
-    expect(toolSearchDescription(servers)).toBe(toolSearchDescription([...servers]));
-  });
 });

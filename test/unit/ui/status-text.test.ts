@@ -1,6 +1,9 @@
 /** Owns: the text of `/mcp status` and `/mcp tools`. */
+
 import { describe, expect, test } from "vitest";
-import { problemLine, renderStatus, renderTools } from "../../../src/ui/status-text.ts";
+import { describeProblem } from "../../../src/protocol/problem.ts";
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import { renderStatus, renderTools } from "../../../src/ui/status-text.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeReport as report, makeStatus as server } from "../server-status.ts";
 
@@ -61,8 +64,9 @@ describe("renderStatus", () => {
   });
 
   test("mistakes in a file -> position, key, what and what to do; also without any server", () => {
-    const problems = [
+    const problems: ConfigProblem[] = [
       {
+        severity: "error",
         file: "/m.json",
         line: 3,
         column: 7,
@@ -70,14 +74,14 @@ describe("renderStatus", () => {
         message: "expected array",
         remedy: "Correct it.",
       },
-      { file: "/m.json", message: "cannot be read: EACCES", remedy: "Make it readable." },
+      { severity: "error", file: "/m.json", message: "cannot be read: EACCES", remedy: "Make it readable." },
     ];
     const lines = [
       "/m.json:3:7: mcpServers.a.args: expected array. Correct it.",
       "/m.json: cannot be read: EACCES. Make it readable.",
     ];
     expect(renderStatus(report({ problems })).split("\n").slice(1)).toEqual(lines);
-    expect(problems.map(problemLine)).toEqual(lines);
+    expect(problems.map(describeProblem)).toEqual(lines);
   });
 });
 

@@ -37,6 +37,8 @@ test("an error loses them everywhere and keeps its code", () => {
 test("a definition's secrets are its header and environment values", () => {
   const http = { kind: "http", url: "https://x", headers: { a: "b" }, sseOnly: false } as const;
   const stdio = { kind: "stdio", command: "c", args: ["x"], env: { k: "v" }, cwd: undefined } as const;
-  expect(secretsOf({ target: http })).toEqual(["b"]);
-  expect(secretsOf({ target: { ...stdio, args: [...stdio.args] } })).toEqual(["v"]);
+  expect(secretsOf(http, http)).toEqual(["b"]);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable as a file writes it.
+  const written = { ...stdio, args: ["--key=${KEY}", "plain"] };
+  expect(secretsOf(written, { ...stdio, args: ["--key=s3cret", "plain"] })).toEqual(["v", "s3cret"]);
 });

@@ -7,6 +7,7 @@ import { UNSAFE_KEY } from "./document.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
 import { type Entry, entrySchema, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
+import type { Settings } from "./settings.ts";
 
 export type StdioTarget = {
   command: string;
@@ -56,6 +57,8 @@ export interface ServerDefinition extends ExposureRules {
   startupTimeoutMs: number | undefined;
   exposeResources: boolean;
   toolPrefix: ToolPrefix | undefined;
+  /** Over the settings' own, key by key. */
+  outputGuard: Settings["outputGuard"] | undefined;
   debug: boolean;
   /** The entry as it stands in the file: what is hashed. */
   raw: Record<string, unknown>;
@@ -154,6 +157,7 @@ function toDefinition(
     includeTools: entry.includeTools,
     excludeTools: entry.excludeTools ?? [],
     toolPrefix: entry.toolPrefix,
+    outputGuard: entry.outputGuard,
     debug: entry.debug ?? false,
     replaced: undefined,
   };

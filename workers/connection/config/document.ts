@@ -14,7 +14,7 @@ export interface Position {
 export type TextProblem = Omit<ConfigProblem, "file">;
 
 export interface ConfigDocument {
-  /** Plain data. No key is `__proto__`. */
+  /** Plain data. No key is `__proto__`, except a server's name, so that it can be told as a mistake. */
   value: unknown;
   /** Where the value at `path` stands, or else the nearest one around it. */
   at(path: readonly string[]): Position;
@@ -25,6 +25,8 @@ export interface ConfigDocument {
 export type ParsedText = { document: ConfigDocument } | { problem: TextProblem };
 
 export const UNSAFE_KEY = "__proto__";
+/** Of the path `mcpServers`, whose keys are names. */
+const SERVER_NAME_DEPTH = 1;
 
 /** Makes positions of one text: offsets to line and column, both from 1. */
 export function positions(text: string): (offset: number) => Position {
@@ -60,9 +62,16 @@ function collect(node: jsonc.Node, path: string[], repeated: string[][]): unknow
   for (const { children } of node.children ?? []) {
     const key = String(children?.[0]?.value);
     const value = children?.[1];
-    if (!value || key === UNSAFE_KEY) continue;
+    if (!value || (key === UNSAFE_KEY && path.length !== SERVER_NAME_DEPTH)) continue;
     if (Object.hasOwn(object, key)) repeated.push([...path, key]);
-    object[key] = collect(value, [...path, key], repeated);
+    const property = collect(value, [...path, key], repeated);
+    // An assignment to `__proto__` would change the object instead of naming a property.
+    Object.defineProperty(object, key, {
+      value: property,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   }
   return object;
 }

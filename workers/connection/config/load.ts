@@ -3,6 +3,9 @@
  * now counts as it last was whole, beside the problem that says where it is broken.
  */
 import { homedir } from "node:os";
+
+export { describeProblem } from "../../../src/protocol/problem.ts";
+
 import type { ConfigProblem, SessionFacts } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { hostSources } from "./hosts.ts";
@@ -66,6 +69,12 @@ const missing = (source: ConfigSource): FileConfig => {
   return { ...emptyFile(source), problems };
 };
 
+/** A file that is broken now has not lost its servers. */
+const stillInUse = (problem: ConfigProblem): ConfigProblem => ({
+  ...problem,
+  remedy: "Correct it there; what the file held before stays in use until then.",
+});
+
 /** What a text gives; where that is nothing, what the file's last whole text gave. */
 function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   read: FileText,
@@ -83,7 +92,7 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   const last = lastTexts.get(source.file);
   if (last === undefined) return now;
   texts.set(source.file, last);
-  return { ...parse.text(last), problems: now.problems };
+  return { ...parse.text(last), problems: now.problems.map(stillInUse) };
 }
 
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
@@ -128,11 +137,4 @@ export async function loadConfig(facts: ConfigFacts, last?: LoadedConfig): Promi
     broken: reading.broken,
     texts: reading.texts,
   };
-}
-
-/** One line for a log or a notice: file, position, key, what is wrong, what to do. */
-export function describeProblem(problem: ConfigProblem): string {
-  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
-  const stop = problem.message.endsWith("?") ? "" : ".";
-  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
 }

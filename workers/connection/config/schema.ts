@@ -42,6 +42,15 @@ const oauth = z.looseObject({
   authServerMetadataUrl: z.string().optional(),
 });
 
+/** Units in the names; false for no limit. */
+const outputGuard = z.union([
+  z.literal(false),
+  z.looseObject({
+    maxBytes: z.int().min(1_000).optional(),
+    maxLines: z.int().min(10).optional(),
+  }),
+]);
+
 export const entrySchema = z
   .looseObject({
     type: z
@@ -167,6 +176,10 @@ export const entrySchema = z
       .string()
       .optional()
       .meta({ description: "What the server is for, in a sentence.", examples: ["Search the docs"] }),
+    outputGuard: outputGuard.optional().meta({
+      description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
+      examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
+    }),
     debug: z
       .boolean()
       .optional()
@@ -188,6 +201,21 @@ export const settingsSchema = z
       .min(0)
       .optional()
       .meta({ description: "Minutes until an unused server is stopped; 0 for never.", examples: [10] }),
+    outputGuard: outputGuard.optional().meta({
+      description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
+      examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
+    }),
+    search: z
+      .enum(["ranked", "weighted"])
+      .optional()
+      .meta({
+        description: "How ToolSearch scores: by relevance, or by fixed weights.",
+        examples: ["ranked"],
+      }),
+    proxyTool: z
+      .boolean()
+      .optional()
+      .meta({ description: "Also offer the single tool mcp, for the smallest prompt.", examples: [true] }),
     toonEncode: z
       .union([z.boolean(), names])
       .optional()

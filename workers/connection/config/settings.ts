@@ -8,6 +8,9 @@ export interface Settings {
   toolPrefix: ToolPrefix;
   /** Minutes; 0: never. */
   idleTimeout: number;
+  outputGuard: false | { maxBytes?: number | undefined; maxLines?: number | undefined };
+  search: "ranked" | "weighted";
+  proxyTool: boolean;
   toonEncode: boolean | string[];
   captureStats: boolean | { path?: string | undefined; flushDelayMs?: number | undefined };
   directTools: boolean | string[];
@@ -19,6 +22,9 @@ export interface Settings {
 export const DEFAULT_SETTINGS: Settings = {
   toolPrefix: "server",
   idleTimeout: 10,
+  outputGuard: {},
+  search: "ranked",
+  proxyTool: false,
   toonEncode: false,
   captureStats: false,
   directTools: false,

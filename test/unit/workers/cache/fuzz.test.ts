@@ -1,9 +1,11 @@
 /** Owns: cache and snapshot files with anything in them: no crash, and nothing false is taken for known. */
+
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { catalogFrom } from "../../../../src/catalog/catalog.ts";
 import { readCatalog, snapshotPath } from "../../../../src/catalog/snapshot-file.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import { makeSnapshot } from "../../../../workers/cache/catalog-snapshot.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { hashDefinition } from "../../../../workers/cache/hash.ts";
@@ -131,8 +133,18 @@ describe(`seed ${SEED}`, () => {
 
   test(`${FILES} snapshots -> each that differs is a miss`, async () => {
     const random = createRandom(SEED + 2);
-    const tools = Array.from({ length: 20 }, (_, i) => ({ name: `tool_${i}`, description: `Does ${i}.` }));
-    const whole = Buffer.from(makeSnapshot([{ name: "s", project: false, tools }], 2 ** 20).snapshot);
+    const tools = Array.from({ length: 20 }, (_, i) => ({
+      name: `tool_${i}`,
+      description: `Does ${i}.`,
+      direct: false,
+    }));
+    const whole = Buffer.from(
+      makeSnapshot(
+        [{ name: "s", project: false, toolsKnown: true, tools }],
+        DEFAULT_CATALOG_SETTINGS,
+        2 ** 20,
+      ).snapshot,
+    );
     const agentDir = await tempFolder();
     const path = snapshotPath(agentDir, "/project");
     await mkdir(dirname(path));

@@ -260,6 +260,18 @@ describe("storeEntries: a file that is no cache", () => {
     expect(await namesBeside(path)).toEqual(["mcp-cache.json"]);
   });
 
+  test("a folder that takes no files -> the same line each time, so that a log can tell it once", async () => {
+    const folder = await tempFolder();
+    const path = join(folder, "mcp-cache.json");
+    await writeFile(join(folder, ".mcp-cache.json.lock"), "");
+    const first = await store(path, { a: entry(HASH) });
+    expect(first).toEqual({
+      stored: false,
+      problems: [expect.stringContaining(`${path} could not be written: ENOTDIR`)],
+    });
+    expect(await store(path, { a: entry(HASH) })).toEqual(first);
+  });
+
   test("a folder in the place of the file -> stays, one line", async () => {
     const path = join(await tempFolder(), "mcp-cache.json");
     await mkdir(join(path, "inner"), { recursive: true });

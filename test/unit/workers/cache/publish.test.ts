@@ -3,9 +3,11 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
+import type { PublishedTool } from "../../../../workers/cache/catalog-snapshot.ts";
 import { nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { type PublishContext, type PublishTask, publish } from "../../../../workers/cache/publish.ts";
-import type { CachedTool } from "../../../../workers/cache/tool.ts";
+import { type CachedTool, normalizeTools } from "../../../../workers/cache/tool.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { DAY, failingFiles, MINUTE, NOW, type Step } from "./support.ts";
 
@@ -15,11 +17,15 @@ const ECHO: CachedTool = {
   inputSchema: { type: "object", properties: { message: { type: "string" } } },
 };
 
+const exposed = (tools: readonly CachedTool[], direct = false): PublishedTool[] =>
+  tools.map((tool) => ({ ...tool, direct }));
+
 async function task(tools: CachedTool[], rest: Partial<PublishTask> = {}): Promise<PublishTask> {
   const folder = await tempFolder();
   return {
     snapshotPath: join(folder, "mcp-snapshots", "x.bin"),
-    servers: [{ name: "s", project: false, tools }],
+    servers: [{ name: "s", project: false, toolsKnown: true, tools: exposed(tools) }],
+    settings: DEFAULT_CATALOG_SETTINGS,
     knownChecksum: undefined,
     ...rest,
   };
@@ -39,7 +45,7 @@ describe("publish", () => {
     expect(problems).toEqual([]);
     const catalog = catalogFrom(snapshot ?? new Uint8Array());
     expect(catalog?.checksum).toBe(checksum);
-    expect(catalog?.search(["echo"], 5).tools.map((tool) => tool.name)).toEqual(["s__echo"]);
+    expect(catalog?.search("echo", 5).hits.map(({ tool }) => tool.name)).toEqual(["s__echo"]);
     expect(catalog?.tools.map(inputSchemaOf)).toEqual([ECHO.inputSchema]);
     expect(Buffer.compare(await readFile(asked.snapshotPath), snapshot ?? new Uint8Array())).toBe(0);
     expect((await stat(asked.snapshotPath)).mode & 0o777).toBe(0o600);
@@ -87,14 +93,14 @@ describe("publish", () => {
 
   test("two servers -> tools in their order, each with its server", async () => {
     const servers = [
-      { name: "z", project: false, tools: [ECHO] },
-      { name: "a", project: true, description: "A.", tools: [ECHO] },
+      { name: "z", project: false, toolsKnown: true, tools: exposed([ECHO]) },
+      { name: "a", project: true, toolsKnown: true, description: "A.", tools: exposed([ECHO]) },
     ];
     const { snapshot } = await publish(await task([], { servers }));
     const catalog = catalogFrom(snapshot ?? new Uint8Array());
     expect(catalog?.tools.map((tool) => [tool.name, tool.server])).toEqual([
-      ["z__echo", { name: "z", project: false }],
-      ["a__echo", { name: "a", project: true, description: "A." }],
+      ["z__echo", { name: "z", project: false, toolsKnown: true }],
+      ["a__echo", { name: "a", project: true, toolsKnown: true, description: "A." }],
     ]);
   });
 });
@@ -153,7 +159,8 @@ describe("publish: age of the file", () => {
       const servers = ["one", "two", "three"].map((name) => ({
         name,
         project: false,
-        tools: [{ ...ECHO, inputSchema: { type: "object", description: "x".repeat(5_000) } }],
+        toolsKnown: true,
+        tools: exposed([{ ...ECHO, inputSchema: { type: "object", description: "x".repeat(5_000) } }]),
       }));
       const { snapshot, problems } = await publish(await task([], { servers }), at({ limitBytes }));
       expect(snapshot?.length).toBeLessThanOrEqual(limitBytes);
@@ -184,7 +191,10 @@ describe("publish: age of the file", () => {
       await publish(asked, at());
       const before = await readFile(asked.snapshotPath);
       const files = failingFiles(step, code, path);
-      const changed = { ...asked, servers: [{ name: "other", project: false, tools: [ECHO] }] };
+      const changed = {
+        ...asked,
+        servers: [{ name: "other", project: false, toolsKnown: true, tools: exposed([ECHO]) }],
+      };
       const { snapshot, problems } = await publish(changed, at({ files }));
       expect(files.failures).toBeGreaterThan(0);
       expect(catalogFrom(snapshot ?? new Uint8Array())?.tools[0]?.name).toBe("other__echo");
@@ -250,7 +260,8 @@ describe("publish: a tool from a server that breaks the protocol", () => {
     ["an input schema of 20,000 levels", { name: "odd", inputSchema: nested(20_000) }],
     ["an empty name", { name: "" }],
   ])("%s -> costs the catalog no other tool", async (_name, odd) => {
-    const tools = await publishedTools([odd as CachedTool, ECHO]);
+    // As the client and the cache hand on what a server listed.
+    const tools = await publishedTools(normalizeTools([odd, ECHO]));
     expect(tools).toContainEqual({ name: "s__echo", description: "Echoes." });
     for (const tool of tools) expect(tool.description).toBeTypeOf("string");
   });

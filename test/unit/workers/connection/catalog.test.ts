@@ -3,18 +3,18 @@ import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../src/protocol/types.ts";
 import type { StoreTask } from "../../../../workers/cache/metadata-cache.ts";
 import type { PublishTask } from "../../../../workers/cache/publish.ts";
+import type { CachedTool } from "../../../../workers/cache/tool.ts";
 import type { CachePool } from "../../../../workers/connection/cache-pool.ts";
 import { type CatalogOptions, createCatalogPublisher } from "../../../../workers/connection/catalog.ts";
+import { parseEntry } from "../../../../workers/connection/config/definition.ts";
+import { DEFAULT_SETTINGS } from "../../../../workers/connection/config/settings.ts";
 import type { Server } from "../../../../workers/connection/server.ts";
 
 /** Of a server only what the catalog reads. */
-const server = (name: string): Server =>
-  ({
-    name,
-    tools: [{ name: "t" }],
-    instructions: "Use it.",
-    definition: { enabled: true, project: false, description: undefined },
-  }) as unknown as Server;
+function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name: "t" }]): Server {
+  const { definition } = parseEntry(name, { command: "c", ...entry }, { file: "/m.json", origin: "user" });
+  return { name, tools, instructions: "Use it.", definition } as unknown as Server;
+}
 
 function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string, string> = {}) {
   const stored: StoreTask[] = [];
@@ -41,11 +41,13 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     knownChecksum: undefined,
     servers: () => servers,
     hashOf: (name) => `hash of ${name}`,
-    used,
+    settings: () => DEFAULT_SETTINGS,
     cache,
     emit: (event) => events.push(event),
   };
-  return { catalog: createCatalogPublisher(options), servers, stored, published, events };
+  const catalog = createCatalogPublisher(options);
+  catalog.noteUsed(used);
+  return { catalog, servers, stored, published, events };
 }
 
 const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});

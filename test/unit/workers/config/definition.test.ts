@@ -1,22 +1,21 @@
 /** Owns: what one server entry may say. */
 import { describe, expect, it, test } from "vitest";
 import {
-  type EntryMistake,
+  type Origin,
   parseEntry,
   type ServerDefinition,
   transportOf,
-} from "../../../../../workers/connection/config/definition.ts";
+} from "../../../../workers/connection/config/definition.ts";
+import type { Mistake } from "../../../../workers/connection/config/mistakes.ts";
+import { definition, USER } from "./support.ts";
 
-const SOURCE = { file: "/mcp.json", project: false };
-
-const definitionOf = (raw: unknown): ServerDefinition => {
-  const parsed = parseEntry("s", raw, SOURCE);
-  if ("mistakes" in parsed) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.definition;
-};
-const mistakesOf = (raw: unknown, name = "s"): EntryMistake[] => {
-  const parsed = parseEntry(name, raw, SOURCE);
-  return "mistakes" in parsed ? parsed.mistakes : [];
+const definitionOf = (raw: unknown): ServerDefinition => definition("s", raw);
+/** What costs the entry; a mistake that leaves it usable is none of these. */
+const mistakesOf = (raw: unknown, name = "s"): Mistake[] => {
+  const parsed = parseEntry(name, raw, USER);
+  const errors = parsed.mistakes.filter(({ severity }) => severity === "error");
+  expect(parsed.definition === undefined).toBe(errors.length > 0);
+  return errors;
 };
 
 const STDIO = { kind: "stdio", command: "node", args: [], env: {}, cwd: undefined };
@@ -70,9 +69,16 @@ describe("parseEntry: other keys", () => {
     expect(definitionOf({ command: "c", ...keys }).requestTimeoutMs).toBe(requestTimeoutMs);
   });
 
-  test("an entry with keys of others -> kept in raw, file and project from the source", () => {
+  it.each<[Origin, boolean]>([
+    ["user", false],
+    ["import", false],
+    ["extension", false],
+    ["project-file", true],
+    ["project-pi", true],
+  ])("an entry of %s with keys of others -> kept in raw, project: %s", (origin, project) => {
     const raw = { command: "c", lifecycle: "eager", x: { y: 1 } };
-    expect(definitionOf(raw)).toMatchObject({ name: "s", file: "/mcp.json", project: false, raw });
+    const made = definition("s", raw, { file: "/mcp.json", origin });
+    expect(made).toMatchObject({ name: "s", file: "/mcp.json", origin, project, raw });
   });
 
   test("startupTimeoutMs and description -> taken", () => {
@@ -84,9 +90,9 @@ describe("parseEntry: other keys", () => {
 });
 
 describe("parseEntry: mistakes", () => {
-  it.each<[unknown, (string | number)[], RegExp]>([
+  it.each<[unknown, string[], RegExp]>([
     [null, [], /expected an object, found null/],
-    [[], [], /expected an object, found an array/],
+    [[], [], /expected an object, found a list/],
     ["node server.js", [], /expected an object, found a string/],
     [5, [], /expected an object, found a number/],
     [true, [], /expected an object, found a boolean/],
@@ -94,14 +100,14 @@ describe("parseEntry: mistakes", () => {
     [{ args: ["a"] }, [], /neither command nor url/],
     [{ type: "stdio" }, [], /command is missing/],
     [{ type: "stdio", url: "https://x.test" }, [], /command is missing/],
-    [{ type: "http" }, [], /url/],
-    [{ type: "http", command: "node" }, [], /url/],
+    [{ type: "http" }, ["type"], /url is missing/],
+    [{ type: "http", command: "node" }, ["type"], /url is missing/],
     [{ command: "node", url: "https://x.test" }, ["url"], /both command and url/],
     [{ command: "" }, ["command"], /./],
     [{ command: 5 }, ["command"], /string/],
     [{ command: ["node"] }, ["command"], /string/],
-    [{ command: "c", args: "a" }, ["args"], /array/],
-    [{ command: "c", args: ["a", 5] }, ["args", 1], /string/],
+    [{ command: "c", args: "a" }, ["args"], /list/],
+    [{ command: "c", args: ["a", 5] }, ["args", "1"], /string/],
     [{ command: "c", env: ["A=1"] }, ["env"], /record|object/],
     [{ command: "c", env: { PORT: 80 } }, ["env", "PORT"], /string/],
     [{ command: "c", env: { A: null } }, ["env", "A"], /string/],
@@ -110,12 +116,12 @@ describe("parseEntry: mistakes", () => {
     [{ url: "ftp://x.test" }, ["url"], /http or https URL/],
     [{ url: "file:///etc/passwd" }, ["url"], /http or https URL/],
     [{ url: "" }, ["url"], /http or https URL/],
-    [{ url: 5 }, ["url"], /http or https URL/],
+    [{ url: 5 }, ["url"], /expected a string, found a number/],
     [{ url: "https://x.test", headers: { a: 1 } }, ["headers", "a"], /string/],
     [{ url: "https://x.test", headers: "a: b" }, ["headers"], /record|object/],
     [{ type: "websocket", url: "https://x.test" }, ["type"], /stdio/],
-    [{ command: "c", enabled: "yes" }, ["enabled"], /boolean/],
-    [{ command: "c", disabled: 1 }, ["disabled"], /boolean/],
+    [{ command: "c", enabled: "yes" }, ["enabled"], /true or false/],
+    [{ command: "c", disabled: 1 }, ["disabled"], /true or false/],
     [{ command: "c", timeout: 0 }, ["timeout"], /./],
     [{ command: "c", timeout: "5" }, ["timeout"], /number/],
     [{ command: "c", requestTimeoutMs: -1 }, ["requestTimeoutMs"], /./],

@@ -1,14 +1,16 @@
 /** Owns: what one configuration file may look like, and where a mistake is found. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { parseConfigText, readConfigFile } from "../../../../../workers/connection/config/read.ts";
-import { tempFolder } from "../../../temp-folder.ts";
+import { parseConfigText } from "../../../../workers/connection/config/read.ts";
+import { PROJECT_PI } from "./support.ts";
 
-const SOURCE = { file: "/mcp.json", project: true };
+const FILE = PROJECT_PI.file;
 const parse = (text: string): { names: string[]; problems: unknown[] } => {
-  const { servers, problems } = parseConfigText(text, SOURCE);
-  return { names: servers.map(({ name }) => name), problems };
+  // As `readText` hands it on.
+  const { entries, problems } = parseConfigText(text.replace(/^\uFEFF/, ""), PROJECT_PI);
+  return {
+    names: entries.flatMap((entry) => (entry.kind === "server" ? [entry.definition.name] : [])),
+    problems,
+  };
 };
 
 describe("parseConfigText: files that are fine", () => {
@@ -22,7 +24,7 @@ describe("parseConfigText: files that are fine", () => {
     ["CRLF", '{\r\n"mcpServers": {\r\n"a": {"command": "x"}\r\n}\r\n}\r\n', ["a"]],
     ["two slashes in a text", '{"mcpServers": {"a": {"url": "https://x.test/mcp"}}}', ["a"]],
     ["no servers", '{"mcpServers": {}}', []],
-    ["none of our keys", '{"other": 1}', []],
+    ["Pi's own key beside ours", '{"autoEnableCodemode": true}', []],
     ["an empty object", "{}", []],
     [
       "several, in the order of the file",
@@ -33,6 +35,12 @@ describe("parseConfigText: files that are fine", () => {
   ])("%s -> $2, no problem", (_name, text, names) => {
     expect(parse(text)).toEqual({ names, problems: [] });
   });
+});
+
+test("a key that is not ours -> a warning, the servers stay", () => {
+  const { names, problems } = parse('{"other": 1, "mcpServers": {"a": {"command": "x"}}}');
+  expect(names).toEqual(["a"]);
+  expect(problems).toMatchObject([{ severity: "warning", line: 1, column: 11, key: "other" }]);
 });
 
 describe("parseConfigText: files that cannot be used", () => {
@@ -55,17 +63,18 @@ describe("parseConfigText: files that cannot be used", () => {
     ["a second value", '{"mcpServers": {}}\n{}', 2, 1, /end of file expected/],
     ["a mistake after a BOM", '\uFEFF{"mcpServers": }', 1, 16, /value expected/],
     ["a mistake after CRLF lines", '{\r\n"mcpServers": {},\r\n"x": }', 3, 6, /value expected/],
-    ["an array", "\n[]", 2, 1, /expected an object, found array/],
+    ["an array", "\n[]", 2, 1, /expected an object, found a list/],
     ["null", "null", 1, 1, /expected an object, found null/],
-    ["a text", '"x"', 1, 1, /expected an object, found string/],
-    ["a number", "  5", 1, 3, /expected an object, found number/],
+    ["a text", '"x"', 1, 1, /expected an object, found a string/],
+    ["a number", "  5", 1, 3, /expected an object, found a number/],
     ["a comment only", "// nothing", 1, 11, /./],
   ])("%s -> one problem at $2:$3, no servers", (_name, text, line, column, message) => {
     const { names, problems } = parse(text);
     expect(names).toEqual([]);
     expect(problems).toEqual([
       {
-        file: "/mcp.json",
+        severity: "error",
+        file: FILE,
         line,
         column,
         message: expect.stringMatching(message),
@@ -84,7 +93,7 @@ describe("parseConfigText: entries that cannot be used", () => {
   };
   it.each([
     ["null", '"bad": @null', "bad", /found null/],
-    ["an array", '"bad": @[]', "bad", /found an array/],
+    ["an array", '"bad": @[]', "bad", /found a list/],
     ["a text", '"bad": @"npx x"', "bad", /found a string/],
     ["a number", '"bad": @7', "bad", /found a number/],
     ["an empty entry", '"bad": @{}', "bad", /neither command nor url/],
@@ -95,7 +104,7 @@ describe("parseConfigText: entries that cannot be used", () => {
       /both command and url/,
     ],
     ["a wrong command", '"bad": {"command": @5}', "bad.command", /string/],
-    ["wrong args", '"bad": {"command": "x", "args": @"y"}', "bad.args", /array/],
+    ["wrong args", '"bad": {"command": "x", "args": @"y"}', "bad.args", /list/],
     ["one wrong argument", '"bad": {"command": "x", "args": ["y", @5]}', "bad.args.1", /string/],
     ["a wrong variable", '"bad": {"command": "x", "env": {"A": "1", "B": @2}}', "bad.env.B", /string/],
     ["a wrong url", '"bad": {"url": @"ftp://x.test"}', "bad.url", /http or https/],
@@ -107,7 +116,7 @@ describe("parseConfigText: entries that cannot be used", () => {
     ],
     ["a wrong type", '"bad": {"type": @"ws", "url": "https://x.test"}', "bad.type", /stdio/],
     ["a wrong timeout", '"bad": {"command": "x", "timeout": @"5"}', "bad.timeout", /number/],
-    ["a wrong switch", '"bad": {"command": "x", "enabled": @"no"}', "bad.enabled", /boolean/],
+    ["a wrong switch", '"bad": {"command": "x", "enabled": @"no"}', "bad.enabled", /true or false/],
     ["the name __proto__", '"__proto__": @{"command": "x"}', "__proto__", /usable server name/],
     ["an empty name", '"": @{"command": "x"}', "", /usable server name/],
   ])("%s -> one problem at its place, the other servers stay", (_name, entry, key, message) => {
@@ -116,7 +125,8 @@ describe("parseConfigText: entries that cannot be used", () => {
     expect(names).toEqual(["good", "last"]);
     expect(problems).toEqual([
       {
-        file: "/mcp.json",
+        severity: "error",
+        file: FILE,
         line: 3,
         column,
         key: `mcpServers.${key}`,
@@ -135,38 +145,15 @@ describe("parseConfigText: entries that cannot be used", () => {
   });
 
   test("one name twice -> the later one counts, as JSON.parse has it", () => {
-    const { servers } = parseConfigText(
+    const { entries } = parseConfigText(
       '{"mcpServers": {"a": {"command": "1"}, "a": {"command": "2"}}}',
-      SOURCE,
+      PROJECT_PI,
     );
-    expect(servers.at(-1)?.target).toMatchObject({ command: "2" });
+    expect(entries.at(-1)).toMatchObject({ definition: { target: { command: "2" } } });
   });
 
   test("a variable named __proto__ -> nothing inherits from it", () => {
     parse('{"mcpServers": {"a": {"command": "x", "env": {"__proto__": {"polluted": "1"}}}}}');
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
-  });
-});
-
-describe("readConfigFile", () => {
-  test("a file -> its servers, with file and project", async () => {
-    const file = join(await tempFolder(), "mcp.json");
-    await writeFile(file, '\uFEFF{"mcpServers": {"a": {"command": "x"}}}');
-    const { servers, problems } = await readConfigFile({ file, project: true });
-    expect(problems).toEqual([]);
-    expect(servers).toMatchObject([{ name: "a", file, project: true }]);
-  });
-
-  test("no file -> no servers and no problem", async () => {
-    const file = join(await tempFolder(), "mcp.json");
-    expect(await readConfigFile({ file, project: false })).toEqual({ servers: [], problems: [] });
-  });
-
-  test("a folder in its place -> one problem with what to do", async () => {
-    const file = join(await tempFolder(), "mcp.json");
-    await mkdir(file);
-    const { servers, problems } = await readConfigFile({ file, project: false });
-    expect(servers).toEqual([]);
-    expect(problems).toMatchObject([{ file, message: expect.stringContaining("cannot be read") }]);
   });
 });

@@ -1,11 +1,12 @@
 /** Owns: what a model may write into ToolSearch. */
 import { expect, it } from "vitest";
-import { parseQuery } from "../../../src/search/query.ts";
+import { parseRequest } from "../../../src/search/request.ts";
 
 it.each([
-  ["read file", { kind: "keywords", terms: ["read", "file"] }],
-  ["selected items", { kind: "keywords", terms: ["selected", "items"] }],
-  ["please select: a", { kind: "keywords", terms: ["please", "select", "a"] }],
+  ["read file", { kind: "words", text: "read file" }],
+  ["selected items", { kind: "words", text: "selected items" }],
+  ["please select: a", { kind: "words", text: "please select: a" }],
+  ["天气预报", { kind: "words", text: "天气预报" }],
   ["select:fs__read", { kind: "select", names: ["fs__read"] }],
   ["select:a__b,c__d", { kind: "select", names: ["a__b", "c__d"] }],
   ["  SELECT: a__b ,  c__d\n e__f ", { kind: "select", names: ["a__b", "c__d", "e__f"] }],
@@ -13,9 +14,10 @@ it.each([
   ["select:A__B", { kind: "select", names: ["A__B"] }],
   ["select:", { kind: "empty" }],
   ["select: , ,", { kind: "empty" }],
+  ["select:--,__", { kind: "empty" }],
   ["", { kind: "empty" }],
   [" \n\t ", { kind: "empty" }],
   ["!?", { kind: "empty" }],
-])("parseQuery: %j -> %j", (query, parsed) => {
-  expect(parseQuery(query)).toEqual(parsed);
+])("parseRequest: %j -> %j", (query, parsed) => {
+  expect(parseRequest(query)).toEqual(parsed);
 });

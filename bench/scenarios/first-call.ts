@@ -1,0 +1,111 @@
+/**
+ * Owns: the first tool call of a session in the real Pi, its server not connected yet where a client connects
+ * lazily, beside the second call.
+ * Must not: start servers slowly; the stall scenario has one that does.
+ */
+import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
+import { type Prompted, startMeasured } from "../support/measured-pi.ts";
+import type { Window } from "../support/probe-report.ts";
+import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { loadVariants, type Variant } from "../support/variants.ts";
+
+const DEFAULT_RUNS = 5;
+const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "lazy" } as const;
+const SERVER = "bench3";
+/** From the start of Pi until the first prompt: whatever a start does is over. */
+const SETTLED_MS = 2_000;
+
+interface Sample {
+  findMs: number;
+  firstMs: number;
+  secondMs: number;
+  /** The prompt that finds the tool and calls it, and the one that only calls it. */
+  first: Window;
+  second: Window;
+}
+
+/** From one request of the model to the next: the tool calls in between, and what Pi itself does around them. */
+function betweenMs({ requests }: Prompted, from: number): number {
+  const [start, end] = [requests[from], requests[from + 1]];
+  return start && end ? end.arrivedAtMs - start.arrivedAtMs : Number.NaN;
+}
+
+function check({ results }: Prompted, text: string, label: string): void {
+  const shown = results.at(-1) ?? "no result";
+  if (!shown.includes(`"${text}"`)) throw new Error(`${label} answered the call with: ${shown}`);
+}
+
+async function measureOnce(variant: Variant, home: BenchHome): Promise<Sample> {
+  await home.reset({ cold: false });
+  const echo = (text: string) => variant.call(SERVER, [{ tool: "echo", args: { text } }]);
+  const pi = await startMeasured(variant, home);
+  try {
+    await pi.ready();
+    await pi.untilAge(SETTLED_MS);
+    await pi.mark("first begins");
+    const first = await pi.prompt(variant.find(SERVER, "echo"), echo("first"));
+    check(first, "first", variant.label);
+    await pi.mark("first ends");
+    const second = await pi.prompt(echo("second"));
+    check(second, "second", variant.label);
+    await pi.mark("second ends");
+    const probe = await pi.stop();
+    return {
+      findMs: betweenMs(first, 0),
+      firstMs: betweenMs(first, 1),
+      secondMs: betweenMs(second, 0),
+      first: probe.between("first begins", "first ends"),
+      second: probe.between("first ends", "second ends"),
+    };
+  } finally {
+    await pi.dispose();
+  }
+}
+
+function rowsOf({ id, label }: Variant, samples: readonly Sample[]): Row[] {
+  const row = (metric: string, pick: (sample: Sample) => number): Row => ({
+    case: label,
+    metric,
+    unit: "ms",
+    values: samples.map(pick),
+    ...(id === "ours" ? {} : { ours: "ours" }),
+  });
+  return [
+    row("find the tool", ({ findMs }) => findMs),
+    row("first call", ({ firstMs }) => firstMs),
+    row("second call", ({ secondMs }) => secondMs),
+    row("main-thread CPU, find and first call", ({ first }) => first.cpuMs),
+    row("longest stall, find and first call", ({ first }) => first.longestStallMs),
+    row("most CPU in one stall, find and first call", ({ first }) => first.mostCpuInStallMs),
+    row("main-thread CPU, second call", ({ second }) => second.cpuMs),
+    row("longest stall, second call", ({ second }) => second.longestStallMs),
+  ];
+}
+
+async function run(options: ScenarioOptions): Promise<Row[]> {
+  const { runs = DEFAULT_RUNS, progress } = options;
+  const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
+  const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
+  try {
+    for (const variant of variants) {
+      const home = await createBenchHome(variant, SHAPE);
+      cases.push({ variant, home, samples: [] });
+      progress(`first-call: ${variant.label} learns the tools`);
+      await measureOnce(variant, home);
+    }
+    for (let index = 0; index < runs; index++) {
+      progress(`first-call: run ${index + 1} of ${runs}`);
+      for (const { variant, home, samples } of cases) samples.push(await measureOnce(variant, home));
+    }
+  } finally {
+    for (const { home } of cases) await home.dispose();
+  }
+  return cases.flatMap(({ variant, samples }) => rowsOf(variant, samples));
+}
+
+export const firstCall: Scenario = {
+  name: "first-call",
+  description:
+    "find a tool and call it, on a lazy server (the built-in MCP has connected it at start), tools known",
+  run,
+};

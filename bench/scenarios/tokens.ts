@@ -1,0 +1,112 @@
+/**
+ * Owns: what the model is told of 20 servers with 1,000 tools before it has called anything, in characters and
+ * tokens: declarations and system prompt, beyond those of Pi without MCP.
+ * Must not: measure time. The figures do not vary from run to run.
+ */
+import { Tiktoken } from "js-tiktoken/lite";
+import o200k from "js-tiktoken/ranks/o200k_base";
+import { type ModelRequest, messageText } from "../../test/support/model.ts";
+import { createBenchHome } from "../support/bench-home.ts";
+import { startMeasured } from "../support/measured-pi.ts";
+import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { loadVariants, type Variant } from "../support/variants.ts";
+
+const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
+/** After the last server has listed its tools: until its client knows them. */
+const SETTLE_MS = 500;
+const DECLARATION_TOKENS = 1_400;
+const NAMES_SHOWN = 3;
+
+const encoder = new Tiktoken(o200k);
+
+interface Measure {
+  characters: number;
+  tokens: number;
+}
+
+const measure = (text: string): Measure => ({
+  characters: text.length,
+  tokens: text === "" ? 0 : encoder.encode(text).length,
+});
+
+interface Told {
+  /** JSON of each declaration, by the tool's name. */
+  declarations: ReadonlyMap<string, string>;
+  system: Measure;
+}
+
+function toldIn(request: ModelRequest): Told {
+  const declarations = new Map(request.tools.map((tool) => [tool.function.name, JSON.stringify(tool)]));
+  const system = request.messages.filter(({ role }) => role === "system" || role === "developer");
+  return { declarations, system: measure(system.map(messageText).join("\n")) };
+}
+
+/** The first request of a session, once the tools of every server are known. */
+async function firstRequest(variant: Variant): Promise<Told> {
+  const home = await createBenchHome(variant, SHAPE);
+  try {
+    // Twice: what a client keeps from one start to the next, it has at the second.
+    for (let start = 0; ; start++) {
+      await home.reset({ cold: false });
+      const pi = await startMeasured(variant, home);
+      try {
+        await pi.ready();
+        if (variant.entry) await pi.untilAge((await home.allListed()) - pi.startedAtMs + SETTLE_MS);
+        const { requests } = await pi.prompt();
+        if (start > 0 && requests[0]) return toldIn(requests[0]);
+      } finally {
+        await pi.dispose();
+      }
+    }
+  } finally {
+    await home.dispose();
+  }
+}
+
+function rowsOf({ id, label }: Variant, told: Told, bare: Told): Row[] {
+  const added = [...told.declarations].filter(([name, json]) => bare.declarations.get(name) !== json);
+  const declared = measure(added.map(([, json]) => json).join("\n"));
+  const system = {
+    characters: told.system.characters - bare.system.characters,
+    tokens: told.system.tokens - bare.system.tokens,
+  };
+  const row = (metric: string, unit: "characters" | "tokens", value: number, target?: number): Row => ({
+    case: label,
+    metric,
+    unit,
+    values: [value],
+    ...(id === "ours" ? {} : { ours: "ours" }),
+    ...(id === "ours" && target !== undefined ? { target } : {}),
+  });
+  const names = added.map(([name]) => name);
+  const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : "";
+  const note = `${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
+  return [
+    { ...row("declarations", "characters", declared.characters), note },
+    row("declarations", "tokens", declared.tokens, DECLARATION_TOKENS),
+    row("more in the system prompt", "characters", system.characters),
+    row("more in the system prompt", "tokens", system.tokens),
+    row("together", "tokens", declared.tokens + system.tokens),
+  ].map((one) => ({ ...one, metric: `${one.metric}, ${one.unit}` }));
+}
+
+async function run(options: ScenarioOptions): Promise<Row[]> {
+  // Bare Pi is what the others are counted beyond, so it always runs.
+  const variants = await loadVariants({ ...options, vs: [...new Set([...options.vs, "none"])] });
+  const told = new Map<Variant, Told>();
+  for (const variant of variants) {
+    options.progress(`tokens: ${variant.label}`);
+    told.set(variant, await firstRequest(variant));
+  }
+  const bare = [...told].find(([{ id }]) => id === "none")?.[1];
+  if (bare === undefined) throw new Error("bare Pi was not measured");
+  return [...told]
+    .filter(([{ id }]) => id !== "none")
+    .flatMap(([variant, what]) => rowsOf(variant, what, bare));
+}
+
+export const tokens: Scenario = {
+  name: "tokens",
+  description: "what the first request tells the model of 20 servers x 50 tools, beyond bare Pi (o200k_base)",
+  run,
+};

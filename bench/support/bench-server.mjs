@@ -1,0 +1,96 @@
+/**
+ * Owns: one MCP server over stdio for all benches: newline-delimited JSON-RPC, no dependencies.
+ * Must not: do anything slow that nobody asked for; the benches measure the client.
+ * Called by: mcp.json files of the benches, with these variables, each optional:
+ *   TOOLS_FILE  a JSON array of tools as `tools/list` gives them
+ *   SEEN_FILE   gets a line for what happened and when (milliseconds since the epoch): `initialized`,
+ *               `listed`, `sent <id>` (the last byte of a payload has left)
+ *   DELAY_FILE  while it exists: milliseconds before `initialize` is answered
+ *
+ * Tools beside those of the file: `echo` answers its arguments; `payload {id, kind, bytes}` answers that much.
+ */
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const { TOOLS_FILE, SEEN_FILE, DELAY_FILE } = process.env;
+const LINE =
+  "lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore";
+
+const OWN_TOOLS = [
+  {
+    name: "echo",
+    description: "Answers what it was given.",
+    inputSchema: { type: "object", properties: { text: { type: "string" } } },
+  },
+  {
+    name: "payload",
+    description: "Answers a result of a given kind and size.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        id: { type: "string" },
+        kind: { type: "string", enum: ["text", "line", "structured"] },
+        bytes: { type: "integer" },
+      },
+      required: ["id", "kind", "bytes"],
+    },
+  },
+];
+
+const tools = [...OWN_TOOLS, ...(TOOLS_FILE ? JSON.parse(readFileSync(TOOLS_FILE, "utf8")) : [])];
+
+const seen = (what) => {
+  if (SEEN_FILE) appendFileSync(SEEN_FILE, `${what} ${performance.timeOrigin + performance.now()}\n`);
+};
+
+const record = (index) => ({ index, name: `record ${index}`, labels: ["a", "b"], text: LINE });
+/** Records until their JSON is about as long as wanted. */
+const records = (bytes) =>
+  Array.from({ length: Math.ceil(bytes / JSON.stringify(record(10_000)).length) }, (_, i) => record(i));
+
+function payload({ id, kind, bytes }) {
+  if (kind === "structured") return { content: [], structuredContent: { id, records: records(bytes) } };
+  const text =
+    kind === "line"
+      ? JSON.stringify({ id, records: records(bytes) })
+      : `id=${id} ${`${LINE}\n`.repeat(Math.ceil(bytes / (LINE.length + 1))).slice(0, bytes)}`;
+  return { content: [{ type: "text", text }] };
+}
+
+const call = ({ name, arguments: args }) =>
+  name === "payload"
+    ? payload(args)
+    : { content: [{ type: "text", text: `${name} got ${JSON.stringify(args ?? {})}` }] };
+
+const handlers = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: "bench", version: "1.0.0" },
+  }),
+  ping: () => ({}),
+  "tools/list": () => ({ tools }),
+  "tools/call": call,
+};
+
+const delayMs = () => (DELAY_FILE && existsSync(DELAY_FILE) ? Number(readFileSync(DELAY_FILE, "utf8")) : 0);
+
+function answer(id, method, params) {
+  const handler = handlers[method];
+  const outcome = handler
+    ? { result: handler(params ?? {}) }
+    : { error: { code: -32601, message: `no method ${method}` } };
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...outcome })}\n`, () => {
+    if (method === "tools/list") seen("listed");
+    if (params?.name === "payload") seen(`sent ${params.arguments.id}`);
+  });
+}
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === "notifications/initialized") seen("initialized");
+  if (id === undefined) return;
+  const waitMs = method === "initialize" ? delayMs() : 0;
+  if (waitMs > 0) setTimeout(answer, waitMs, id, method, params);
+  else answer(id, method, params);
+});

@@ -1,0 +1,18 @@
+/**
+ * Owns: the first query of a session: a fresh process reads a snapshot and asks once. Prints milliseconds, and
+ * those of its CPU, which other processes do not touch.
+ * Called by: the search scenario. Argument: the snapshot file.
+ */
+import { readFileSync } from "node:fs";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+
+const cpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
+const catalog = catalogFrom(readFileSync(process.argv[2] ?? ""));
+const [startMs, startCpuMs] = [performance.now(), cpuMs()];
+catalog?.search("show me the open pull requests of my repository on GitHub", LIMITS.searchResults);
+process.stdout.write(JSON.stringify({ wallMs: performance.now() - startMs, cpuMs: cpuMs() - startCpuMs }));

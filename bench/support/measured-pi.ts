@@ -1,0 +1,88 @@
+/**
+ * Owns: one running Pi with a probe around a variant, over RPC: prompts with a scripted model, marks, the report.
+ * Must not: know what is compared or summarise.
+ * Called by: the scenarios that run Pi.
+ */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ModelRequest, type ModelTurn, startModel, toolResultTexts } from "../../test/support/model.ts";
+import { startRpc } from "../../test/support/pi-run.ts";
+import type { BenchHome } from "./bench-home.ts";
+import { type ProbeReport, readProbeReport } from "./probe-report.ts";
+import type { Variant } from "./variants.ts";
+import { withProbe } from "./with-probe.ts";
+
+const PROMPT_TIMEOUT_MS = 90_000;
+
+export interface Prompted {
+  /** All requests that the prompt led to. */
+  requests: readonly ModelRequest[];
+  /** What the model was shown of each tool call of this prompt. */
+  results: readonly string[];
+}
+
+export interface MeasuredPi {
+  /** Milliseconds since the epoch. */
+  startedAtMs: number;
+  /** Sends a prompt; the model answers with these turns, then with "done". Resolves when Pi has settled. */
+  prompt(...turns: ModelTurn[]): Promise<Prompted>;
+  mark(name: string, options?: { gc: boolean }): Promise<void>;
+  ready(): Promise<void>;
+  /** Waits until Pi runs for `ms`. */
+  untilAge(ms: number): Promise<void>;
+  report(): Promise<ProbeReport>;
+  /** Ends Pi; the report that it wrote at its exit. */
+  stop(): Promise<ProbeReport>;
+  /** Ends Pi if it still runs. */
+  dispose(): Promise<void>;
+}
+
+export const epochMs = (): number => performance.timeOrigin + performance.now();
+
+export async function startMeasured(variant: Variant, { home }: BenchHome): Promise<MeasuredPi> {
+  const reportFile = join(home.dir, "report.json");
+  const turns: ModelTurn[] = [];
+  const model = await startModel(() => turns.shift());
+  const session = await startRpc({
+    home,
+    model,
+    extensions: withProbe(variant.extension),
+    env: { BENCH_REPORT: reportFile },
+  });
+  const stop = async (): Promise<void> => {
+    await session.stop();
+    await model.close();
+  };
+  return {
+    startedAtMs: session.startedAtMs,
+    prompt: async (...wanted) => {
+      turns.splice(0, turns.length, ...wanted);
+      const [before, shownBefore] = [model.requests.length, toolResultsOf(model.requests).length];
+      await session.prompt("go on", PROMPT_TIMEOUT_MS);
+      return {
+        requests: model.requests.slice(before),
+        results: toolResultsOf(model.requests).slice(shownBefore),
+      };
+    },
+    mark: async (name, { gc } = { gc: false }) => {
+      await session.command(`/bench-mark ${gc ? "gc " : ""}${name}`);
+    },
+    ready: () => session.ready(),
+    untilAge: (ms) => sleep(Math.max(session.startedAtMs + ms - epochMs(), 0)),
+    report: async () => {
+      await session.command("/bench-report");
+      return readProbeReport(reportFile);
+    },
+    stop: async () => {
+      await stop();
+      return readProbeReport(reportFile);
+    },
+    dispose: stop,
+  };
+}
+
+/** A request carries the whole conversation: the last one has every result. */
+function toolResultsOf(requests: readonly ModelRequest[]): string[] {
+  const last = requests.at(-1);
+  return last === undefined ? [] : toolResultTexts(last);
+}

@@ -1,0 +1,246 @@
+/**
+ * Owns building a search index from a catalog: BM25F impacts computed once, so that a query only adds them up.
+ * Runs in a worker, never on the main thread (0.1 s and more for 2,000 tools).
+ */
+import { actions } from "./actions.ts";
+import { type SearchTool, toolFields } from "./fields.ts";
+import { IMPACT_BITS, MAX_TOOLS, WEIGHT_BITS, writeIndex } from "./index-format.ts";
+import { fillSlots } from "./lookup.ts";
+import { longestName, pinEntries } from "./names.ts";
+import { relations } from "./relations.ts";
+import { isStopWord } from "./stop-words.ts";
+import { tokenize } from "./tokens.ts";
+import { type FieldName, WEIGHTS, type Weights } from "./weights.ts";
+
+export type { SearchTool } from "./fields.ts";
+
+const fieldNames = [
+  "name",
+  "server",
+  "lead",
+  "description",
+  "paramName",
+  "paramText",
+  "serverText",
+] as const satisfies readonly FieldName[];
+const nameField = 0;
+/** Fields whose words say what a tool is; the others would make parameter words look common. */
+const idfFields = new Set<number>([nameField, fieldNames.indexOf("description")]);
+
+type Entry = { readonly counts: Float64Array };
+type Scanned = {
+  /** Per tool: term -> how often in each field. */
+  readonly tools: Map<string, Entry>[];
+  readonly nameTerms: string[][];
+  readonly lengths: Float64Array[];
+};
+
+export function buildIndex(
+  tools: readonly SearchTool[],
+  weights: Weights = WEIGHTS,
+): Uint8Array<ArrayBuffer> {
+  if (tools.length > MAX_TOOLS)
+    throw new RangeError(`search index: ${tools.length} tools, at most ${MAX_TOOLS}`);
+  const servers = [...new Set(tools.map((tool) => tool.server))];
+  const serverIds = new Map(servers.map((server, id) => [server, id]));
+  const toolServer = Uint32Array.from(tools, (tool) => serverIds.get(tool.server)!);
+  const scanned = scan(tools);
+  const found = new Map<string, number>();
+  for (const terms of scanned.tools)
+    for (const term of terms.keys()) found.set(term, (found.get(term) ?? 0) + 1);
+  const related = relations(found, weights);
+  const vocabulary = [...new Set([...found.keys(), ...related.keys()])].sort(byCodeUnit);
+  const ids = new Map(vocabulary.map((term, id) => [term, id]));
+  const idf = termIdf({ scanned, ids, toolServer, serverCount: servers.length, weights });
+  const postings = packPostings({ scanned, ids, idf, weights });
+  const variants = packLists(
+    vocabulary.map((term) =>
+      (related.get(term) ?? []).map(({ term: other, weight }) => ({ id: ids.get(other)!, weight })),
+    ),
+  );
+  const names = packLists(scanned.nameTerms.map((terms) => nameShares(terms, ids, idf)));
+  const text = packStrings(vocabulary);
+  const serverText = packStrings(servers);
+  return writeIndex({
+    toolCount: tools.length,
+    termCount: vocabulary.length,
+    nameWords: longestName(tools),
+    impactScale: postings.scale,
+    termStart: text.start,
+    termChars: text.chars,
+    termSlots: fillSlots(vocabulary),
+    termIdf: idf,
+    postingStart: postings.start,
+    postings: postings.items,
+    variantStart: variants.start,
+    variants: variants.items,
+    nameStart: names.start,
+    nameTerms: names.items,
+    toolServer,
+    toolAction: Uint16Array.from(tools, (tool, id) => toolAction(tool, scanned.nameTerms[id]!)),
+    serverStart: serverText.start,
+    serverChars: serverText.chars,
+    pins: pinEntries(tools),
+  });
+}
+
+function scan(tools: readonly SearchTool[]): Scanned {
+  const scanned: Scanned = {
+    tools: [],
+    nameTerms: [],
+    lengths: fieldNames.map(() => new Float64Array(tools.length)),
+  };
+  tools.forEach((tool, id) => {
+    const texts = toolFields(tool);
+    const terms = new Map<string, Entry>();
+    const nameTerms = new Set<string>();
+    fieldNames.forEach((field, at) => {
+      for (const { term, kind } of tokenize(texts[field])) {
+        if (isStopWord(term)) continue;
+        const entry = terms.get(term) ?? { counts: new Float64Array(fieldNames.length) };
+        terms.set(term, entry);
+        entry.counts[at]! += 1;
+        if (kind === "part") scanned.lengths[at]![id]! += 1;
+        if (kind === "part" && at === nameField) nameTerms.add(term);
+      }
+    });
+    scanned.tools.push(terms);
+    scanned.nameTerms.push([...nameTerms]);
+  });
+  return scanned;
+}
+
+type IdfInput = {
+  scanned: Scanned;
+  ids: ReadonlyMap<string, number>;
+  toolServer: Uint32Array;
+  serverCount: number;
+  weights: Weights;
+};
+
+/** BM25 IDF, by tools and by servers: a word on all 200 tools of one server still tells that server apart. */
+function termIdf({ scanned, ids, toolServer, serverCount, weights }: IdfInput): Float32Array<ArrayBuffer> {
+  const toolsWith = new Float64Array(ids.size);
+  const serversWith = new Float64Array(ids.size);
+  const lastServer = new Int32Array(ids.size).fill(-1);
+  const order = scanned.tools.map((_, tool) => tool).sort((a, b) => toolServer[a]! - toolServer[b]!);
+  for (const tool of order) {
+    for (const [term, { counts }] of scanned.tools[tool]!) {
+      if (!counts.some((count, field) => count > 0 && idfFields.has(field))) continue;
+      const id = ids.get(term)!;
+      toolsWith[id]! += 1;
+      if (lastServer[id] !== toolServer[tool]) serversWith[id]! += 1;
+      lastServer[id] = toolServer[tool]!;
+    }
+  }
+  const { serverIdf, minDf } = weights;
+  const idf = (n: number, df: number): number => {
+    const bounded = Math.min(n, Math.max(df, minDf));
+    return Math.log(1 + (n - bounded + 0.5) / (bounded + 0.5));
+  };
+  const toolCount = scanned.tools.length;
+  return Float32Array.from(
+    toolsWith,
+    (df, id) => (1 - serverIdf) * idf(toolCount, df) + serverIdf * idf(serverCount, serversWith[id]!),
+  );
+}
+
+type PostingInput = {
+  scanned: Scanned;
+  ids: ReadonlyMap<string, number>;
+  idf: Float32Array;
+  weights: Weights;
+};
+type Packed = { start: Uint32Array<ArrayBuffer>; items: Uint32Array<ArrayBuffer>; scale: number };
+
+function packPostings({ scanned, ids, idf, weights }: PostingInput): Packed {
+  const averages = scanned.lengths.map(
+    (lengths) => lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length) || 1,
+  );
+  const perTerm: { tool: number; impact: number }[][] = Array.from({ length: ids.size }, () => []);
+  let largest = 1e-9;
+  let count = 0;
+  scanned.tools.forEach((terms, tool) => {
+    const norms = fieldNames.map((field, at) => {
+      const b = weights.lengthNorm[field];
+      return weights.field[field] / (1 - b + (b * scanned.lengths[at]![tool]!) / averages[at]!);
+    });
+    for (const [term, { counts }] of terms) {
+      const id = ids.get(term)!;
+      const frequency = counts.reduce((sum, tf, at) => sum + (tf > 0 ? tf * norms[at]! : 0), 0);
+      const impact = (idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
+      if (!(impact > 0)) continue;
+      largest = Math.max(largest, impact);
+      perTerm[id]!.push({ tool, impact });
+      count++;
+    }
+  });
+  const levels = 2 ** IMPACT_BITS - 1;
+  const start = new Uint32Array(ids.size + 1);
+  const items = new Uint32Array(count);
+  let at = 0;
+  perTerm.forEach((list, id) => {
+    for (const { tool, impact } of list)
+      items[at++] = ((tool << IMPACT_BITS) | Math.max(1, Math.round((impact / largest) * levels))) >>> 0;
+    start[id + 1] = at;
+  });
+  return { start, items, scale: largest / levels };
+}
+
+type Weighted = { readonly id: number; readonly weight: number };
+
+function nameShares(
+  terms: readonly string[],
+  ids: ReadonlyMap<string, number>,
+  idf: Float32Array,
+): Weighted[] {
+  const list = terms.map((term) => ids.get(term)!);
+  const total = list.reduce((sum, id) => sum + idf[id]!, 0) || 1;
+  return list.map((id) => ({ id, weight: idf[id]! / total }));
+}
+
+function packLists(lists: readonly (readonly Weighted[])[]): {
+  start: Uint32Array<ArrayBuffer>;
+  items: Uint32Array<ArrayBuffer>;
+} {
+  const start = new Uint32Array(lists.length + 1);
+  const items = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
+  const most = 2 ** WEIGHT_BITS - 1;
+  let at = 0;
+  lists.forEach((list, entry) => {
+    for (const { id, weight } of list)
+      items[at++] = ((id << WEIGHT_BITS) | Math.round(Math.min(1, weight) * most)) >>> 0;
+    start[entry + 1] = at;
+  });
+  return { start, items };
+}
+
+function packStrings(strings: readonly string[]): {
+  start: Uint32Array<ArrayBuffer>;
+  chars: Uint16Array<ArrayBuffer>;
+} {
+  const start = new Uint32Array(strings.length + 1);
+  strings.forEach((string, entry) => {
+    start[entry + 1] = start[entry]! + string.length;
+  });
+  const chars = new Uint16Array(start[strings.length]!);
+  strings.forEach((string, entry) => {
+    for (let at = 0; at < string.length; at++) chars[start[entry]! + at] = string.charCodeAt(at);
+  });
+  return { start, chars };
+}
+
+function byCodeUnit(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Told by the name, else by how the description begins ("Deletes ..."). */
+function toolAction({ description }: SearchTool, nameTerms: readonly string[]): number {
+  const named = actions(nameTerms);
+  if (named !== 0 || typeof description !== "string") return named;
+  return actions(
+    tokenize(description.slice(0, 100))
+      .slice(0, 3)
+      .map(({ term }) => term),
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * Owns the bytes of a search index: a header, a table of sections, and flat typed arrays.
+ * The reader lays views over the buffer it is given and copies nothing, so opening costs the same at any size.
+ * Written by build.ts in a worker; read on the main thread by score.ts, lookup.ts and names.ts.
+ *
+ * header  u32 x 9: magic, version, byte-order mark, tools, terms, impact scale (f32), sections, total bytes, name words
+ * table   u32 x 2 per section: byte offset, length in elements. Each section starts at a multiple of 4.
+ */
+const magic = 0x4b52_504d; // "MPRK" in little-endian order
+export const INDEX_VERSION = 1;
+const byteOrderMark = 0x0102_0304;
+const headerWords = 9;
+
+/** Postings hold a tool in the upper bits and a quantised impact in the lower ones: 2^20 tools, 4,096 levels. */
+export const IMPACT_BITS = 12;
+export const MAX_TOOLS = 2 ** (32 - IMPACT_BITS);
+/** Packed relations hold a term in the upper bits and a weight of 0..255 in the lower ones. */
+export const WEIGHT_BITS = 8;
+
+export type IndexArrays = {
+  /** Terms in code-unit order: characters of term i are termChars[termStart[i]..termStart[i + 1]]. */
+  readonly termStart: Uint32Array;
+  readonly termChars: Uint16Array;
+  /** Open addressing, a power of two long: term + 1, or 0 for a free slot. */
+  readonly termSlots: Uint32Array;
+  readonly termIdf: Float32Array;
+  /** Tools of term i, ascending: postings[postingStart[i]..postingStart[i + 1]], packed with IMPACT_BITS. */
+  readonly postingStart: Uint32Array;
+  readonly postings: Uint32Array;
+  /** Terms that may stand for term i, packed with WEIGHT_BITS. */
+  readonly variantStart: Uint32Array;
+  readonly variants: Uint32Array;
+  /** Terms of the local name of tool i with their share of the name, packed with WEIGHT_BITS. */
+  readonly nameStart: Uint32Array;
+  readonly nameTerms: Uint32Array;
+  readonly toolServer: Uint32Array;
+  /** Actions the tool's name tells, as bits (actions.ts). */
+  readonly toolAction: Uint16Array;
+  /** Server names, in order of first appearance. */
+  readonly serverStart: Uint32Array;
+  readonly serverChars: Uint16Array;
+  /** Pin keys sorted by (high, low): three words each, hash high, hash low, tool with pin flags. */
+  readonly pins: Uint32Array;
+};
+
+export type ToolIndex = IndexArrays & {
+  readonly toolCount: number;
+  readonly termCount: number;
+  /** Most words of a tool name that is written with spaces; 1 where none is. */
+  readonly nameWords: number;
+  /** A quantised impact times this is the impact. */
+  readonly impactScale: number;
+};
+
+const layout = [
+  ["termStart", Uint32Array],
+  ["termSlots", Uint32Array],
+  ["termIdf", Float32Array],
+  ["postingStart", Uint32Array],
+  ["postings", Uint32Array],
+  ["variantStart", Uint32Array],
+  ["variants", Uint32Array],
+  ["nameStart", Uint32Array],
+  ["nameTerms", Uint32Array],
+  ["toolServer", Uint32Array],
+  ["serverStart", Uint32Array],
+  ["pins", Uint32Array],
+  ["termChars", Uint16Array],
+  ["serverChars", Uint16Array],
+  ["toolAction", Uint16Array],
+] as const;
+
+export function writeIndex(index: ToolIndex): Uint8Array<ArrayBuffer> {
+  const tableWords = layout.length * 2;
+  let end = (headerWords + tableWords) * 4;
+  const table: number[] = [];
+  for (const [name] of layout) {
+    table.push(end, index[name].length);
+    end += Math.ceil(index[name].byteLength / 4) * 4;
+  }
+  const bytes = new Uint8Array(end);
+  const head = new Uint32Array(bytes.buffer, 0, headerWords + tableWords);
+  head.set([
+    magic,
+    INDEX_VERSION,
+    byteOrderMark,
+    index.toolCount,
+    index.termCount,
+    0,
+    layout.length,
+    end,
+    index.nameWords,
+  ]);
+  new Float32Array(bytes.buffer, 20, 1)[0] = index.impactScale;
+  head.set(table, headerWords);
+  layout.forEach(([name], section) => {
+    const array = index[name];
+    bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), table[section * 2]);
+  });
+  return bytes;
+}
+
+/**
+ * Lays views over `bytes`. Bytes that do not start at a multiple of 4 are copied once, since no view can cover them:
+ * whoever embeds an index in a larger file aligns it. Throws a RangeError for bytes that are not an index of this
+ * version and byte order; the caller then rebuilds it, since an index is derived data.
+ */
+export function openIndex(bytes: Uint8Array): ToolIndex {
+  const source = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  const { buffer, byteOffset, byteLength } = source;
+  const headBytes = (headerWords + layout.length * 2) * 4;
+  if (byteLength < headBytes)
+    throw new RangeError(`search index: ${byteLength} bytes are too few for a header`);
+  const head = new Uint32Array(buffer, byteOffset, headBytes / 4);
+  if (head[2] !== byteOrderMark) throw new RangeError("search index: written with another byte order");
+  if (head[0] !== magic || head[1] !== INDEX_VERSION)
+    throw new RangeError(`search index: version ${head[1]}, expected ${INDEX_VERSION}`);
+  if (head[6] !== layout.length)
+    throw new RangeError(`search index: ${head[6]} sections, expected ${layout.length}`);
+  if (head[7]! > byteLength)
+    throw new RangeError(`search index: cut off at ${byteLength} of ${head[7]} bytes`);
+  const view = <A>(
+    section: number,
+    array: { new (buffer: ArrayBufferLike, offset: number, length: number): A; BYTES_PER_ELEMENT: number },
+  ): A => {
+    const offset = head[headerWords + section * 2]!;
+    const length = head[headerWords + section * 2 + 1]!;
+    if (offset % 4 !== 0 || offset < headBytes || offset + length * array.BYTES_PER_ELEMENT > head[7]!) {
+      throw new RangeError(`search index: section ${layout[section]![0]} lies outside the index`);
+    }
+    return new array(buffer, byteOffset + offset, length);
+  };
+  const toolCount = head[3]!;
+  const termCount = head[4]!;
+  const index: ToolIndex = {
+    toolCount,
+    termCount,
+    nameWords: head[8]!,
+    impactScale: new Float32Array(buffer, byteOffset + 20, 1)[0]!,
+    termStart: view(0, Uint32Array),
+    termSlots: view(1, Uint32Array),
+    termIdf: view(2, Float32Array),
+    postingStart: view(3, Uint32Array),
+    postings: view(4, Uint32Array),
+    variantStart: view(5, Uint32Array),
+    variants: view(6, Uint32Array),
+    nameStart: view(7, Uint32Array),
+    nameTerms: view(8, Uint32Array),
+    toolServer: view(9, Uint32Array),
+    serverStart: view(10, Uint32Array),
+    pins: view(11, Uint32Array),
+    termChars: view(12, Uint16Array),
+    serverChars: view(13, Uint16Array),
+    toolAction: view(14, Uint16Array),
+  };
+  const perTerm = [index.termStart, index.postingStart, index.variantStart];
+  if (
+    perTerm.some((array) => array.length !== termCount + 1) ||
+    index.nameStart.length !== toolCount + 1 ||
+    index.toolServer.length !== toolCount
+  ) {
+    throw new RangeError("search index: sections disagree on how many tools and terms there are");
+  }
+  return index;
+}
+
+/** Text of one entry of a string table. */
+export function stringAt(start: Uint32Array, chars: Uint16Array, entry: number): string {
+  const end = start[entry + 1]!;
+  let text = "";
+  for (let at = start[entry]!; at < end; at += 4_096)
+    text += String.fromCharCode(...chars.subarray(at, Math.min(end, at + 4_096)));
+  return text;
+}

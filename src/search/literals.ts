@@ -1,0 +1,20 @@
+/**
+ * Owns telling values from wishes in a query: quoted text, paths, addresses. A query "count the documents in
+ * 'shop.orders'" is about counting documents. Called by query.ts.
+ */
+import { tokenize } from "./tokens.ts";
+
+const mayHoldValue = /['"`“/@.]/u;
+
+/** Terms of quoted values, paths and addresses: what a tool is to work on, seldom what it is called. */
+export function literalTerms(text: string): ReadonlySet<string> {
+  return mayHoldValue.test(text) ? valueTerms(text) : new Set();
+}
+
+function valueTerms(text: string): Set<string> {
+  const quoted =
+    /(?<=^|[\s(=:,])(?:'([^'\n]{1,80})'|"([^"\n]{1,80})"|`([^`\n]{1,80})`|“([^”\n]{1,80})”)(?=$|[\s.,;:?!)])/gu;
+  const pathOrAddress = /(?<=^|[\s('"])(?:https?:\/\/\S+|[~.]{0,2}\/\S+|\S+@\S+|\w+\.\w+)/gu;
+  const spans = [...text.matchAll(quoted), ...text.matchAll(pathOrAddress)].map(([span]) => span);
+  return new Set(tokenize(spans.join(" ")).map(({ term }) => term));
+}

@@ -1,0 +1,30 @@
+/**
+ * Owns the words of everyday software in Chinese, Japanese and Korean with their English counterparts, so that an English
+ * query reaches a tool described in Chinese and the other way round. Only words of two characters: that is how tokens.ts
+ * cuts such text. A line's end or `|` ends an entry; see synonyms.ts for use. Not one line names a product, a server or a tool.
+ */
+export const TRANSLATIONS = `
+搜索 search | 搜寻 search | 查找 find | 查询 query search | 获取 get | 读取 read | 写入 write | 创建 create | 新建 create | 添加 add | 删除 delete
+移除 remove | 更新 update | 修改 modify edit | 编辑 edit | 列出 list | 列表 list | 发送 send | 发布 publish | 上传 upload | 下载 download | 保存 save
+打开 open | 关闭 close | 运行 run | 执行 execute | 启动 start | 停止 stop | 生成 generate | 转换 convert | 翻译 translate | 计算 calculate
+分析 analysis analyze | 总结 summarize | 摘要 summary | 推荐 recommend recommendation | 比较 compare | 统计 statistics | 预测 forecast
+预报 forecast | 登录 login | 支付 payment | 订单 order | 购买 buy purchase | 购物 shopping | 优惠 discount | 商品 product | 产品 product
+价格 price | 股票 stock | 基金 fund | 汇率 exchange rate | 货币 currency | 黄金 gold | 财经 finance financial | 金融 finance financial
+投资 investment | 商业 business | 创业 startup | 公司 company | 企业 company | 客户 customer | 用户 user | 员工 employee | 团队 team | 项目 project
+任务 task | 日历 calendar | 日期 date | 时间 time | 会议 meeting | 邮件 email | 消息 message | 通知 notification | 文件 file | 文档 document
+目录 directory | 表格 table | 数据 data | 图片 image | 图像 image | 照片 photo | 视频 video | 音乐 music | 音频 audio | 语音 voice | 图表 chart
+地图 map | 位置 location | 地址 address | 路线 route | 城市 city | 天气 weather | 酒店 hotel | 航班 flight | 火车 train | 列车 train | 车票 train ticket
+车站 station | 旅行 travel | 新闻 news | 资讯 news | 热榜 trending hot | 热门 popular hot | 热搜 trending hot | 排行 ranking rank
+榜单 ranking rank | 趋势 trend | 话题 topic | 文章 article | 论文 paper | 书籍 book | 图书 book | 读书 reading book | 阅读 reading | 小说 novel
+电影 movie | 电视 tv | 游戏 game gaming | 体育 sport | 科技 technology tech | 技术 technology | 数码 electronics | 电子 electronics
+消费 consumer shopping | 社区 community | 评论 comment | 网页 webpage page | 网站 website | 链接 link | 浏览 browse | 代码 code | 仓库 repository
+分支 branch | 提交 commit | 问题 issue problem | 版本 version | 服务 service | 模型 model | 知识 knowledge | 健康 health | 医疗 medical
+食谱 recipe | 菜谱 recipe | 农历 lunar calendar | 内容 content | 信息 information | 详情 detail | 历史 history | 最新 latest | 今日 today | 实时 realtime
+検索 search | 取得 get | 作成 create | 追加 add | 削除 delete | 変更 change | 編集 edit | 一覧 list | 送信 send | 保存 save | 実行 execute | 開始 start
+翻訳 translate | 計算 calculate | 分析 analyze | 要約 summarize | 推薦 recommend | 価格 price | 株価 stock price | 為替 exchange rate | 会社 company
+予定 calendar event | 予約 reservation book | 画像 image | 写真 photo | 動画 video | 音楽 music | 音声 voice | 地図 map | 住所 address | 経路 route
+天気 weather | 予報 forecast | 電車 train | 記事 article | 論文 paper | 書籍 book | 映画 movie | 翻訳 translation | 文書 document | 情報 information
+검색 search | 조회 query get | 생성 create | 추가 add | 삭제 delete | 수정 edit update | 변경 change | 목록 list | 전송 send | 저장 save | 실행 run
+시작 start | 중지 stop | 번역 translate | 계산 calculate | 분석 analyze | 요약 summarize | 추천 recommend | 가격 price | 주식 stock | 환율 exchange rate
+회사 company | 일정 calendar event | 회의 meeting | 예약 reservation book | 메일 email | 파일 file | 문서 document | 사진 photo | 영상 video | 음악 music
+지도 map | 주소 address | 경로 route path | 날씨 weather | 예보 forecast | 기차 train | 뉴스 news | 기사 article | 논문 paper | 영화 movie | 게임 game`;

@@ -1,0 +1,89 @@
+/**
+ * Owns keeping the best tools of a query and spreading them over servers. Called by score.ts.
+ */
+import type { ToolIndex } from "./index-format.ts";
+import type { Weights } from "./weights.ts";
+
+export type Scored = { readonly tool: number; readonly score: number };
+
+/** The `capacity` best tools offered, as a heap with the least of them on top. */
+export class TopTools {
+  /** A tool must score more than this to get in; -1 while there is room. */
+  least = -1;
+  readonly #capacity: number;
+  readonly #heap: Scored[] = [];
+
+  constructor(capacity: number) {
+    this.#capacity = Math.max(0, capacity);
+    if (this.#capacity === 0) this.least = Infinity;
+  }
+
+  offer(tool: number, score: number): void {
+    if (score <= this.least) return;
+    const hit = { tool, score };
+    if (this.#heap.length < this.#capacity) this.#rise(hit);
+    else this.#sink(hit);
+    if (this.#heap.length === this.#capacity) this.least = this.#heap[0]!.score;
+  }
+
+  /** Best first; ties go to the earlier tool, so that one catalog always gives one order. */
+  sorted(): Scored[] {
+    return this.#heap.sort((a, b) => b.score - a.score || a.tool - b.tool);
+  }
+
+  #rise(hit: Scored): void {
+    const heap = this.#heap;
+    let at = heap.length;
+    heap.push(hit);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (heap[parent]!.score <= hit.score) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = hit;
+  }
+
+  #sink(hit: Scored): void {
+    const heap = this.#heap;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && heap[child + 1]!.score < heap[child]!.score) child++;
+      if (heap[child]!.score >= hit.score) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = hit;
+  }
+}
+
+/**
+ * Picks hits one by one; each pick makes further tools of its server a little less welcome. Where several servers
+ * offer the same capability, the model sees each of them instead of five tools of one.
+ */
+export function spreadOverServers(
+  { toolServer }: ToolIndex,
+  candidates: readonly Scored[],
+  weights: Weights,
+  limit: number,
+): Scored[] {
+  const rest = candidates.slice();
+  const picked: Scored[] = [];
+  const discount = new Map<number, number>();
+  while (picked.length < limit && rest.length > 0) {
+    let best = 0;
+    let bestScore = -1;
+    for (let at = 0; at < rest.length && rest[at]!.score > bestScore; at++) {
+      const score = rest[at]!.score * (discount.get(toolServer[rest[at]!.tool]!) ?? 1);
+      if (score <= bestScore) continue;
+      bestScore = score;
+      best = at;
+    }
+    const { tool } = rest.splice(best, 1)[0]!;
+    picked.push({ tool, score: bestScore });
+    discount.set(toolServer[tool]!, (discount.get(toolServer[tool]!) ?? 1) * weights.diversity);
+  }
+  return picked;
+}

@@ -1,0 +1,40 @@
+/** A tool written out in full for a model: its description and each parameter on a line. Pure. */
+import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import { cut, isObject, typeOf } from "./signature.ts";
+
+const DESCRIPTION_CHARS = 4_000;
+const PARAMETER_CHARS = 300;
+const PARAMETERS = 60;
+const DEPTH = 3;
+
+function parameterLine(name: string, schema: unknown, required: boolean): string {
+  const type = typeOf(schema, DEPTH);
+  const known = isObject(schema) ? schema : {};
+  const text = typeof known.description === "string" ? known.description.replaceAll(/\s+/g, " ").trim() : "";
+  const preset = known.default === undefined ? "" : ` [default: ${JSON.stringify(known.default)}]`;
+  const line = `${name} (${type})${required ? " *required*" : ""}${text === "" ? "" : ` - ${text}`}`;
+  return cut(line, PARAMETER_CHARS) + cut(preset, PARAMETER_CHARS);
+}
+
+/** One line each, `path (string) *required* - Where. [default: "."]`; enums stand in the type. */
+export function parameterLines(tool: CatalogTool): string[] {
+  const schema = inputSchemaOf(tool);
+  const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const lines = properties
+    .slice(0, PARAMETERS)
+    .map(([name, property]) => parameterLine(name, property, required.has(name)));
+  if (properties.length > PARAMETERS) lines.push(`and ${properties.length - PARAMETERS} more`);
+  return lines.length > 0 ? lines : ["no parameters"];
+}
+
+export function describeTool(tool: CatalogTool): string {
+  const parameters = parameterLines(tool).map((line) => `  ${line}`);
+  return [
+    tool.name,
+    `Server: ${tool.server.name}`,
+    cut(tool.description, DESCRIPTION_CHARS),
+    "Parameters:",
+    ...parameters,
+  ].join("\n");
+}

@@ -1,0 +1,65 @@
+/**
+ * Declares the tool through which the model reaches all others: ToolSearch, or `mcp` where the settings ask
+ * for it. Once a session: with what the snapshot says in the factory, else with what is known before the
+ * first prompt. Later changes are told in answers, since any changed byte costs the user their prompt cache.
+ */
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Pi, PiTool } from "../host.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../protocol/snapshot.ts";
+import type { ServerStatus } from "../protocol/types.ts";
+import { createProxyTool, type ProxyHost, proxyDescription } from "./proxy-tool.ts";
+import { createToolSearch, type ToolSearchHost } from "./tool-search.ts";
+import { type DescribedServer, toolSearchDescription } from "./tool-search-description.ts";
+import { TOOL_SEARCH } from "./tool-search-report.ts";
+
+export interface SearchTools {
+  declare(catalog: Catalog): void;
+  /** Where there is no catalog yet: the servers that the configuration names. */
+  declarePlan(servers: readonly ServerStatus[], settings: CatalogSettings): void;
+  /** Declared with all that a session's start can know. */
+  complete(): boolean;
+  /** Name of the tool that is declared. */
+  name(): string;
+}
+
+function describedServers({ servers, tools }: Catalog): DescribedServer[] {
+  const byServer = Map.groupBy(tools, ({ server }) => server);
+  return servers.map((server) => ({
+    name: server.name,
+    ...(server.description === undefined ? {} : { description: server.description }),
+    tools: (byServer.get(server) ?? []).map(({ tool }) => tool),
+  }));
+}
+
+export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): SearchTools {
+  let declared: PiTool | undefined;
+  let complete = false;
+
+  const register = (servers: readonly DescribedServer[], settings: CatalogSettings): void => {
+    const tool = settings.proxyTool
+      ? createProxyTool(proxyDescription(settings.catalog === "off" ? [] : servers), host)
+      : createToolSearch(toolSearchDescription(servers, settings.catalog), host);
+    if (declared?.name === tool.name && declared.description === tool.description) return;
+    // Tools cannot be taken back: hidden, the model does not see it.
+    if (declared && declared.name !== tool.name) pi.registerTool({ ...declared, exposure: "hidden" });
+    declared = tool;
+    pi.registerTool(tool);
+  };
+
+  return {
+    declare: (catalog) => {
+      complete = catalog.checksum !== undefined;
+      register(describedServers(catalog), complete ? catalog.settings : DEFAULT_CATALOG_SETTINGS);
+    },
+    declarePlan: (servers, settings) => {
+      complete = true;
+      const enabled = servers.filter(({ state }) => state !== "disabled");
+      register(
+        enabled.map(({ name }) => ({ name })),
+        settings,
+      );
+    },
+    complete: () => complete,
+    name: () => declared?.name ?? TOOL_SEARCH,
+  };
+}

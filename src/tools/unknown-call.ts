@@ -1,0 +1,81 @@
+/**
+ * Answers a call of a tool that is not declared. Pi refuses it with "Tool x not found" and asks no
+ * extension; but the result can still be put in better words before the model reads it, and the tool that
+ * was meant can be loaded. Calls that have nothing to do with MCP keep Pi's words.
+ */
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { resolveTool, serverOfName } from "../catalog/resolve.ts";
+import type { FinishedMessage } from "../host.ts";
+import type { ServerStatus } from "../protocol/types.ts";
+import type { Activation } from "./registrar.ts";
+import { PROXY_TOOL, signatureLine, stateNote } from "./tool-search-report.ts";
+
+export interface UnknownCallHost {
+  catalog(): Catalog;
+  servers(): readonly ServerStatus[];
+  activate(tools: readonly CatalogTool[]): Activation;
+  /** The tool of that name, if it was taken back while the session was open. */
+  withdrawn(name: string): CatalogTool | undefined;
+  /** The declared tool through which the model reaches all others. */
+  searchTool(): string;
+}
+
+/** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
+function throughProxy(name: string, tools: readonly CatalogTool[]): string {
+  const calls = tools.map((tool) => `${PROXY_TOOL} with tool: ${JSON.stringify(tool.name)} and args`);
+  return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
+}
+
+/** Name of the tool that Pi did not find; undefined for every other message. */
+function refusedName({ role, toolName, isError, content }: FinishedMessage): string | undefined {
+  if (role !== "toolResult" || isError !== true || toolName === undefined) return undefined;
+  const [block] = Array.isArray(content) ? (content as { type: string; text?: string }[]) : [];
+  return block?.text === `Tool ${toolName} not found` ? toolName : undefined;
+}
+
+function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHost): string {
+  if (host.searchTool() === PROXY_TOOL) return throughProxy(name, tools);
+  const { active, refused } = host.activate(tools);
+  const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
+  if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
+  const lead = `Tool ${name} was not loaded. It is now: call it by this name in your next message.`;
+  const several = `${name} is the name of several tools. They are loaded now: call one of them in your next message.`;
+  return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
+}
+
+function removed(name: string, { server, tool }: CatalogTool, catalog: Catalog): string {
+  const stays = catalog.servers.some((other) => other.name === server.name);
+  return stays
+    ? `Tool ${name} not found: the server ${server.name} no longer offers ${tool}.`
+    : `Tool ${name} not found: its server ${server.name} was removed from the configuration.`;
+}
+
+/** Undefined where the call has nothing to do with MCP. */
+function answer(name: string, host: UnknownCallHost): string | undefined {
+  const catalog = host.catalog();
+  const gone = host.withdrawn(name);
+  if (gone && catalog.get(name) === undefined) return removed(name, gone, catalog);
+  const resolution = resolveTool(catalog, name);
+  if (resolution.kind === "tool") return loaded(name, [resolution.tool], host);
+  if (resolution.kind === "several") return loaded(name, resolution.tools, host);
+  const known = [...host.servers(), ...catalog.servers].map((server) => server.name);
+  const server = serverOfName(name, known);
+  const state = stateNote(host.servers().find((status) => status.name === server));
+  const isOurs = server !== undefined || /^mcp__/i.test(name);
+  if (!isOurs && resolution.nearest.length === 0) return undefined;
+  const near = resolution.nearest.map((tool) => tool.name).join(", ");
+  return [
+    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
+    ...state,
+  ].join("\n");
+}
+
+/** For `message_end`: the message in better words, or undefined to leave it as it is. */
+export function explainUnknownCall<M extends FinishedMessage>(
+  message: M,
+  host: UnknownCallHost,
+): M | undefined {
+  const name = refusedName(message);
+  const text = name === undefined ? undefined : answer(name, host);
+  return text === undefined ? undefined : { ...message, content: [{ type: "text", text }] };
+}

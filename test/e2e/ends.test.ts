@@ -1,0 +1,382 @@
+/** No process outlives Pi, however Pi ends; one set of servers however often the session changes; what the user is told meanwhile. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import type { ModelScript } from "../support/model.ts";
+import { unpackTarball } from "../support/package-under-node-modules.ts";
+import {
+  type PiExit,
+  type PiHome,
+  type RpcSession,
+  runPrint,
+  startPrint,
+  startRpc,
+} from "../support/pi-run.ts";
+import { type ProcessInfo, processesWithMarker, waitGone } from "../support/processes.ts";
+import { extensionErrors, notices, statuses, toolEnds } from "../support/rpc-events.ts";
+import {
+  BUILDS,
+  type Build,
+  call,
+  entryOf,
+  fixtureServer,
+  home,
+  model,
+  onCleanup,
+  RAW_ENTRY,
+  searchFor,
+} from "./support.ts";
+
+afterAll(async () => (await unpackTarball()).dispose());
+
+type Entry = Record<string, unknown>;
+
+/** Waits until the check gives something; the test's own time limit ends it. */
+async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await check();
+    if (found !== undefined) return found;
+    await sleep(20);
+  }
+}
+
+const plain = (): Entry => fixtureServer("noisy.mjs");
+const stubborn = (): Entry => fixtureServer("ignores-end.mjs");
+const parent = (at: PiHome): Entry =>
+  fixtureServer("with-child.mjs", { RECORD: join(at.dir, "child"), CHILD_STDIO: "inherit" });
+
+/** Servers, and what they started. */
+const serverProcesses = async (at: PiHome, piPid: number): Promise<ProcessInfo[]> =>
+  (await processesWithMarker(at.dir)).filter(({ pid }) => pid !== piPid);
+
+const pidsOf = (processes: readonly ProcessInfo[]): number[] => processes.map(({ pid }) => pid);
+
+/** A home with a server that has a child, one that ignores SIGTERM and the end of its stdin, and plain ones: six processes. */
+async function homeWithServers(): Promise<PiHome> {
+  const at = await home({});
+  const mcpServers = { parent: parent(at), stubborn: stubborn(), a: plain(), b: plain(), c: plain() };
+  await at.writeMcp({ mcpServers });
+  return at;
+}
+
+/** Connects all servers with a search, then holds the model's next turn open. */
+function heldScript(): { script: ModelScript; held: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const script: ModelScript = [
+    searchFor("work"),
+    () => {
+      resolve();
+      return new Promise(() => undefined);
+    },
+  ];
+  return { script, held: promise };
+}
+
+/** How Pi without this extension ends at that signal. */
+async function bareEnd(
+  signal: NodeJS.Signals,
+  mode: "print" | "rpc",
+): Promise<Pick<PiExit, "code" | "signal">> {
+  const { script, held } = heldScript();
+  const at = await home({});
+  const scripted = await model(mode === "print" ? [(script as [unknown, () => never])[1]] : []);
+  let exit: PiExit;
+  if (mode === "print") {
+    const run = await startPrint({ home: at, model: scripted, prompt: "go" });
+    await held;
+    run.kill(signal);
+    exit = await run.done;
+  } else {
+    const rpc = await startRpc({ home: at, model: scripted });
+    await rpc.ready();
+    rpc.kill(signal);
+    exit = await rpc.exited;
+  }
+  return { code: exit.code, signal: exit.signal };
+}
+
+/** Every process of the home, Pi's too, ends; those that do not are named. */
+async function expectNothingLeft(at: PiHome, pids: readonly number[]): Promise<void> {
+  await waitGone(pids, 5_000);
+  expect((await processesWithMarker(at.dir)).map(({ command }) => command)).toEqual([]);
+}
+
+describe.each(BUILDS)("Pi ends, print mode (%s)", (build) => {
+  test("the prompt is done -> no process is left, nothing on stderr", async () => {
+    const at = await homeWithServers();
+    const scripted = await model([searchFor("work"), { text: "ok" }]);
+    const run = await runPrint({ home: at, model: scripted, extensions: await entryOf(build), prompt: "go" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "", timedOut: false });
+    await expectNothingLeft(at, []);
+  });
+
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "%s while the model is asked -> no process is left, and Pi ends as without this extension",
+    async (signal) => {
+      const at = await homeWithServers();
+      const { script, held } = heldScript();
+      const scripted = await model(script);
+      const run = await startPrint({
+        home: at,
+        model: scripted,
+        extensions: await entryOf(build),
+        prompt: "go",
+      });
+      await held;
+      const before = await serverProcesses(at, run.pid);
+      expect(before).toHaveLength(6);
+      run.kill(signal);
+      const { code, signal: by, timedOut } = await run.done;
+      expect(timedOut).toBe(false);
+      await expectNothingLeft(at, pidsOf(before));
+      expect({ code, signal: by }).toEqual(await bareEnd(signal, "print"));
+    },
+  );
+});
+
+async function startConnectedRpc(at: PiHome, build: Build): Promise<{ rpc: RpcSession; pids: number[] }> {
+  const scripted = await model([searchFor("work"), { text: "ok" }]);
+  const rpc = await startRpc({ home: at, model: scripted, extensions: await entryOf(build) });
+  onCleanup(() => rpc.stop());
+  await rpc.prompt("go");
+  const before = await serverProcesses(at, rpc.pid);
+  expect(before).toHaveLength(6);
+  return { rpc, pids: pidsOf(before) };
+}
+
+describe.each(BUILDS)("Pi ends, RPC mode (%s)", (build) => {
+  test("the end of stdin -> no process is left", async () => {
+    const at = await homeWithServers();
+    const { rpc, pids } = await startConnectedRpc(at, build);
+    expect(await rpc.stop()).toMatchObject({ code: 0, signal: null });
+    await expectNothingLeft(at, pids);
+    expect(rpc.stderr).toBe("");
+    expect(extensionErrors(rpc.events)).toEqual([]);
+  });
+
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "%s -> no process is left, and Pi ends as without this extension",
+    async (signal) => {
+      const at = await homeWithServers();
+      const { rpc, pids } = await startConnectedRpc(at, build);
+      rpc.kill(signal);
+      const { code, signal: by } = await rpc.exited;
+      await expectNothingLeft(at, pids);
+      expect({ code, signal: by }).toEqual(await bareEnd(signal, "rpc"));
+    },
+  );
+
+  test("SIGTERM twice, so that Pi does not wait for its extensions -> no process is left", async () => {
+    const at = await homeWithServers();
+    const { rpc, pids } = await startConnectedRpc(at, build);
+    rpc.kill("SIGTERM");
+    rpc.kill("SIGTERM");
+    await rpc.exited;
+    await expectNothingLeft(at, pids);
+  });
+});
+
+test("SIGKILL of Pi -> only what ignores the end of its stdin is left", async () => {
+  const at = await home({ mcp: { mcpServers: { a: plain(), b: plain(), stubborn: stubborn() } } });
+  const scripted = await model([searchFor("work"), { text: "ok" }]);
+  const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+  await rpc.prompt("go");
+  const before = await serverProcesses(at, rpc.pid);
+  expect(before).toHaveLength(3);
+  rpc.kill("SIGKILL");
+  await rpc.exited;
+  const mortal = before.filter(({ command }) => !command.includes("ignores-end"));
+  expect(await waitGone(pidsOf(mortal), 10_000)).toEqual([]);
+  const left = (await processesWithMarker(at.dir)).map(({ command }) => command);
+  expect(left.filter((command) => !command.includes("ignores-end"))).toEqual([]);
+});
+
+/** Runs Pi's own reload, as `/reload` does in the terminal. */
+const RELOADER = `
+export default function (pi) {
+  pi.registerCommand("again", { description: "x", handler: async (args, ctx) => { await ctx.reload(); } });
+}
+`;
+
+describe("session changes", () => {
+  async function startCounting(): Promise<{
+    at: PiHome;
+    rpc: RpcSession;
+    starts: () => Promise<number>;
+    running: () => Promise<number[]>;
+    connected: () => Promise<void>;
+  }> {
+    const at = await home({});
+    const RECORD = join(at.dir, "record");
+    await at.writeMcp({
+      mcpServers: { s: { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" } },
+    });
+    const reloader = await at.writeFile("reloader.mjs", RELOADER);
+    const rpc = await startRpc({ home: at, model: await model([]), extensions: [RAW_ENTRY, reloader] });
+    onCleanup(() => rpc.stop());
+    await rpc.ready();
+    return {
+      at,
+      rpc,
+      starts: async () =>
+        (await readFile(RECORD, "utf8")).split("\n").filter((line) => line === "start").length,
+      running: async () => pidsOf(await serverProcesses(at, rpc.pid)),
+      connected: async () => {
+        await until(async () => {
+          const [status] = notices(await rpc.command("/mcp"));
+          return status?.message.includes("s: connected") || undefined;
+        });
+      },
+    };
+  }
+
+  test.each([
+    ["new_session", (rpc: RpcSession) => rpc.request({ type: "new_session" })],
+    ["reload", (rpc: RpcSession) => rpc.command("/again")],
+  ])("%s five times, each with its server up -> one spawn a session, one process", async (_name, change) => {
+    const { at, rpc, starts, running, connected } = await startCounting();
+    await connected();
+    for (let sessions = 2; sessions <= 6; sessions++) {
+      const before = await running();
+      await change(rpc);
+      await connected();
+      expect(await starts()).toBe(sessions);
+      expect(await waitGone(before, 5_000)).toEqual([]);
+      expect(await running()).toHaveLength(1);
+    }
+    expect(extensionErrors(rpc.events)).toEqual([]);
+    expect(await rpc.stop()).toMatchObject({ code: 0 });
+    expect(rpc.stderr).toBe("");
+    await expectNothingLeft(at, []);
+  });
+
+  test.each([
+    ["new_session", (rpc: RpcSession) => rpc.request({ type: "new_session" })],
+    ["reload", (rpc: RpcSession) => rpc.command("/again")],
+  ])(
+    "%s five times at once -> at most one spawn a session, one process in the end",
+    async (_name, change) => {
+      const { at, rpc, starts, running, connected } = await startCounting();
+      const changes = await Promise.allSettled(Array.from({ length: 5 }, () => change(rpc)));
+      expect(changes.some(({ status }) => status === "fulfilled")).toBe(true);
+      await connected();
+      await until(async () => (await running()).length <= 1 || undefined);
+      expect(await running()).toHaveLength(1);
+      expect(await starts()).toBeLessThanOrEqual(6);
+      expect(extensionErrors(rpc.events)).toEqual([]);
+      expect(await rpc.stop()).toMatchObject({ code: 0 });
+      expect(rpc.stderr).toBe("");
+      await expectNothingLeft(at, []);
+    },
+  );
+});
+
+describe("what the user is told", () => {
+  const unready = (at: PiHome): Entry =>
+    fixtureServer("fails-until.mjs", { RECORD: join(at.dir, "record"), READY: join(at.dir, "ready") });
+
+  test("RPC: a server that fails, is repaired and reconnected -> one notice each, and the status line", async () => {
+    const at = await home({});
+    await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
+    const scripted = await model([searchFor("work"), { text: "ok" }, searchFor("work"), { text: "ok" }]);
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    await rpc.prompt("go");
+    await rpc.prompt("again");
+    const failed = notices(rpc.events);
+    expect(failed.map(({ level }) => level)).toEqual(["error"]);
+    expect(failed[0]?.message).toMatch(/^MCP server bad: .*exited with code 3.*not ready/s);
+    await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 1/2 · 1 tool" || undefined);
+
+    await writeFile(join(at.dir, "ready"), "");
+    const since = rpc.events.length;
+    await rpc.command("/mcp reconnect bad");
+    await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 2/2 · 2 tools" || undefined);
+    const told = notices(rpc.events.slice(since));
+    expect(told.filter(({ message }) => message === "MCP server bad works again.")).toHaveLength(1);
+    const shown = told.filter(({ message }) => message.startsWith("MCP: "));
+    expect(shown.map(({ message }) => message)).toEqual([
+      expect.stringContaining("MCP: 2 of 2 servers connected, 2 tools known\nbad: connected"),
+    ]);
+    expect(told).toHaveLength(2);
+    expect(rpc.stderr).toBe("");
+  });
+
+  test("print: a server that fails -> one line on stderr, the answer on stdout", async () => {
+    const at = await home({});
+    await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
+    const scripted = await model([searchFor("work"), { text: "ok" }]);
+    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(run.stderr).toMatch(/^MCP server bad: .*exited with code 3.*not ready.*\n$/);
+    expect(run.stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test("print: all is well -> nothing on stderr", async () => {
+    const at = await home({ mcp: { mcpServers: { good: plain() } } });
+    const scripted = await model([searchFor("work"), { text: "ok" }]);
+    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
+  });
+
+  test("/mcp and its words -> tools, reconnect of an unknown server, an unknown word", async () => {
+    const at = await home({ mcp: { mcpServers: { good: plain(), other: plain() } } });
+    const scripted = await model([searchFor("work"), { text: "ok" }]);
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    await rpc.prompt("go");
+    const said = async (text: string) => notices(await rpc.command(text)).filter(({ message }) => message);
+    const goodTools = "good: 1 tool\n  good__work - Does work.";
+    expect(await said("/mcp tools good")).toEqual([{ message: goodTools, level: "info" }]);
+    expect(await said("/mcp tools")).toEqual([
+      { message: `${goodTools}\nother: 1 tool\n  other__work - Does work.`, level: "info" },
+    ]);
+    expect(await said("/mcp reconnect nope")).toEqual([
+      { message: expect.stringMatching(/^\/mcp: No server named nope is configured\./), level: "error" },
+    ]);
+    expect(await said("/mcp restart")).toEqual([
+      { message: expect.stringMatching(/^\/mcp restart is not known\. Usage: /), level: "warning" },
+    ]);
+    const before = pidsOf(await serverProcesses(at, rpc.pid));
+    expect((await said("/mcp reconnect good"))[0]?.message).toMatch(/^MCP: 2 of 2 servers connected/);
+    const after = pidsOf(await serverProcesses(at, rpc.pid));
+    expect(after.filter((pid) => before.includes(pid))).toHaveLength(1);
+    expect(extensionErrors(rpc.events)).toEqual([]);
+  });
+
+  test("progress of a call -> reaches Pi while it runs, at most ten times a second", async () => {
+    const at = await home({ mcp: { mcpServers: { s: fixtureServer("progresses.mjs") } } });
+    const scripted = await model([searchFor("work"), call("s__work", { ms: 1_500 }), { text: "ok" }]);
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    const events = await rpc.prompt("go");
+    const [, end] = toolEnds(events);
+    const { tookMs } = JSON.parse(end?.text ?? "{}");
+    const updates = events.filter(
+      (event) => event.type === "tool_execution_update" && event.toolName === "s__work",
+    );
+    expect(JSON.stringify(updates[0])).toContain("step 1");
+    expect(updates.length).toBeGreaterThanOrEqual(3);
+    expect(updates.length).toBeLessThanOrEqual(Math.ceil(tookMs / 100) + 1);
+  });
+
+  test("Esc during a call that the server never answers -> freed, the next call to it works", async () => {
+    const at = await home({ mcp: { mcpServers: { s: fixtureServer("waits.mjs") } } });
+    const never = join(at.dir, "never");
+    const scripted = await model([
+      searchFor("work"),
+      call("s__work", { file: never }),
+      call("s__work", { file: at.dir }),
+      { text: "ok" },
+    ]);
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    const stopped = rpc.prompt("go");
+    await rpc.waitFor((event) => event.type === "tool_execution_start" && event.toolName === "s__work");
+    await rpc.request({ type: "abort" });
+    expect(toolEnds(await stopped).map(({ isError }) => isError)).toEqual([false, true]);
+    const [end] = toolEnds(await rpc.prompt("again"));
+    expect(end).toMatchObject({ toolName: "s__work", isError: false });
+  });
+});

@@ -1,0 +1,597 @@
+/** Owns: editing the configuration while the real Pi runs: what changes, what stays, and who is asked first. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { type ModelRequest, toolResultTexts } from "../support/model.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
+import {
+  dialogsOf,
+  effectsOf,
+  type LiveAnswer,
+  live,
+  type Opened,
+  open,
+  PATIENCE_MS,
+} from "./rpc-support.ts";
+import { call, fixtureServer, home, model, RAW_ENTRY, readLog, searchFor } from "./support.ts";
+
+const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
+
+/** Running processes of the fixture. */
+const serversOf = async (at: PiHome): Promise<number[]> =>
+  (await processesWithMarker(`HOME=${at.dir}`))
+    .filter(({ command }) => command.includes("fixtures/servers"))
+    .map(({ pid }) => pid);
+
+const readIfThere = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Ends well: no handler threw, nothing went past the protocol, nothing was said on stderr. */
+async function close({ rpc, at }: Opened): Promise<void> {
+  expect(extensionErrors(rpc.events)).toEqual([]);
+  expect(rpc.strayLines).toEqual([]);
+  expect((await rpc.stop()).code).toBe(0);
+  expect(rpc.stderr).toBe("");
+  expect(await serversOf(at)).toEqual([]);
+}
+
+/** Waits until calls of these tools run. */
+async function running({ rpc }: Opened, tools: readonly string[], since: number): Promise<void> {
+  for (const tool of tools) {
+    await rpc.waitFor(
+      (event) => event.type === "tool_execution_start" && event.toolName === tool,
+      PATIENCE_MS,
+      since,
+    );
+  }
+}
+
+describe("an edit while calls are in flight", () => {
+  test("servers added, changed and removed at once -> each does what it must, one notice, kept ones keep their pid", async () => {
+    const docs = live([], { TOOLS: Array.from({ length: 12 }, (_, i) => `page${i}`).join(",") });
+    const before = { keep: live(), github: live(["one"]), old: live() };
+    const pi = await open({ mcp: { mcpServers: before } });
+    const tools = ["keep__work", "github__work", "old__work"];
+    await pi.prompt(searchFor(`select:${tools.join(",")}`));
+    const first = await pi.ask("keep__work");
+
+    const since = pi.rpc.events.length;
+    const go = join(pi.at.cwd, "go");
+    const called = pi.prompt({ toolCalls: tools.map((name) => ({ name, args: { file: go } })) });
+    await running(pi, tools, since);
+    await pi.at.writeMcp({ mcpServers: { docs, github: live(["two"]), keep: before.keep } });
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe(
+      "mcp.json: + docs (12 tools), ~ github (args), - old",
+    );
+    expect(pi.rpc.events.slice(since).filter(({ type }) => type === "tool_execution_end")).toEqual([]);
+    await writeFile(go, "");
+    const ends = new Map((await called).map((end) => [end.toolName, end]));
+    expect([...ends.values()].map(({ isError }) => isError)).toEqual([false, false, false]);
+    expect(answerOf(ends.get("keep__work"))).toEqual(first);
+    expect(answerOf(ends.get("github__work")).argv).toEqual(["one"]);
+
+    expect(await pi.ask("keep__work")).toEqual(first);
+    expect((await pi.ask("github__work")).argv).toEqual(["two"]);
+    const [found] = await pi.prompt(searchFor("select:docs__page7"));
+    expect(found?.text).toContain("docs__page7");
+    await pi.ask("docs__page7");
+    expect(await waitGone([answerOf(ends.get("old__work")).pid], 10_000)).toEqual([]);
+    expect(effectsOf(pi.rpc)).toHaveLength(1);
+    await close(pi);
+  });
+
+  test("a tool of a removed server -> its call says that the server was removed, the others go on", async () => {
+    const pi = await open({ mcp: { mcpServers: { keep: live(), old: live() } } });
+    await pi.prompt(searchFor("select:keep__work,old__work"));
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp({ mcpServers: { keep: live() } });
+    await pi.notice(/^mcp\.json: - old$/, since);
+    // ToolSearch answers when main has the catalog without the server.
+    const [searched] = await pi.prompt(searchFor("select:old__work"));
+    expect(searched?.text).toContain("No such tool: old__work");
+    const [end] = await pi.prompt(call("old__work", {}));
+    expect(end?.isError).toBe(true);
+    // Pi refuses the call; what the model reads of that says why.
+    const read = toolResultTexts(pi.scripted.requests.at(-1) as ModelRequest).at(-1);
+    expect(read).toContain("its server old was removed from the configuration");
+    expect((await pi.ask("keep__work")).argv).toEqual([]);
+    await close(pi);
+  });
+
+  test("only rules changed -> the same process under the new rules", async () => {
+    const env = { TOOLS: "work,extra" };
+    const pi = await open({ mcp: { mcpServers: { s: live([], env) } } });
+    await pi.prompt(searchFor("select:s__work"));
+    const first = await pi.ask("s__work");
+    const since = pi.rpc.events.length;
+    const rules = { lifecycle: "keep-alive", excludeTools: ["extra"] };
+    await pi.at.writeMcp({ mcpServers: { s: live([], env, rules) } });
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: ~ s (lifecycle, excludeTools)");
+    expect((await pi.ask("s__work")).pid).toBe(first.pid);
+    const [searched] = await pi.prompt(searchFor("select:s__extra"));
+    expect(searched?.text).toContain("No such tool: s__extra");
+    expect(await pi.status()).toContain("s: connected (stdio, 2 tools, keep-alive)");
+    expect(await serversOf(pi.at)).toEqual([first.pid]);
+    await close(pi);
+  });
+
+  test("ten edits within a second -> the last one holds, one process is left", async () => {
+    const pi = await open({ mcp: { mcpServers: { keep: live(), s: live(["start"]) } } });
+    const record = join(pi.at.cwd, "record");
+    await pi.prompt(searchFor("select:keep__work,s__work"));
+    const kept = await pi.ask("keep__work");
+    await pi.ask("s__work");
+    for (let i = 0; i < 10; i++) {
+      await pi.at.writeMcp({ mcpServers: { keep: live(), s: live([String(i)], { RECORD: record }) } });
+      await sleep(60);
+    }
+    await expect.poll(() => readIfThere(record), { timeout: PATIENCE_MS }).toMatch(/\["9"\]\n$/);
+    expect((await pi.ask("s__work")).argv).toEqual(["9"]);
+    expect((await pi.ask("keep__work")).pid).toBe(kept.pid);
+    await expect.poll(async () => (await serversOf(pi.at)).length, { timeout: PATIENCE_MS }).toBe(2);
+    expect(await pi.notice(/~ s \(args/)).toMatch(/^mcp\.json: ~ s \(args(, env)?\)$/);
+    await close(pi);
+  });
+
+  test("the file deleted, then written again -> its servers go and come back", async () => {
+    const mcp = { mcpServers: { s: live() } };
+    const pi = await open({ mcp });
+    await pi.prompt(searchFor("select:s__work"));
+    const { pid } = await pi.ask("s__work");
+    let since = pi.rpc.events.length;
+    await rm(pi.at.mcpFile);
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: - s");
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    since = pi.rpc.events.length;
+    await pi.at.writeMcp(mcp);
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
+    await pi.prompt(searchFor("select:s__work"));
+    expect((await pi.ask("s__work")).argv).toEqual([]);
+    await close(pi);
+  });
+
+  test("the file replaced by rename with another server beside -> the first keeps its process", async () => {
+    const pi = await open({ mcp: { mcpServers: { s: live() } } });
+    await pi.prompt(searchFor("select:s__work"));
+    const first = await pi.ask("s__work");
+    for (const name of ["one", "two"]) {
+      const since = pi.rpc.events.length;
+      const temp = join(pi.at.agentDir, "mcp.json.new");
+      await writeFile(temp, JSON.stringify({ mcpServers: { s: live(), [name]: live() } }));
+      await rename(temp, pi.at.mcpFile);
+      expect(await pi.notice(/^mcp\.json: /, since)).toContain(`+ ${name} (1 tool)`);
+    }
+    expect(await pi.ask("s__work")).toEqual(first);
+    await close(pi);
+  });
+
+  test("broken, then mended -> the last good one goes on, the place is told, then the mended one applies", async () => {
+    const pi = await open({ mcp: { mcpServers: { s: live() } } });
+    await pi.prompt(searchFor("select:s__work"));
+    const first = await pi.ask("s__work");
+    let since = pi.rpc.events.length;
+    const go = join(pi.at.cwd, "go");
+    const called = pi.prompt(call("s__work", { file: go }));
+    await running(pi, ["s__work"], since);
+    await pi.at.writeMcp('{\n  "mcpServers": {\n    "s": {"command": }\n  }\n}');
+    const text = await pi.notice(/not valid JSON/, since);
+    expect(text).toContain(`${pi.at.mcpFile}:3:22: not valid JSON`);
+    expect(await pi.status()).toContain(`${pi.at.mcpFile}:3:22: not valid JSON`);
+    await writeFile(go, "");
+    expect(answerOf((await called)[0])).toEqual(first);
+    expect(await pi.ask("s__work")).toEqual(first);
+    expect(effectsOf(pi.rpc)).toEqual([]);
+
+    since = pi.rpc.events.length;
+    await pi.at.writeMcp({ mcpServers: { s: live(), more: live() } });
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + more (1 tool)");
+    expect(await pi.ask("s__work")).toEqual(first);
+    expect(await pi.status()).not.toContain("not valid JSON");
+    await close(pi);
+  });
+});
+
+describe("hotReload", () => {
+  const settings = (hotReload: string, servers: Record<string, unknown>) => ({
+    settings: { hotReload },
+    mcpServers: servers,
+  });
+
+  test("ask -> a dialog with the effect; no leaves it, yes applies it", async () => {
+    const pi = await open({ mcp: settings("ask", { s: live() }) });
+    await pi.prompt(searchFor("select:s__work"));
+    const first = await pi.ask("s__work");
+    let since = pi.rpc.events.length;
+    await pi.at.writeMcp(settings("ask", { s: live(), docs: live() }));
+    const refused = await pi.dialog(since);
+    expect(refused).toMatchObject({ method: "confirm", message: "mcp.json: + docs" });
+    pi.answer(refused, { confirmed: false });
+    expect(await pi.status()).not.toContain("docs");
+
+    since = pi.rpc.events.length;
+    await pi.at.writeMcp(settings("ask", { s: live(), docs: live(), more: live() }));
+    const asked = await pi.dialog(since);
+    expect(asked.message).toBe("mcp.json: + docs, + more");
+    pi.answer(asked, { confirmed: true });
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + docs (1 tool), + more (1 tool)");
+    expect(await pi.ask("s__work")).toEqual(first);
+    await close(pi);
+  });
+
+  test("off -> the edit is neither applied nor asked for; the next start has it", async () => {
+    const pi = await open({ mcp: settings("off", { s: live() }) });
+    await pi.prompt(searchFor("select:s__work"));
+    await pi.at.writeMcp(settings("off", { s: live(), docs: live() }));
+    await expect
+      .poll(() => readLog(pi.at), { timeout: PATIENCE_MS })
+      .toContain('an edit of the configuration waits: hotReload is "off"');
+    expect(await pi.status()).not.toContain("docs");
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    expect(effectsOf(pi.rpc)).toEqual([]);
+    await close(pi);
+    const again = await open({ at: pi.at });
+    expect(await again.status()).toContain("docs: ");
+    await close(again);
+  });
+});
+
+describe("consent", () => {
+  const trustOf = async (at: PiHome): Promise<{ server: string; decision: string }[]> => {
+    const text = await readIfThere(join(at.agentDir, "mcp-trust.json"));
+    return text === "" ? [] : (JSON.parse(text) as { consents: [] }).consents;
+  };
+  const project = (servers: Record<string, unknown>) => ({ mcpServers: servers });
+  const TITLE = /^This project wants to run an MCP server\.\n/;
+
+  test.each([
+    ["Refuse", "refused"],
+    ["Not now", undefined],
+  ])("a model that writes .pi/mcp.json, the user says %s -> nothing is started", async (value, decision) => {
+    const pi = await open({ trusted: true, mcp: project({ s: live() }) });
+    const record = join(pi.at.cwd, "record");
+    const file = join(pi.at.cwd, ".pi", "mcp.json");
+    const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
+    // It answers when the configuration has been read.
+    await pi.status();
+    const [written] = await pi.prompt(call("write", { path: file, content }));
+    expect(written?.isError).toBe(false);
+    const asked = await pi.dialog();
+    expect(asked.title).toMatch(TITLE);
+    expect(asked.title).toContain("live.mjs evil");
+    expect(asked.title).toContain(file);
+    expect(asked.options).toEqual(["Allow", "Refuse", "Not now"]);
+    expect(await exists(record)).toBe(false);
+    pi.answer(asked, { value });
+    if (decision) await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(1);
+    const [searched] = await pi.prompt(searchFor("select:evil__work,s__work"));
+    expect(searched?.text).toContain("No such tool: evil__work");
+    expect((await trustOf(pi.at)).map((consent) => consent.decision)).toEqual(decision ? [decision] : []);
+    expect(await exists(record)).toBe(false);
+    expect(await serversOf(pi.at)).toHaveLength(1);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+    await close(pi);
+  });
+
+  test("a model that writes .pi/mcp.json, the user allows it -> it runs; another command is asked for again", async () => {
+    const pi = await open({ trusted: true });
+    const file = join(pi.at.cwd, ".pi", "mcp.json");
+    const write = (args: string[]) =>
+      call("write", { path: file, content: JSON.stringify(project({ s: live(args) })) });
+    await pi.status();
+    await pi.prompt(write(["one"]));
+    pi.answer(await pi.dialog(), { value: "Allow" });
+    await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/);
+    await pi.prompt(searchFor("select:s__work"));
+    expect((await pi.ask("s__work")).argv).toEqual(["one"]);
+
+    const since = pi.rpc.events.length;
+    await pi.prompt(write(["two"]));
+    const asked = await pi.dialog(since);
+    expect(asked.title).toContain("live.mjs two");
+    pi.answer(asked, { value: "Allow" });
+    await pi.notice(/^mcp\.json: .*s /, since);
+    await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(2);
+    expect((await pi.ask("s__work")).argv).toEqual(["two"]);
+    await close(pi);
+  });
+
+  test("a model that writes .pi/mcp.json before any file has been read -> asked for all the same", async () => {
+    const at = await home({ trusted: true });
+    // The first file that the worker reads: it waits here until the test writes.
+    const gate = join(at.agentDir, "mcp-trust.json");
+    await promisify(execFile)("mkfifo", [gate]);
+    const record = join(at.cwd, "record");
+    const pi = await open({ at });
+    const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
+    await pi.prompt(call("write", { path: join(at.cwd, ".pi", "mcp.json"), content }));
+    await writeFile(gate, JSON.stringify({ version: 1, consents: [] }));
+    await rm(gate);
+    expect(await pi.status()).toContain("waits for your consent: evil: ");
+    expect((await pi.dialog()).title).toContain("live.mjs evil");
+    expect(await exists(record)).toBe(false);
+    await close(pi);
+  });
+
+  test(".mcp.json -> asked for although the project counts as trusted; Allow runs it and is remembered", async () => {
+    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+    const asked = await pi.dialog();
+    expect(asked.title).toMatch(TITLE);
+    expect(await serversOf(pi.at)).toEqual([]);
+    expect(await pi.status()).toContain("waits for your consent: s: ");
+    pi.answer(asked, { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
+    expect((await stat(join(pi.at.agentDir, "mcp-trust.json"))).mode & 0o777).toBe(0o600);
+    await close(pi);
+
+    const again = await open({ at: pi.at });
+    await again.prompt(searchFor("select:s__work"));
+    expect((await again.ask("s__work")).argv).toEqual([]);
+    expect(dialogsOf(again.rpc)).toEqual([]);
+    const since = again.rpc.events.length;
+    await again.at.writeFile(".mcp.json", project({ s: live(["other"]) }));
+    expect((await again.dialog(since)).title).toContain("live.mjs other");
+    await close(again);
+  });
+
+  test("Not now -> not remembered, /mcp trust asks again in the same session", async () => {
+    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+    pi.answer(await pi.dialog(), { value: "Not now" });
+    expect(await pi.status()).toContain("waits for your consent: s: ");
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp trust", PATIENCE_MS);
+    pi.answer(await pi.dialog(since), { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    await close(pi);
+  });
+
+  test("Refuse -> remembered, told at the next start without a dialog; /mcp trust asks again", async () => {
+    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+    pi.answer(await pi.dialog(), { value: "Refuse" });
+    await pi.notice(/^MCP server s of this project is not started: it was refused before/);
+    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "refused" }]);
+    await close(pi);
+
+    const again = await open({ at: pi.at });
+    await again.notice(/^MCP server s of this project is not started: it was refused before/);
+    expect(dialogsOf(again.rpc)).toEqual([]);
+    expect(await serversOf(again.at)).toEqual([]);
+    const since = again.rpc.events.length;
+    await again.rpc.command("/mcp trust", PATIENCE_MS);
+    again.answer(await again.dialog(since), { value: "Allow" });
+    await again.statusLine("MCP 1/1 · 1 tool", since);
+    expect(await trustOf(again.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
+    await close(again);
+  });
+
+  test("print mode -> refused with one line on stderr, nothing runs", async () => {
+    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+    await close(pi);
+    const scripted = await model([searchFor("select:s__work"), { text: "ok" }]);
+    const run = await runPrint({ home: pi.at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(run.stderr).toBe(
+      "MCP server s of this project is not started: nobody can be asked for consent here.\n",
+    );
+    expect(scripted.requests[1] && toolResultTexts(scripted.requests[1])[0]).toContain("No such tool");
+    expect(await readLog(pi.at)).not.toContain("connected over");
+  });
+
+  test("a project that is not trusted -> nothing of it runs, nothing is asked", async () => {
+    const files = { ".mcp.json": project({ a: live() }), ".pi/mcp.json": project({ b: live() }) };
+    const pi = await open({ trusted: false, files, mcp: project({ own: live() }) });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    const status = await pi.status();
+    expect(status).toContain("MCP: 1 of 1 server connected");
+    await pi.at.writeFile(".pi/mcp.json", project({ b: live(["edited"]) }));
+    await pi.at.writeFile(".mcp.json", project({ a: live(["edited"]) }));
+    const since = pi.rpc.events.length;
+    // What comes after the edits is seen after them.
+    await pi.at.writeMcp(project({ own: live(), last: live() }));
+    await pi.notice(/^mcp\.json: \+ last/, since);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    expect(await serversOf(pi.at)).toHaveLength(2);
+    await close(pi);
+  });
+});
+
+describe("/mcp enable, disable and edit", () => {
+  const COMMENTED = (entry: unknown): string =>
+    `{\n  // mine\n  "mcpServers": {\n    "s": ${JSON.stringify(entry)}, // the one\n  },\n}\n`;
+
+  test("disable, enable -> one word in the file, comments stay; the server goes and comes back", async () => {
+    const text = COMMENTED(live([], {}, { enabled: true }));
+    const pi = await open({ mcp: text });
+    await pi.prompt(searchFor("select:s__work"));
+    const { pid } = await pi.ask("s__work");
+    let since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp disable s", PATIENCE_MS);
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text.replace('"enabled":true', '"enabled":false'));
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: - s (disabled)");
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(await pi.status()).toContain("s: disabled");
+
+    since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
+    await pi.prompt(searchFor("select:s__work"));
+    expect((await pi.ask("s__work")).pid).not.toBe(pid);
+    expect(effectsOf(pi.rpc)).toHaveLength(2);
+    await close(pi);
+  });
+
+  test("--project -> the project's file only; the user's stays as it is", async () => {
+    const text = COMMENTED(live());
+    const pi = await open({ mcp: text, trusted: true, files: { ".pi/mcp.json": "// ours\n{}\n" } });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp disable s --project", PATIENCE_MS);
+    await pi.notice(/^mcp\.json: - s \(disabled\)$/, since);
+    const written = await readFile(join(pi.at.cwd, ".pi", "mcp.json"), "utf8");
+    expect(written).toMatch(/^\/\/ ours\n/);
+    expect(JSON.parse(written.replace("// ours\n", ""))).toEqual({ mcpServers: { s: { enabled: false } } });
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
+    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
+    await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/, since);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    await close(pi);
+  });
+
+  test("edit -> the file in the editor; what is written applies, what is closed does not", async () => {
+    const text = COMMENTED(live());
+    const pi = await open({ mcp: text });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    pi.rpc.answerUi({ cancelled: true });
+    await pi.rpc.command("/mcp edit", PATIENCE_MS);
+    expect(dialogsOf(pi.rpc)).toMatchObject([{ method: "editor", title: pi.at.mcpFile, prefill: text }]);
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
+
+    const edited = text.replace("  },\n}", `    "more": ${JSON.stringify(live())}\n  },\n}`);
+    pi.rpc.answerUi({ value: edited });
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp edit", PATIENCE_MS);
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + more (1 tool)");
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(edited);
+    await close(pi);
+  });
+
+  test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
+    const pi = await open({ mcp: COMMENTED(live()), trusted: false });
+    const errors = async (command: string): Promise<string[]> =>
+      notices(await pi.rpc.command(command, PATIENCE_MS))
+        .filter(({ level }) => level === "error")
+        .map(({ message }) => message);
+    expect(await errors("/mcp disable nope")).toEqual([
+      expect.stringContaining("No server named nope is configured."),
+    ]);
+    expect(await errors("/mcp disable s --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
+    await close(pi);
+  });
+});
+
+describe("other sources", () => {
+  test("servers that another extension registers -> connect, change and go with its registrations", async () => {
+    const pi = await open({
+      mcp: { mcpServers: { own: live() } },
+      files: {
+        "other.mjs": `export default (pi) => {
+          const entry = (args) => ({ ...${JSON.stringify(live())}, args: [...${JSON.stringify(live().args)}, ...args] });
+          pi.registerMcpServer("first", entry(["one"]));
+          pi.registerMcpServer("own", entry(["not this one"]));
+          pi.registerCommand("change", { description: "x", handler: async () => {
+            pi.unregisterMcpServer("first");
+            pi.registerMcpServer("second", entry(["two"]));
+          } });
+        };`,
+      },
+      extensions: [RAW_ENTRY, "other.mjs"],
+    });
+    await pi.statusLine("MCP 2/2 · 2 tools");
+    await pi.prompt(searchFor("select:first__work,own__work"));
+    expect((await pi.ask("first__work")).argv).toEqual(["one"]);
+    const own = await pi.ask("own__work");
+    expect(own.argv).toEqual([]);
+
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/change", PATIENCE_MS);
+    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    await pi.notice(/\+ second \(1 tool\)/, since);
+    await pi.prompt(searchFor("select:second__work"));
+    expect((await pi.ask("second__work")).argv).toEqual(["two"]);
+    const [gone] = await pi.prompt(call("first__work", {}));
+    expect(gone?.isError).toBe(true);
+    expect(await pi.ask("own__work")).toEqual(own);
+    await close(pi);
+  });
+
+  test("--mcp-config -> in place of the agent folder's file, followed when it changes", async () => {
+    const pi = await open({
+      mcp: { mcpServers: { usual: live() } },
+      files: { "my.json": { mcpServers: { mine: live(["one"]) } } },
+      args: ["--mcp-config", "my.json"],
+    });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(await pi.status()).not.toContain("usual");
+    await pi.prompt(searchFor("select:mine__work"));
+    expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
+    const since = pi.rpc.events.length;
+    await pi.at.writeFile("my.json", { mcpServers: { mine: live(["two"]) } });
+    await pi.notice(/~ mine \(args\)/, since);
+    expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
+    await close(pi);
+  });
+
+  test("--mcp-config with a file that is not there -> said, with its path", async () => {
+    const pi = await open({ args: ["--mcp-config", "nowhere.json"] });
+    expect(await pi.notice(/there is no such file/)).toContain(join(pi.at.cwd, "nowhere.json"));
+    await close(pi);
+  });
+});
+
+describe("secrets", () => {
+  const SECRET = "pmt-s3cret-of-the-environment";
+  const PRINTED = "pmt-s3cret-of-a-command";
+
+  /** Every line of the agent folder's files that holds one of the texts, cut around it. */
+  async function linesWith(at: PiHome, secret: RegExp): Promise<string[]> {
+    const names = await readdir(at.agentDir, { recursive: true });
+    const found: string[] = [];
+    for (const name of names) {
+      const path = join(at.agentDir, name);
+      if (!(await stat(path)).isFile()) continue;
+      const text = (await readFile(path)).toString("latin1");
+      for (const { 0: hit, index } of text.matchAll(secret)) {
+        found.push(`${name}: ${text.slice(Math.max(index - 100, 0), index + hit.length + 20)}`);
+      }
+    }
+    return found;
+  }
+
+  test("variables and !commands -> resolved at connect; in no log, cache, snapshot, transcript or error", async () => {
+    const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+    // The secret of the command lies in parts, so that only its output is the secret.
+    const command = "!printf '%s-%s' pmt-s3cret of-a-command";
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+    const variable = "${PMT_SECRET}";
+    const leaks = fixtureServer("leaks.mjs", { TOKEN: command }) as { args: string[] };
+    const mcpServers = {
+      variable: live([], { TOKEN: variable }),
+      command: live([], { TOKEN: command }),
+      leaks: { ...leaks, args: [...leaks.args, variable] },
+      web: {
+        url: "http://127.0.0.1:9/mcp",
+        headers: { Authorization: `Bearer ${variable}`, "X-Key": command },
+      },
+      unset: live([], { TOKEN: variable.replace("SECRET", "UNSET") }),
+    };
+    const pi = await open({ mcp: { mcpServers }, env: { PMT_SECRET: SECRET } });
+    await pi.prompt(searchFor("select:variable__work,command__work"));
+    expect((await pi.ask("variable__work")).token).toBe(hash(SECRET));
+    expect((await pi.ask("command__work")).token).toBe(hash(PRINTED));
+    const status = await pi.status();
+    expect(status).toMatch(/^leaks: failed/m);
+    expect(status).toMatch(/^web: failed/m);
+    expect(status).toMatch(/^unset: failed .*env\.TOKEN needs PMT_UNSET/m);
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp({ mcpServers: { ...mcpServers, variable: live(["x"], { TOKEN: variable }) } });
+    await pi.notice(/~ variable \(args\)/, since);
+    await close(pi);
+    const secret = new RegExp(`${SECRET}|${PRINTED}`, "g");
+    expect(await linesWith(pi.at, secret)).toEqual([]);
+    expect(JSON.stringify(pi.rpc.events)).not.toMatch(secret);
+    expect(pi.scripted.requests.map(({ body }) => body).join()).not.toMatch(secret);
+  });
+});

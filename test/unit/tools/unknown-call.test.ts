@@ -1,0 +1,114 @@
+/** Owns: what a model reads that called a tool which is not declared. */
+import { describe, expect, it, test } from "vitest";
+import type { CatalogTool } from "../../../src/catalog/catalog.ts";
+import type { FinishedMessage } from "../../../src/host.ts";
+import type { ServerStatus } from "../../../src/protocol/types.ts";
+import { explainUnknownCall } from "../../../src/tools/unknown-call.ts";
+import { makeCatalog } from "../make-catalog.ts";
+
+const CATALOG = makeCatalog([
+  { name: "fs", tools: [{ tool: "read_file", description: "Reads." }, { tool: "search" }] },
+  { name: "web", tools: [{ tool: "search" }] },
+]);
+
+const refused = (toolName: string): FinishedMessage => ({
+  role: "toolResult",
+  toolName,
+  isError: true,
+  content: [{ type: "text", text: `Tool ${toolName} not found` }],
+});
+
+const status = (name: string, rest: Partial<ServerStatus>): ServerStatus => ({
+  name,
+  state: "connected",
+  lifecycle: "lazy",
+  direct: false,
+  transport: "stdio",
+  source: "/mcp.json",
+  toolCount: 0,
+  toolsKnown: true,
+  ...rest,
+});
+
+function explain(
+  message: FinishedMessage,
+  options: { servers?: ServerStatus[]; allowed?: boolean; searchTool?: string } = {},
+): { text: string | undefined; loaded: string[] } {
+  const loaded: string[] = [];
+  const explained = explainUnknownCall(message, {
+    catalog: () => CATALOG,
+    servers: () => options.servers ?? [],
+    withdrawn: () => undefined,
+    searchTool: () => options.searchTool ?? "ToolSearch",
+    activate: (tools: readonly CatalogTool[]) => {
+      if (options.allowed === false) return { active: [], refused: [...tools] };
+      loaded.push(...tools.map((tool) => tool.name));
+      return { active: [...tools], refused: [] };
+    },
+  });
+  const content = explained?.content as { text: string }[] | undefined;
+  return { text: content?.[0]?.text, loaded };
+}
+
+describe("explainUnknownCall", () => {
+  it.each(["fs__read_file", "mcp__fs__read_file", "fs__readFile", "read_file"])(
+    "%s, known but not loaded -> loaded, with its signature",
+    (name) => {
+      const { text, loaded } = explain(refused(name));
+      expect(loaded).toEqual(["fs__read_file"]);
+      expect(text).toMatch(/was not loaded\. It is now: .*\n- fs__read_file\(\) - Reads\.$/);
+    },
+  );
+
+  test("a name that several servers have -> all of them loaded", () => {
+    expect(explain(refused("search")).loaded).toEqual(["fs__search", "web__search"]);
+  });
+
+  test("with the proxy tool -> nothing loaded, the call that works", () => {
+    const { text, loaded } = explain(refused("fs__readFile"), { searchTool: "mcp" });
+    expect(loaded).toEqual([]);
+    expect(text).toBe(
+      'Tool fs__readFile is called through mcp with tool: "fs__read_file" and args:\n- fs__read_file() - Reads.',
+    );
+  });
+
+  test("a slip -> the nearest names, nothing loaded", () => {
+    const { text, loaded } = explain(refused("fs__raed_file"));
+    expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
+    expect(loaded).toEqual([]);
+  });
+
+  test("a tool that Pi does not allow -> says so", () => {
+    expect(explain(refused("fs__read_file"), { allowed: false }).text).toBe(
+      "Tool fs__read_file not found.\nPi does not allow fs__read_file in this session (--tools).",
+    );
+  });
+
+  it.each<[string, Partial<ServerStatus>, RegExp]>([
+    [
+      "connecting",
+      { state: "connecting", toolsKnown: false },
+      /Server slow is connecting: its tools are not known yet/,
+    ],
+    [
+      "failed",
+      { state: "failed", error: { code: "spawn_failed", message: "no such command.", remedy: "Fix it." } },
+      /Server slow is not available: no such command\. Fix it\.$/,
+    ],
+  ])("a tool of a server that is %s -> the server's state", (_name, rest, expected) => {
+    expect(explain(refused("slow__go"), { servers: [status("slow", rest)] }).text).toMatch(expected);
+  });
+
+  it.each<[string, FinishedMessage]>([
+    ["a name that has nothing to do with MCP", refused("zzqqy")],
+    [
+      "another error of the same tool",
+      { ...refused("fs__read_file"), content: [{ type: "text", text: "no" }] },
+    ],
+    ["a result that is no error", { ...refused("fs__read_file"), isError: false }],
+    ["a message of the user", { role: "user", content: "Tool fs__read_file not found" }],
+    ["no content", { role: "toolResult", toolName: "fs__read_file", isError: true }],
+  ])("%s -> left as it is", (_name, message) => {
+    expect(explain(message)).toEqual({ text: undefined, loaded: [] });
+  });
+});

@@ -1,0 +1,20 @@
+/** Owns: which settings reach main. */
+import { expect, it } from "vitest";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
+import { catalogSettings } from "../../../../workers/connection/catalog-settings.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../../../../workers/connection/config/settings.ts";
+
+it.each<[Partial<Settings>, object]>([
+  [{}, {}],
+  [{ search: "weighted" }, { search: "weighted" }],
+  [
+    { catalog: "off", proxyTool: true },
+    { catalog: "off", proxyTool: true },
+  ],
+  [{ idleTimeout: 5 }, {}],
+])("catalogSettings(%j) -> the defaults with %j", (settings, own) => {
+  expect(catalogSettings({ ...DEFAULT_SETTINGS, ...settings })).toEqual({
+    ...DEFAULT_CATALOG_SETTINGS,
+    ...own,
+  });
+});
