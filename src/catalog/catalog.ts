@@ -17,6 +17,8 @@ import { openEngine, type SearchEngine } from "../search/engine.ts";
 
 export interface CatalogTool extends Omit<SnapshotTool, "server"> {
   server: SnapshotServer;
+  /** Already decoded, where there are no bytes: a tool that comes from a transcript. */
+  inputSchema?: Record<string, unknown>;
 }
 
 export interface CatalogHit {
@@ -92,7 +94,7 @@ export function catalogFrom(bytes: Uint8Array): Catalog | undefined {
 
 /** Decodes the tool's input schema. */
 export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
-  decode(tool.schema) as Record<string, unknown>;
+  tool.inputSchema ?? (decode(tool.schema) as Record<string, unknown>);
 
 const NO_BYTES: Uint8Array = new Uint8Array();
 const sameBytes = (a: Uint8Array = NO_BYTES, b: Uint8Array = NO_BYTES): boolean => Buffer.compare(a, b) === 0;

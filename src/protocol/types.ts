@@ -65,6 +65,8 @@ export interface ServerStatus {
   /** Where the server is defined. */
   source: string;
   toolCount: number;
+  /** Resources and templates that are offered as tools beside those. */
+  resourceCount: number;
   /** Whether its tools are known, from a live list or from the cache. */
   toolsKnown: boolean;
   /** Some of its tools may be declared from the first request on. */

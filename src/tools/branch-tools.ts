@@ -4,7 +4,6 @@
  * Pure.
  */
 import type { CatalogTool } from "../catalog/catalog.ts";
-import { encode } from "../protocol/codec.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 
@@ -57,5 +56,6 @@ export function fromTranscript(
   server: SnapshotServer,
 ): CatalogTool {
   const tool = name.slice(prefixIn(name, server.name)?.length ?? 0);
-  return { name, tool, server, description, schemaKeys: Object.keys(parameters), schema: encode(parameters) };
+  const schemaKeys = Object.keys(parameters);
+  return { name, tool, server, description, schemaKeys, schema: new Uint8Array(), inputSchema: parameters };
 }

@@ -12,6 +12,7 @@ import type { ServerStatus } from "../protocol/types.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { describeTool, parameterLines } from "./describe-tool.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
+import { counted, offerText } from "./offer.ts";
 import { firstSentence } from "./signature.ts";
 import { estimateTokens } from "./tool-search-description.ts";
 import { nameLine, PROXY_TOOL, serverNotes, stateNote } from "./tool-search-report.ts";
@@ -74,8 +75,6 @@ class Refusal extends Error {}
 
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function parseArgs(args: unknown): Record<string, unknown> {
   let value = args;
@@ -203,9 +202,8 @@ async function callMode(
 }
 
 function serverLine(status: ServerStatus): string {
-  const tools = status.toolsKnown ? counted(status.toolCount, "tool") : "tools unknown";
   const error = status.error ? `: ${describeErrorOf(status.name, status.error)}` : "";
-  return `${status.name}: ${status.state}, ${tools}${error}`;
+  return `${status.name}: ${status.state}, ${offerText(status)}${error}`;
 }
 
 function statusMode(host: ProxyHost): string {

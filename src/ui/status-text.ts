@@ -3,18 +3,16 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { describeErrorOf } from "../protocol/errors.ts";
 import { describeProblem } from "../protocol/problem.ts";
 import type { ServerStatus, StatusReport } from "../protocol/types.ts";
+import { counted, offerText } from "../tools/offer.ts";
 import { firstSentence } from "../tools/signature.ts";
 
 /** Of all servers together; one server alone is shown whole. */
 const TOOL_LINES = 300;
 
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 function serverLine(server: ServerStatus): string {
-  const tools = server.toolsKnown ? plural(server.toolCount, "tool") : "tools unknown";
   const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
   const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
-  return `${server.name}: ${server.state} (${server.transport}, ${tools}${lifecycle})${error}`;
+  return `${server.name}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
 }
 
 /** A server of the project that may not run. */
@@ -24,7 +22,7 @@ export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): 
 export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
   const connected = servers.filter((server) => server.state === "connected").length;
   const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
-  const head = `MCP: ${connected} of ${plural(servers.length, "server")} connected, ${plural(tools, "tool")} known`;
+  const head = `MCP: ${connected} of ${counted(servers.length, "server")} connected, ${counted(tools, "tool")} known`;
   if (servers.length + problems.length + refused.length + questions.length === 0) {
     return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
   }
@@ -53,7 +51,7 @@ export function renderTools(
     .flatMap((name) => {
       const tools = catalog.tools.filter((tool) => tool.server.name === name);
       return [
-        `${name}: ${plural(tools.length, "tool")}`,
+        `${name}: ${counted(tools.length, "tool")}`,
         ...tools.map((tool) => `  ${tool.name} - ${firstSentence(tool.description)}`),
       ];
     });

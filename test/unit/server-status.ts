@@ -8,6 +8,7 @@ export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): Serv
   transport: "stdio",
   source: "/mcp.json",
   toolCount: 2,
+  resourceCount: 0,
   toolsKnown: true,
   direct: false,
   ...rest,

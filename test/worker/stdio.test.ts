@@ -40,7 +40,9 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
 
     await until(async () => readCatalog(at.agentDir, at.cwd).checksum === checksum || undefined);
     const catalog = readCatalog(at.agentDir, at.cwd);
-    expect(catalog.tools).toHaveLength(statuses.reduce((sum, { toolCount }) => sum + toolCount, 0));
+    expect(catalog.tools).toHaveLength(
+      statuses.reduce((sum, { toolCount, resourceCount }) => sum + toolCount + resourceCount, 0),
+    );
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
     expect(catalog.search("echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
     // Stored beside the snapshot, which does not wait for it.

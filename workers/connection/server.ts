@@ -17,7 +17,7 @@ import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, redactError } from "./redact.ts";
 import { mergeListed } from "./resources/list.ts";
-import { resourceTools } from "./resources/tools.ts";
+import { offeredTools, resourceTools } from "./resources/tools.ts";
 import { listFailure, refusal, unknownTool } from "./server-errors.ts";
 import {
   type ServerEffect,
@@ -179,6 +179,7 @@ export class Server {
       transport: this.#connection?.transport ?? transportOf(this.#definition),
       source: this.#definition.file,
       toolCount: this.#tools?.length ?? 0,
+      resourceCount: offeredTools(this).length - (this.#tools?.length ?? 0),
       toolsKnown: this.#tools !== undefined,
       direct: mayBeDirect(this.#definition, this.#context.settings().directTools),
       ...(error ? { error: toWireError(error) } : {}),

@@ -35,6 +35,7 @@ const status = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus =>
   transport: "stdio",
   source: "/mcp.json",
   toolCount: 0,
+  resourceCount: 0,
   toolsKnown: true,
   direct: false,
   ...rest,

@@ -23,13 +23,13 @@ describe("renderStatus", () => {
   test("several servers -> a line each in their order, only connected ones counted", () => {
     const servers = [
       server("z", { transport: "sse" }),
-      server("a", { state: "idle", transport: "http", toolCount: 5 }),
+      server("a", { state: "idle", transport: "http", toolCount: 5, resourceCount: 2 }),
       server("n", { state: "connecting", toolsKnown: false, toolCount: 0 }),
     ];
     expect(renderStatus(report({ servers })).split("\n")).toEqual([
       "MCP: 1 of 3 servers connected, 7 tools known",
       "z: connected (sse, 2 tools)",
-      "a: idle (http, 5 tools)",
+      "a: idle (http, 5 tools, 2 resources)",
       "n: connecting (stdio, tools unknown)",
     ]);
   });
