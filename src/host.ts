@@ -64,6 +64,26 @@ export interface ToolHints {
   openWorldHint?: boolean;
 }
 
+/** What a call made by another tool came to. Never rejects for the tool's own failures. */
+export interface NestedOutcome {
+  result: Pick<ToolResult, "content" | "details">;
+  isError: boolean;
+  /** Absent where the tool did not run: it is unknown, its arguments are refused, or an extension blocked it. */
+  durationMs?: number;
+}
+
+/** What a running tool is given. */
+export interface PiToolContext extends PiContext {
+  /** Tools that `executeTool` can call. */
+  readonly tools: readonly { name: string }[];
+  /** Runs another tool through the same validation and the same extensions as a call of the model. */
+  executeTool(
+    name: string,
+    args: unknown,
+    options?: { signal?: AbortSignal; onUpdate?: ToolUpdate },
+  ): Promise<NestedOutcome>;
+}
+
 export interface PiTool extends ToolRenderers {
   name: string;
   label: string;
@@ -83,7 +103,7 @@ export interface PiTool extends ToolRenderers {
     params: Record<string, unknown>,
     signal: AbortSignal | undefined,
     onUpdate: ToolUpdate | undefined,
-    ctx: PiContext,
+    ctx: PiToolContext,
   ): Promise<ToolResult>;
 }
 

@@ -22,6 +22,7 @@ import { declaredTools, ownerOf } from "./tools/branch-tools.ts";
 import { directRule } from "./tools/direct.ts";
 import { createLateTools } from "./tools/late-tools.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
+import { explainRefusedArguments } from "./tools/refused-arguments.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createSearchTools } from "./tools/search-tools.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "./tools/tool-search-report.ts";
@@ -81,6 +82,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const store = createCatalogStore(agentDir, options.cwd);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const progress = new Map<string, ToolCall["onProgress"]>();
+  /** Open calls of a tool of ours that calls others for the model. */
+  const modelCalls = new Set<string>();
   let running: Running | undefined;
   let registeredIn = 0;
   let restoreDue = true;
@@ -95,9 +98,10 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const call = async ({ signal, onProgress, ...request }: ToolCall): Promise<CallResult> => {
     const { runtime, generation } = now();
     const { callId } = request;
+    const wantsStructured = request.wantsStructured && !modelCalls.has(callId.replace(/\/\d+$/, ""));
     progress.set(callId, onProgress);
     try {
-      return await runtime.callTool({ generation, ...request }, signal);
+      return await runtime.callTool({ generation, ...request, wantsStructured }, signal);
     } finally {
       progress.delete(callId);
     }
@@ -123,7 +127,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     catalog: store.current,
     servers: () => [...(running?.statuses.values() ?? [])],
     activate: registrar.activate,
-    call,
+    provide: registrar.provide,
+    forModel: async <T>(callId: string, task: () => Promise<T>): Promise<T> => {
+      modelCalls.add(callId);
+      try {
+        return await task();
+      } finally {
+        modelCalls.delete(callId);
+      }
+    },
     connect: async (server: string) => {
       await now().runtime.ask("reconnect", { server });
     },
@@ -320,7 +332,9 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       if (running) await lateTools.beforeCall(toolName, input);
     },
     messageEnded: (message) => {
-      const explained = running && explainUnknownCall(message, unknownCallHost);
+      const explained =
+        running &&
+        (explainUnknownCall(message, unknownCallHost) ?? explainRefusedArguments(message, store.current));
       return explained && { message: explained };
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),

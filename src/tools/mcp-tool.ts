@@ -27,7 +27,11 @@ export interface ToolCall {
 
 export type CallTool = (call: ToolCall) => Promise<CallResult>;
 
-const expected = (tool: CatalogTool): string => `${tool.name}${parameterList(inputSchemaOf(tool))}`;
+/** How it is called. */
+const expectedCall = (tool: CatalogTool): string => `${tool.name}${parameterList(inputSchemaOf(tool))}`;
+
+/** The end of an error that a call may have brought on itself. */
+export const expectedLine = (tool: CatalogTool): string => `Expected parameters: ${expectedCall(tool)}`;
 
 /**
  * A call that another tool made, such as a codemode script: Pi gives it the id `<calling id>/<n>`. Only
@@ -71,7 +75,7 @@ export function createMcpTool(
       ...(storedAt === undefined ? {} : { storedAt }),
       ...(forUser === undefined ? {} : { forUser }),
     };
-    const hint = { type: "text" as const, text: `Expected parameters: ${expected(tool)}` };
+    const hint = { type: "text" as const, text: expectedLine(tool) };
     return {
       content: isError ? [...content, hint] : content,
       details: row,
@@ -87,7 +91,7 @@ export function createMcpTool(
     const { message } = known;
     const remedy = "remedy" in known ? known.remedy : undefined;
     return {
-      content: [{ type: "text", text: failureText({ message, remedy, data, expected: expected(tool) }) }],
+      content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
       details: { ...details, code, ...(data === undefined ? {} : { data }) },
       isError: true,
     };

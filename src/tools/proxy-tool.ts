@@ -5,13 +5,13 @@
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { findServer, resolveTool, serverOfName } from "../catalog/resolve.ts";
-import type { PiContext, PiTool, ToolResult, ToolUpdate } from "../host.ts";
+import type { PiTool, PiToolContext, ToolResult, ToolUpdate } from "../host.ts";
 import { describeError, describeErrorOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { describeTool, parameterLines } from "./describe-tool.ts";
-import { type CallTool, createMcpTool } from "./mcp-tool.ts";
+import { expectedLine } from "./mcp-tool.ts";
 import { counted, offerText } from "./offer.ts";
 import { firstSentence } from "./signature.ts";
 import { estimateTokens } from "./tool-search-description.ts";
@@ -22,7 +22,10 @@ export interface ProxyHost {
   settle(signal: AbortSignal | undefined): Promise<string[]>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
-  call: CallTool;
+  /** Other tools can call it afterwards. Answers the tool as Pi knows it. */
+  provide(tool: CatalogTool): CatalogTool;
+  /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
+  forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
 }
@@ -186,19 +189,28 @@ interface Call {
   params: Record<string, unknown>;
   signal: AbortSignal | undefined;
   onUpdate: ToolUpdate | undefined;
-  ctx: PiContext;
+  ctx: PiToolContext;
 }
 
+/** Through Pi, so that extensions that watch or block calls see the tool itself. */
 async function callMode(
   host: ProxyHost,
   name: string,
-  { callId, params, ...rest }: Call,
+  { callId, params, signal, onUpdate, ctx }: Call,
 ): Promise<ToolResult> {
   const server = text(params.server);
   const within = server === undefined ? undefined : knownServer(host, server);
   const args = parseArgs(params.args);
-  const tool = await toolNamed(host, name, within, rest.signal);
-  return createMcpTool(tool, host.call).execute(callId, args, rest.signal, rest.onUpdate, rest.ctx);
+  const tool = host.provide(await toolNamed(host, name, within, signal));
+  const options = { ...(signal ? { signal } : {}), ...(onUpdate ? { onUpdate } : {}) };
+  const outcome = await host.forModel(callId, () => ctx.executeTool(tool.name, args, options));
+  const { content, details } = outcome.result;
+  if (!outcome.isError) return { content, details };
+  if (outcome.durationMs !== undefined) return { content, details, isError: true };
+  if (!ctx.tools.some((known) => known.name === tool.name)) {
+    throw new Refusal(`Pi does not allow ${tool.name} in this session (--tools, --exclude-tools).`);
+  }
+  return { content: [...content, { type: "text", text: expectedLine(tool) }], details, isError: true };
 }
 
 function serverLine(status: ServerStatus): string {
@@ -276,6 +288,8 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
     promptSnippet: "Find and call MCP tools",
     parameters: PARAMETERS,
     exposure: "model-only",
+    // What it calls is asked for on its own.
+    annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
     async execute(callId, params, signal, onUpdate, ctx) {
       try {

@@ -45,6 +45,8 @@ export interface Registrar {
     serverOf: (toolName: string) => SnapshotServer | undefined,
   ): number;
   activate(tools: readonly CatalogTool[]): Activation;
+  /** Other tools can call it afterwards; nothing is declared. Answers the tool as Pi knows it. */
+  provide(tool: CatalogTool): CatalogTool;
   /** Tools of which Pi knows nothing, or something that no longer holds. */
   outdated(catalog: Catalog): CatalogTool[];
   /** Tells Pi what the catalog says of an outdated tool. */
@@ -197,6 +199,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
       }
       return left;
     },
+    provide: registerIfNew,
     activate: (tools) => {
       const placed = tools.map(registerIfNew);
       const before = pi.getActiveTools();

@@ -149,6 +149,7 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     promptSnippet: "Find and load MCP tools",
     parameters: PARAMETERS,
     exposure: "model-only",
+    annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
     async execute(_callId, params, signal) {
       const query = typeof params.query === "string" ? params.query : "";

@@ -56,8 +56,8 @@ async function compile(name: string, program: string): Promise<string> {
 }
 
 const IMPORTS = `
-import type { ExtensionAPI, ExtensionContext, ExtensionFactory, ToolDefinition, RegisteredCommand, AgentToolResult } from "pi-types";
-import type { Pi, PiCommand, PiContext, PiTool, ToolResult } from "${join(root, "src", "host.ts")}";
+import type { ExtensionAPI, ExtensionContext, ExtensionToolContext, ExtensionFactory, ToolDefinition, RegisteredCommand, AgentToolResult } from "pi-types";
+import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "host.ts")}";
 `;
 
 test("host.ts fits the published types of the pinned Pi", async () => {
@@ -65,11 +65,13 @@ test("host.ts fits the published types of the pinned Pi", async () => {
 import factory from "${join(root, "src", "index.ts")}";
 declare const api: ExtensionAPI;
 declare const context: ExtensionContext;
+declare const toolContext: ExtensionToolContext;
 declare const tool: PiTool;
 declare const command: PiCommand;
 declare const result: ToolResult;
 export const ours: Pi = api;
 export const ourContext: PiContext = context;
+export const ourToolContext: PiToolContext = toolContext;
 export const theirTool: ToolDefinition = tool;
 export const theirCommand: Omit<RegisteredCommand, "name" | "sourceInfo"> = command;
 export const theirResult: AgentToolResult<unknown> = result;

@@ -140,9 +140,11 @@ describe("calls that fail", () => {
     expect(text).toMatch(/^s rejected work: the printer is on fire\n.*Expected parameters: s__work\(\)$/s);
   });
 
-  test("arguments that do not fit the schema are refused by Pi, by the declared schema", async () => {
+  test("arguments that do not fit the schema are refused by Pi, by the declared schema; we add the parameters", async () => {
     const text = await resultOf(SERVERS.everything, "s__echo", { massage: "hi" });
-    expect(text).toMatch(/Validation failed for tool "s__echo"/);
+    expect(text).toMatch(
+      /^Validation failed for tool "s__echo".*Expected parameters: s__echo\(message: string\)$/s,
+    );
   });
 
   test("unknown names in select: are named, the others are loaded", async () => {

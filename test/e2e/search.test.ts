@@ -262,8 +262,13 @@ describe("the proxy tool", () => {
     ["tool, args as JSON", { tool: "mcp__fs__readFile", args: '{"path":"a"}' }, /^read_file \{"path":"a"\}$/],
     [
       "tool wins over all others",
-      { tool: "read_file", args: {}, search: "x", describe: "y" },
-      /^read_file \{\}$/,
+      { tool: "read_file", args: { path: "b" }, search: "x", describe: "y" },
+      /^read_file \{"path":"b"\}$/,
+    ],
+    [
+      "tool, wrong arguments",
+      { tool: "fs__read_file", args: {} },
+      /^Validation failed(.|\n)*Expected parameters: fs__read_file\(path: string/,
     ],
     ["tool, broken args", { tool: "fs__read_file", args: "{" }, /^args is no valid JSON: /],
     ["tool, a slip", { tool: "fs__raed_file" }, /^No tool named fs__raed_file\.\nNearest: fs__read_file/],

@@ -17,9 +17,21 @@ import {
   searchFor,
 } from "./support.ts";
 
+const PERMISSION = join(root, "test/fixtures/permission-extension.mjs");
 const OTHER = join(root, "test/fixtures/extension-with-tool.mjs");
 const shapes = fixtureServer("shapes.mjs");
 const results = (request: ModelRequest | undefined): string[] => (request ? toolResultTexts(request) : []);
+
+type Json = Record<string, unknown>;
+const withoutSnapshot = (mcp: Json, settings: Json = {}) => home({ mcp, settings });
+
+/** A home in which an earlier session has learned the servers' tools. */
+async function withSnapshot(mcp: Json, settings: Json = {}): ReturnType<typeof withoutSnapshot> {
+  const at = await home({ mcp, settings });
+  const first = await model([searchFor("measure")]);
+  await runPrint({ home: at, model: first, extensions: RAW_ENTRY, prompt: "go" });
+  return at;
+}
 
 describe("toolPrefix", () => {
   test.each([
@@ -199,11 +211,8 @@ return JSON.stringify({
 describe("codemode active", () => {
   const codemode = { defaultTools: ["read", "bash", "edit", "write", "ToolSearch", "codemode"] };
   test.each(["cold", "warm"])("%s: a script finds our tools and gets the whole result", async (start) => {
-    const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: codemode });
-    if (start === "warm") {
-      const first = await model([searchFor("measure")]);
-      await runPrint({ home: at, model: first, extensions: RAW_ENTRY, prompt: "go" });
-    }
+    const make = start === "warm" ? withSnapshot : withoutSnapshot;
+    const at = await make({ mcpServers: { s: shapes } }, codemode);
     const scripted = await model([call("codemode", { code: SCRIPT }), { text: "ok" }]);
     const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
     expect(run.code).toBe(0);
@@ -220,4 +229,62 @@ describe("codemode active", () => {
       measured: { content: [{ type: "text", text: "measure {}" }], structuredContent: { count: 3 } },
     });
   });
+});
+
+describe("the built-in tool_search active", () => {
+  const toolSearch = { defaultTools: ["ToolSearch", "tool_search"] };
+  test.each(["cold", "warm"])("%s: it finds and loads our tools, with the server's words", async (start) => {
+    const make = start === "warm" ? withSnapshot : withoutSnapshot;
+    const at = await make({ mcpServers: { s: shapes } }, toolSearch);
+    const scripted = await model([
+      call("tool_search", { query: "measure" }),
+      call("s__measure", {}),
+      { text: "ok" },
+    ]);
+    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    expect(run.code).toBe(0);
+    expect(scripted.requests[0]?.toolNames).toContain("tool_search");
+    expect(scripted.requests[1]?.toolNames).toContain("s__measure");
+    expect(results(scripted.requests[2])[1]).toMatch(/^measure \{\}/);
+  });
+});
+
+describe("a permission extension that goes by the hints of tools", () => {
+  const BLOCKED = /s__search was not approved/;
+  const extensions = [RAW_ENTRY, PERMISSION];
+
+  test("a read-only tool runs, another is blocked; searching is not", async () => {
+    const scripted = await model([
+      searchFor("select:s__measure,s__search"),
+      call("s__measure", {}),
+      call("s__search", { q: "x" }),
+      { text: "ok" },
+    ]);
+    const at = await home({ mcp: { mcpServers: { s: shapes } } });
+    await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
+    const [, measured, searched] = results(scripted.requests[3]);
+    expect(measured).toMatch(/^measure \{\}/);
+    expect(searched).toMatch(BLOCKED);
+  });
+
+  test("the same through the proxy tool", async () => {
+    const scripted = await model([
+      call("mcp", { tool: "s__measure" }),
+      call("mcp", { tool: "s__search", args: { q: "x" } }),
+      { text: "ok" },
+    ]);
+    const at = await withSnapshot({ mcpServers: { s: shapes }, settings: { proxyTool: true } });
+    await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
+    const [measured, searched] = results(scripted.requests[2]);
+    expect(measured).toMatch(/^measure \{\}/);
+    expect(searched).toMatch(BLOCKED);
+  });
+});
+
+test("the proxy tool: a tool that --tools leaves out is named as such", async () => {
+  const scripted = await model([call("mcp", { tool: "s__measure" }), { text: "ok" }]);
+  const at = await withSnapshot({ mcpServers: { s: shapes }, settings: { proxyTool: true } });
+  const args = ["--tools", "read,mcp"];
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go", args });
+  expect(results(scripted.requests[1])[0]).toMatch(/^Pi does not allow s__measure in this session/);
 });

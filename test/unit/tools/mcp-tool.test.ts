@@ -1,6 +1,6 @@
 /** Owns: an MCP tool as a Pi tool: its definition and its call. */
 import { describe, expect, it, test } from "vitest";
-import type { PiContext, ToolResult } from "../../../src/host.ts";
+import type { PiToolContext, ToolResult } from "../../../src/host.ts";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { type CallTool, createMcpTool, type ToolCall } from "../../../src/tools/mcp-tool.ts";
 import { makeTool } from "../make-catalog.ts";
@@ -15,7 +15,7 @@ const TOOL = makeTool(
   { name: "my-fs", description: "Files." },
 );
 const EXPECTED = "Expected parameters: my_fs__read-file(path: string)";
-const CONTEXT = {} as PiContext;
+const CONTEXT = {} as PiToolContext;
 
 const run = (call: CallTool, args: Record<string, unknown> = { path: "/x" }): Promise<ToolResult> =>
   createMcpTool(TOOL, call).execute("call-1", args, undefined, undefined, CONTEXT);

@@ -1,7 +1,7 @@
 /** Owns: what ToolSearch answers and loads, and what its description says. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
-import type { PiContext } from "../../../src/host.ts";
+import type { PiToolContext } from "../../../src/host.ts";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
 import { createToolSearch } from "../../../src/tools/tool-search.ts";
@@ -76,7 +76,7 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
     log: (message) => logged.push(message),
   });
   const given = typeof params === "string" ? { query: params } : params;
-  const result = await tool.execute("c", given, undefined, undefined, {} as PiContext);
+  const result = await tool.execute("c", given, undefined, undefined, {} as PiToolContext);
   const [content] = result.content;
   const text = content?.type === "text" ? content.text : "";
   return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, waits, logged };
@@ -251,7 +251,7 @@ test("ToolSearch: a worker that does not answer -> still finds what is known, an
     activate: (tools) => ({ active: [...tools], refused: [] }),
     log: () => undefined,
   });
-  const result = await tool.execute("c", { query: "list" }, undefined, undefined, {} as PiContext);
+  const result = await tool.execute("c", { query: "list" }, undefined, undefined, {} as PiToolContext);
   expect(result.details).toEqual({ loaded: ["fs__list"] });
   expect(JSON.stringify(result.content)).toMatch(/fs__list.*It ended\. \/reload\./);
 });
@@ -278,6 +278,6 @@ test("ToolSearch: the call's signal -> handed to the wait for servers", async ()
     activate: () => ({ active: [], refused: [] }),
     log: () => undefined,
   });
-  await tool.execute("c", { query: "x" }, signal, undefined, {} as PiContext);
+  await tool.execute("c", { query: "x" }, signal, undefined, {} as PiToolContext);
   expect(seen).toBe(signal);
 });
