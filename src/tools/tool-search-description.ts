@@ -26,15 +26,16 @@ const DESCRIPTIONS_SHARE = 0.4;
 /** Brackets around a list of names and the count of the rest. */
 const FRAME_TOKENS = 6;
 
+/** A word with the mark before it, as tokenizers take them; digits in threes; any other mark alone. */
+const TOKEN_RUNS = /[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
+
 /**
- * Tokens of a text, near enough without a tokenizer. Against o200k on real catalogs: tool names 20 to 40 %
- * above the truth, bare server names up to 20 % below, a whole description never below.
+ * Tokens of a text, near enough without a tokenizer. Against o200k: a list of 20 real servers with their tools
+ * 5 % below to 14 % above the truth, descriptions a fifth above.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0;
-  for (const [run] of text.matchAll(/[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|[0-9]{1,3}|[^\sA-Za-z0-9]/g)) {
-    tokens += Math.ceil(run.length / 6);
-  }
+  for (const [run] of text.matchAll(TOKEN_RUNS)) tokens += Math.ceil(run.length / 6);
   return tokens;
 }
 

@@ -92,7 +92,7 @@ describe("toolSearchDescription", () => {
 it.each([
   ["", 0],
   ["read", 1],
-  ["read_file", 3],
+  ["read_file", 2],
   ["getHTTPResponse", 4],
   ["a, b", 3],
   ["天气", 2],
