@@ -196,7 +196,8 @@ describe("an eager server", () => {
     const since = at.events.length;
     at.runtime.tell("turnEnded", {});
     await at.runtime.ask("status", {});
-    expect(at.events.slice(since)).toEqual([]);
+    // The end of the idle one's process may be told a moment after its state.
+    expect(at.events.slice(since).filter(({ type }) => type !== "exited")).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ const catalogOf = (started: Started): string[] => {
 };
 
 interface StoredCache {
-  servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[] }>;
+  servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[]; prompts: unknown[] }>;
 }
 
 test("server-everything: its resources and templates are tools that read them", async () => {
@@ -82,6 +82,11 @@ test("the next start knows them from the cache without connecting", async () => 
   expect(cache.servers.s?.resourceTemplates).toEqual([
     { uriTemplate: "db://{table}/{id}", name: "row" },
     { uriTemplate: "{", name: "{" },
+  ]);
+  // Not offered to the model; other readers of the cache find them there.
+  expect(cache.servers.s?.prompts).toEqual([
+    { name: "ask", description: "Asks.", arguments: [{ name: "what", required: true }] },
+    { name: "tell" },
   ]);
 
   const second = await start(servers, { place });

@@ -3,6 +3,7 @@
  * Servers are untrusted: a field of the wrong type is left out, and what has no usable URI is none.
  */
 import { LIMITS } from "../../src/protocol/limits.ts";
+import { isObject } from "./entry.ts";
 
 interface Described {
   name: string;
@@ -22,16 +23,14 @@ export interface CachedResources {
 
 const TEXT_CHARS = 10_000;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-const text = (value: unknown): string | undefined =>
+/** A text that is one, and not longer than anybody would read. */
+export const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= TEXT_CHARS ? value : undefined;
 
 function describe(raw: Record<string, unknown>, uri: string): Described {
-  const described: Described = { name: text(raw.name) ?? uri };
+  const described: Described = { name: shortText(raw.name) ?? uri };
   for (const key of ["title", "description", "mimeType"] as const) {
-    const value = text(raw[key]);
+    const value = shortText(raw[key]);
     if (value !== undefined) described[key] = value;
   }
   return described;
@@ -41,7 +40,7 @@ function describe(raw: Record<string, unknown>, uri: string): Described {
 function normalize<T>(raw: unknown, key: "uri" | "uriTemplate"): T[] {
   const found = new Map<string, T>();
   for (const item of Array.isArray(raw) ? raw : []) {
-    const uri = isObject(item) ? text(item[key]) : undefined;
+    const uri = isObject(item) ? shortText(item[key]) : undefined;
     if (uri === undefined || found.has(uri)) continue;
     found.set(uri, { [key]: uri, ...describe(item, uri) } as T);
   }

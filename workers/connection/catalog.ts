@@ -87,6 +87,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     ...(server.resources
       ? { resources: server.resources.resources, resourceTemplates: server.resources.templates }
       : {}),
+    ...(server.prompts ? { prompts: server.prompts } : {}),
     ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     cachedAt: Date.now(),
   });

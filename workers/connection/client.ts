@@ -8,6 +8,7 @@ import {
   type CallToolResult,
   ErrorCode,
   McpError,
+  PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
   ResultSchema,
   ToolListChangedNotificationSchema,
@@ -17,9 +18,11 @@ import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { boundJson } from "../../src/protocol/failure.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
+import type { CachedPrompt } from "../cache/prompt.ts";
 import { type CachedTool, normalizeTools, unboundedTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";
+import { listPrompts } from "./prompts.ts";
 import { readProgress } from "./read-progress.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
@@ -41,7 +44,7 @@ export interface ConnectOptions {
   onSecrets: (secrets: string[]) => void;
   /** The connection ended, whoever ended it. */
   onClosed: () => void;
-  /** The server says that its tools or resources are no longer what they were. */
+  /** The server says that its tools, resources or prompts are no longer what they were. */
   onListChanged: () => void;
 }
 
@@ -52,6 +55,8 @@ export interface Connection {
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   /** Never rejects. */
   listResources(signal: AbortSignal): Promise<ListedResources>;
+  /** Never rejects; undefined where they could not be listed. */
+  listPrompts(signal: AbortSignal): Promise<CachedPrompt[] | undefined>;
   callTool(call: CallRequest): Promise<CallToolResult>;
   readResource(call: ReadRequest): Promise<CallToolResult>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
@@ -92,6 +97,7 @@ export async function initialize(transport: Transport, options: ConnectOptions):
   client.onclose = options.onClosed;
   client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
   client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
+  client.setNotificationHandler(PromptListChangedNotificationSchema, options.onListChanged);
   return client;
 }
 
@@ -148,6 +154,11 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
       if (!client.getServerCapabilities()?.resources) return { resources: [], templates: [] };
       const { definition, onNote } = parts;
       return listResources(senderOf(client), { signal, limitMs: startLimitMs(definition), onNote });
+    },
+    listPrompts: async (signal) => {
+      if (!client.getServerCapabilities()?.prompts) return [];
+      const { definition, onNote } = parts;
+      return listPrompts(senderOf(client), { signal, limitMs: startLimitMs(definition), onNote });
     },
     callTool: (call) => callTool(client, parts, call),
     readResource: (call) => readResource(client, parts, call),

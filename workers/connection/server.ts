@@ -6,6 +6,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
+import type { CachedPrompt } from "../cache/prompt.ts";
 import type { CachedResources } from "../cache/resource.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
@@ -86,6 +87,8 @@ export class Server {
   #toolsAreOwn = false;
   #instructions: string | undefined;
   #resources: CachedResources | undefined;
+  /** As the open connection listed them; undefined where it did not. */
+  #prompts: CachedPrompt[] | undefined;
   /** Settles when the open connection's resources are listed; never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
   #secrets: string[] = [];
@@ -115,6 +118,11 @@ export class Server {
 
   get instructions(): string | undefined {
     return this.#instructions;
+  }
+
+  /** For the cache alone. Undefined where they were not listed. */
+  get prompts(): CachedPrompt[] | undefined {
+    return this.#prompts;
   }
 
   /** Undefined until they are known. Offered as tools where the definition says so. */
@@ -277,9 +285,9 @@ export class Server {
     opened = connection;
     this.#connection = connection;
     try {
-      const resources = this.#listResources(connection);
+      const beside = this.#listBeside(connection);
       this.#tools = await connection.listTools(signal);
-      await resources;
+      await beside;
       this.#toolsAreOwn = true;
       this.#instructions = connection.instructions;
       signal.throwIfAborted();
@@ -298,16 +306,24 @@ export class Server {
   }
 
   /** Settles when they are known, or soon: a server that is slow with them has its tools anyway. */
-  async #listResources(connection: Connection): Promise<void> {
-    if (!this.#definition.exposeResources) return;
+  async #listBeside(connection: Connection): Promise<void> {
     let isLate = false;
-    const onNote = (note: string): void => this.#context.log.info(`${this.name} ${note}`);
-    this.#resourcesListed = during(this.#lifetime.signal, connection.listResources).then((listed) => {
+    const list = async <T>(lists: (signal: AbortSignal) => Promise<T>, take: (listed: T) => void) => {
+      const listed = await during(this.#lifetime.signal, lists);
       if (this.#connection !== connection) return;
-      this.#resources = mergeListed(this.#resources, listed, onNote);
+      take(listed);
       if (isLate && this.#phase.name === "connected") this.#context.onTools(this);
+    };
+    const onNote = (note: string): void => this.#context.log.info(`${this.name} ${note}`);
+    if (this.#definition.exposeResources) {
+      this.#resourcesListed = list(connection.listResources, (listed) => {
+        this.#resources = mergeListed(this.#resources, listed, onNote);
+      });
+    }
+    const prompts = list(connection.listPrompts, (listed) => {
+      this.#prompts = listed;
     });
-    await settledWithin(this.#resourcesListed, LIMITS.resourcesWaitMs);
+    await settledWithin(Promise.all([this.#resourcesListed, prompts]), LIMITS.resourcesWaitMs);
     isLate = true;
   }
 
@@ -351,10 +367,10 @@ export class Server {
   #relist(): void {
     const connection = this.#connection;
     if (!connection || this.#phase.name !== "connected") return;
-    const resources = this.#listResources(connection);
+    const beside = this.#listBeside(connection);
     during(this.#lifetime.signal, (signal) => connection.listTools(signal)).then(
       async (tools) => {
-        await resources;
+        await beside;
         if (this.#connection !== connection) return;
         this.#tools = tools;
         this.#context.onStatus(this);

@@ -9,15 +9,16 @@ import {
 } from "../../cache/resource.ts";
 import { listPages, type SendRequest } from "../list-pages.ts";
 
-export interface ResourceListing {
+export interface ListingOptions {
   signal: AbortSignal;
   limitMs: number;
   onNote: (note: string) => void;
 }
 
-async function listOne<T>(
+/** All items of one list, and at most one more than the limit. */
+export async function listOne<T>(
   send: SendRequest,
-  { signal, limitMs }: ResourceListing,
+  { signal, limitMs }: ListingOptions,
   { method, field, read }: { method: string; field: string; read: (raw: unknown) => T[] },
 ): Promise<T[]> {
   const items: T[] = [];
@@ -43,26 +44,28 @@ const METHOD_NOT_FOUND = -32601;
 const isUnknownMethod = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND;
 
+/** For a list that failed: nothing where the server knows no such list, else a note. */
+export const orNote =
+  ({ signal, onNote }: ListingOptions, what: string) =>
+  (error: unknown): [] | undefined => {
+    if (isUnknownMethod(error)) return [];
+    if (!signal.aborted) onNote(`does not list its ${what}: ${messageOf(error)}`);
+    return undefined;
+  };
+
 /** Never rejects: a list that fails is noted. */
-export async function listResources(send: SendRequest, listing: ResourceListing): Promise<ListedResources> {
-  const orNote =
-    (what: string) =>
-    (error: unknown): [] | undefined => {
-      if (isUnknownMethod(error)) return [];
-      if (!listing.signal.aborted) listing.onNote(`does not list its ${what}: ${messageOf(error)}`);
-      return undefined;
-    };
+export async function listResources(send: SendRequest, listing: ListingOptions): Promise<ListedResources> {
   const [resources, templates] = await Promise.all([
     listOne(send, listing, {
       method: "resources/list",
       field: "resources",
       read: normalizeResources,
-    }).catch(orNote("resources")),
+    }).catch(orNote(listing, "resources")),
     listOne(send, listing, {
       method: "resources/templates/list",
       field: "resourceTemplates",
       read: normalizeTemplates,
-    }).catch(orNote("resource templates")),
+    }).catch(orNote(listing, "resource templates")),
   ]);
   return { resources, templates };
 }
