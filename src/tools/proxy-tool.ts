@@ -3,32 +3,24 @@
  * calls every MCP tool through its own parameters. Same catalog, ranking and calls as ToolSearch and the
  * tools it loads.
  */
-import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool, serverOfName } from "../catalog/resolve.ts";
-import type { PiTool, PiToolContext, ToolResult, ToolUpdate } from "../host.ts";
+import type { PiTool, ToolResult } from "../host.ts";
 import { describeError, describeErrorOf } from "../protocol/errors.ts";
-import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { compilePattern, PatternError } from "../search/regex.ts";
-import { describeTool, parameterLines } from "./describe-tool.ts";
+import { describeTool } from "./describe-tool.ts";
 import { expectedLine } from "./mcp-tool.ts";
 import { counted, offerText } from "./offer.ts";
-import { firstSentence } from "./signature.ts";
+import {
+  knownServer,
+  type ProxyCall,
+  type ProxyHost,
+  parseArgs,
+  Refusal,
+  text,
+  toolNamed,
+} from "./proxy-request.ts";
+import { searchMode, serverMode } from "./proxy-search.ts";
 import { estimateTokens } from "./tool-search-description.ts";
-import { nameLine, PROXY_TOOL, serverNotes, stateNote } from "./tool-search-report.ts";
-
-export interface ProxyHost {
-  /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
-  settle(signal: AbortSignal | undefined): Promise<string[]>;
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-  /** Other tools can call it afterwards. Answers the tool as Pi knows it. */
-  provide(tool: CatalogTool): CatalogTool;
-  /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
-  forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
-  /** Settles when the server has connected or failed. */
-  connect(server: string): Promise<void>;
-}
+import { PROXY_TOOL } from "./tool-search-report.ts";
 
 const PARAMETERS = {
   type: "object",
@@ -66,137 +58,11 @@ export function proxyDescription(servers: readonly { name: string }[]): string {
   return `${HEAD} Servers: ${[...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(", ")}.`;
 }
 
-/** Lines that one answer lists. */
-const LISTED = 300;
-/** Results of a regular expression. */
-const MATCHES = 50;
-const WORTH_SHOWING = 0.5;
-/** Main must not stall: a scan of all tools pauses after this long. */
-const SLICE_MS = 3;
-
-class Refusal extends Error {}
-
-const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-
-function parseArgs(args: unknown): Record<string, unknown> {
-  let value = args;
-  if (typeof value === "string") {
-    try {
-      value = value.trim() === "" ? {} : JSON.parse(value);
-    } catch (error) {
-      throw new Refusal(`args is no valid JSON: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-  if (value === undefined || value === null) return {};
-  if (typeof value !== "object" || Array.isArray(value)) throw new Refusal("args must be a JSON object.");
-  return value as Record<string, unknown>;
-}
-
-const serverNames = (host: ProxyHost): string[] => [
-  ...new Set([...host.servers(), ...host.catalog().servers].map(({ name }) => name)),
-];
-
-function knownServer(host: ProxyHost, written: string): string {
-  const found = findServer(written, serverNames(host));
-  if (found !== undefined) return found;
-  throw new Refusal(`No server named ${written}. Servers: ${serverNames(host).join(", ") || "none"}.`);
-}
-
-/** Waits only if the tool is not known yet. Throws a Refusal with the nearest names. */
-async function toolNamed(
-  host: ProxyHost,
-  name: string,
-  server: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<CatalogTool> {
-  let resolution = resolveTool(host.catalog(), name, server);
-  if (resolution.kind === "unknown") {
-    await host.settle(signal);
-    resolution = resolveTool(host.catalog(), name, server);
-  }
-  if (resolution.kind === "tool") return resolution.tool;
-  if (resolution.kind === "several") {
-    const names = resolution.tools.map((tool) => tool.name).join(", ");
-    throw new Refusal(`${name} is the name of several tools: ${names}. Use one of these names.`);
-  }
-  const owner = server ?? serverOfName(name, serverNames(host));
-  throw new Refusal(
-    [
-      `No tool named ${name}.`,
-      ...nameLine(
-        "Nearest",
-        resolution.nearest.map((tool) => tool.name),
-      ),
-      ...stateNote(host.servers().find((status) => status.name === owner)),
-    ].join("\n"),
-  );
-}
-
-function toolLines(tool: CatalogTool, withParameters: boolean): string[] {
-  const line = `${tool.name} - ${firstSentence(tool.description)}`;
-  return withParameters ? [line, ...parameterLines(tool).map((parameter) => `  ${parameter}`)] : [line];
-}
-
-/** Name and description of each tool, in slices, so that main never stalls. */
-async function matching(tools: readonly CatalogTool[], source: string): Promise<CatalogTool[]> {
-  const pattern = compilePattern(source);
-  const found: CatalogTool[] = [];
-  let sliceEnds = performance.now() + SLICE_MS;
-  for (const tool of tools) {
-    if (pattern.test(tool.name) || pattern.test(tool.tool) || pattern.test(firstSentence(tool.description))) {
-      found.push(tool);
-    }
-    if (performance.now() < sliceEnds) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    sliceEnds = performance.now() + SLICE_MS;
-  }
-  return found;
-}
-
-interface Results {
-  tools: readonly CatalogTool[];
-  notes: readonly string[];
-}
-
-async function byPattern(catalog: Catalog, source: string, server: string | undefined): Promise<Results> {
-  const within = catalog.tools.filter((tool) => server === undefined || tool.server.name === server);
-  try {
-    const tools = await matching(within, source);
-    const beyond = tools.length - MATCHES;
-    return {
-      tools: tools.slice(0, MATCHES),
-      notes: beyond > 0 ? [`and ${beyond} more: make the pattern narrower.`] : [],
-    };
-  } catch (error) {
-    if (!(error instanceof PatternError)) throw error;
-    throw new Refusal(`The pattern cannot be used: ${error.message}.`);
-  }
-}
-
-/** Words are OR'd and ranked; what scores below half of the best is left out. */
-function byWords(catalog: Catalog, words: string, server: string | undefined): Results {
-  const { hits, unmatched } = catalog.search(words, LIMITS.searchResultsMost, server);
-  const cutoff = (hits[0]?.score ?? 0) * WORTH_SHOWING;
-  return {
-    tools: hits.filter(({ score }) => score >= cutoff).map(({ tool }) => tool),
-    notes: nameLine("No tool matches", unmatched),
-  };
-}
-
-interface Call {
-  callId: string;
-  params: Record<string, unknown>;
-  signal: AbortSignal | undefined;
-  onUpdate: ToolUpdate | undefined;
-  ctx: PiToolContext;
-}
-
 /** Through Pi, so that extensions that watch or block calls see the tool itself. */
 async function callMode(
   host: ProxyHost,
   name: string,
-  { callId, params, signal, onUpdate, ctx }: Call,
+  { callId, params, signal, onUpdate, ctx }: ProxyCall,
 ): Promise<ToolResult> {
   const server = text(params.server);
   const within = server === undefined ? undefined : knownServer(host, server);
@@ -235,35 +101,8 @@ async function connectMode(host: ProxyHost, written: string): Promise<string> {
   return serverLine(status);
 }
 
-async function searchMode(host: ProxyHost, words: string, { params, signal }: Call): Promise<string> {
-  const written = text(params.server);
-  const server = written === undefined ? undefined : knownServer(host, written);
-  const pending = await host.settle(signal);
-  const catalog = host.catalog();
-  const results =
-    params.regex === true ? await byPattern(catalog, words, server) : byWords(catalog, words, server);
-  const lines = results.tools.flatMap((tool) => toolLines(tool, params.includeSchemas !== false));
-  const found = lines.length > 0 ? lines : ["No tools found."];
-  return [...found, ...results.notes, ...serverNotes(host.servers(), pending)].join("\n");
-}
-
-async function serverMode(host: ProxyHost, written: string, { params, signal }: Call): Promise<string> {
-  const server = knownServer(host, written);
-  const status = host.servers().find(({ name }) => name === server);
-  if (!status?.toolsKnown) await host.settle(signal);
-  const tools = host.catalog().tools.filter((tool) => tool.server.name === server);
-  const lines = tools.slice(0, LISTED).flatMap((tool) => toolLines(tool, params.includeSchemas === true));
-  const rest = tools.length - LISTED;
-  return [
-    `${server}: ${counted(tools.length, "tool")}`,
-    ...lines,
-    ...(rest > 0 ? [`and ${rest} more: search with server.`] : []),
-    ...stateNote(host.servers().find(({ name }) => name === server)),
-  ].join("\n");
-}
-
 /** The first that is given counts: tool, connect, describe, search, server; else the status. */
-async function run(host: ProxyHost, call: Call): Promise<ToolResult> {
+async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
   const { params, signal } = call;
   const answer = (lines: string): ToolResult => ({ content: [{ type: "text", text: lines }], details: {} });
   const [tool, connect, describe, search, server] = ["tool", "connect", "describe", "search", "server"].map(

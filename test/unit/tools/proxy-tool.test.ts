@@ -2,7 +2,8 @@
 import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../src/host.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
-import { createProxyTool, type ProxyHost, proxyDescription } from "../../../src/tools/proxy-tool.ts";
+import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
+import { createProxyTool, proxyDescription } from "../../../src/tools/proxy-tool.ts";
 import { estimateTokens } from "../../../src/tools/tool-search-description.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";

@@ -2,7 +2,8 @@
 import { getEncoding } from "js-tiktoken";
 import { describe, expect, it, test } from "vitest";
 import type { PiTool } from "../../../src/host.ts";
-import { createProxyTool, type ProxyHost, proxyDescription } from "../../../src/tools/proxy-tool.ts";
+import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
+import { createProxyTool, proxyDescription } from "../../../src/tools/proxy-tool.ts";
 import { createToolSearch, type ToolSearchHost } from "../../../src/tools/tool-search.ts";
 import {
   type DescribedServer,
