@@ -3,8 +3,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { claim } from "./claim.ts";
+import { CONFIG_FLAG, configFileOf, flagOnCommandLine } from "./config-flag.ts";
 import type { Pi } from "./host.ts";
-import { CONFIG_FLAG, createSession } from "./session.ts";
+import { createSession } from "./session.ts";
 import { renderersFor } from "./tools/render.ts";
 import { createMcpCommand } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
@@ -26,7 +27,9 @@ export default function piMcpThreads(pi: Pi): void {
     });
     return;
   }
-  const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
+  const cwd = process.cwd();
+  const configFile = configFileOf(flagOnCommandLine(process.argv), cwd);
+  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile });
   session.register();
   pi.registerToolRenderer(renderersFor);
   pi.registerFlag(CONFIG_FLAG, {

@@ -26,6 +26,8 @@ export interface EventTargets {
   store: CatalogStore;
   registrar: Registrar;
   dialogs: Dialogs;
+  /** A plan was made; the state is that of it. */
+  onPlanned: (state: SessionState) => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
 
@@ -41,6 +43,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
     // Servers of the project that the factory found in the snapshot, but that may not run now.
     registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
+    targets.onPlanned(state);
     state.planned.resolve();
     const lines = [...report.problems.map(describeProblem), ...report.refused.map(refusedLine)];
     for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");

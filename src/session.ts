@@ -7,10 +7,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { snapshotIsOlder } from "./catalog/snapshot-file.ts";
 import { createCatalogStore } from "./catalog/store.ts";
+import { CONFIG_FLAG, configFileOf } from "./config-flag.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
+import type { SnapshotPlace } from "./protocol/paths.ts";
 import { LOG_FILE } from "./protocol/paths.ts";
 import type { SnapshotServer } from "./protocol/snapshot.ts";
 import { fileStamp } from "./protocol/stamp.ts";
@@ -30,8 +32,6 @@ import { explainUnknownCall } from "./tools/unknown-call.ts";
 import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
 import { notify } from "./ui/notices.ts";
-
-export const CONFIG_FLAG = "mcp-config";
 
 export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
@@ -76,10 +76,16 @@ const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
 const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
   servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
 
-export function createSession(pi: Pi, options: { agentDir: string; cwd: string }): Session {
+export interface SessionOptions extends SnapshotPlace {
+  agentDir: string;
+}
+
+/** `options`: as far as the factory can know them. */
+export function createSession(pi: Pi, options: SessionOptions): Session {
   const { agentDir } = options;
+  let place: SnapshotPlace = options;
   const startedAt = performance.now();
-  const store = createCatalogStore(agentDir, options.cwd);
+  const store = createCatalogStore(agentDir, place);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const progress = new Map<string, ToolCall["onProgress"]>();
   /** Open calls of a tool of ours that calls others for the model. */
@@ -161,8 +167,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   const awaitDirectTools = async (session: Running): Promise<void> => {
     // Without a snapshot, or after an edit since, only the plan tells whether there are any; and whether a
     // project's server may still run.
-    const unsure = store.checksum() === undefined || store.current().servers.some(({ project }) => project);
-    if (unsure || snapshotIsOlder(agentDir, options.cwd, configFiles())) {
+    const endsAt = performance.now() + LIMITS.directWaitMs;
+    if (session.settings === undefined && !snapshotIsSure()) {
       await Promise.race([session.planned.promise, elapsed(LIMITS.directWaitMs)]);
     }
     const servers = [...session.statuses.values()]
@@ -170,7 +176,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       .map(({ name }) => name);
     if (servers.length === 0) return;
     const { checksum } = await session.runtime.settleTools(
-      { timeoutMs: LIMITS.directWaitMs, servers },
+      { timeoutMs: Math.max(0, endsAt - performance.now()), servers },
       undefined,
     );
     await store.reached(checksum);
@@ -190,13 +196,25 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     isOver: () => running === undefined,
   });
 
-  /** The user's and the project's own files; what else may change is found out by the worker alone. */
+  /** The user's and the project's own files, and whatever else the snapshot was made of. */
   const configFiles = (): string[] => [
     join(agentDir, "mcp.json"),
     join(homedir(), ".config", "mcp", "mcp.json"),
-    join(options.cwd, ".mcp.json"),
-    join(options.cwd, ".pi", "mcp.json"),
+    join(place.cwd, ".mcp.json"),
+    join(place.cwd, ".pi", "mcp.json"),
+    ...store.current().settings.files,
   ];
+
+  /** Whether the plan can hold no server that the snapshot does not, and none less. */
+  const snapshotIsSure = (): boolean => {
+    if (store.checksum() === undefined) return false;
+    const { servers } = store.current();
+    // Whether a project's server may still run, and how other extensions define theirs, only the plan tells.
+    if (servers.some(({ project }) => project)) return false;
+    const known = new Set(servers.map(({ name }) => name));
+    if (pi.getMcpServers().some(({ name }) => !known.has(name))) return false;
+    return !snapshotIsOlder(agentDir, place, configFiles());
+  };
 
   const serverOf = (toolName: string): SnapshotServer | undefined => {
     const known = [...store.current().servers];
@@ -207,12 +225,24 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   };
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */
-  const takeBackWhatIsNotOurs = (ctx: PiContext, projectTrusted: boolean): void => {
-    const elsewhere = ctx.cwd !== options.cwd;
+  const takeBackWhatIsNotOurs = (actual: SnapshotPlace, projectTrusted: boolean): void => {
+    const elsewhere = actual.cwd !== place.cwd || actual.configFile !== place.configFile;
     if (!elsewhere && (projectTrusted || !store.current().servers.some(({ project }) => project))) return;
+    place = actual;
     registrar.withdrawAll(({ server }) => server.project);
-    if (elsewhere && projectTrusted) store.open(ctx.cwd);
+    if (elsewhere && projectTrusted) store.open(place);
     else store.clear();
+    searchTools.declare(store.current());
+  };
+
+  /** Tools of servers that the plan does not have, or has disabled, are not for the model. */
+  const withdrawAbsent = ({ statuses, settings }: SessionState): void => {
+    if (settings === undefined) return;
+    const isThere = (name: string): boolean => {
+      const state = statuses.get(name)?.state;
+      return state !== undefined && state !== "disabled";
+    };
+    registrar.withdrawActive(({ server }) => !isThere(server.name));
   };
 
   const stop = async (): Promise<void> => {
@@ -239,8 +269,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     const generation = ++generations;
     const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
     const projectTrusted = ctx.isProjectTrusted();
-    takeBackWhatIsNotOurs(ctx, projectTrusted);
-    const configPath = pi.getFlag(CONFIG_FLAG);
+    const configPath = configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd);
+    takeBackWhatIsNotOurs({ cwd: ctx.cwd, configFile: configPath }, projectTrusted);
     // Before the model can have written it; the same for every worker of this session.
     const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
     const facts = (): SessionFacts => ({
@@ -248,7 +278,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       cwd: ctx.cwd,
       agentDir,
       projectTrusted,
-      configPath: typeof configPath === "string" && configPath !== "" ? configPath : undefined,
+      configPath,
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
       projectFile,
@@ -270,6 +300,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       store,
       registrar,
       dialogs,
+      onPlanned: withdrawAbsent,
       onProgress: (event) => progress.get(event.callId)?.(event.message, event),
     });
     const runtime = startRuntime({
@@ -317,10 +348,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       restoreDue = false;
       registrar.registerDirect(store.current());
       const declared = declaredTools(ctx.sessionManager.getBranch());
-      if (registrar.restore(declared, store.current(), serverOf) === 0) return;
-      // Whose the others are, only the plan tells; Pi would drop them for good.
-      await Promise.race([running.planned.promise, elapsed(LIMITS.directWaitMs)]);
-      registrar.restore(declared, store.current(), serverOf);
+      if (registrar.restore(declared, store.current(), serverOf) > 0) {
+        // Whose the others are, only the plan tells; Pi would drop them for good.
+        await Promise.race([running.planned.promise, elapsed(LIMITS.directWaitMs)]);
+        registrar.restore(declared, store.current(), serverOf);
+      }
+      if (running) withdrawAbsent(running);
     },
     branchChanged: () => {
       restoreDue = true;

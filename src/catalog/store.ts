@@ -1,13 +1,14 @@
 /** The current catalog: from the snapshot file at first, then from the worker's events. */
 import { LIMITS } from "../protocol/limits.ts";
+import type { SnapshotPlace } from "../protocol/paths.ts";
 import { snapshotChecksum } from "../protocol/snapshot.ts";
 import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
 import { readCatalog } from "./snapshot-file.ts";
 
 export interface CatalogStore {
   current(): Catalog;
-  /** Reads the snapshot of another working directory. */
-  open(cwd: string): void;
+  /** Reads the snapshot of another place. */
+  open(place: SnapshotPlace): void;
   /** Knows nothing until the worker tells it. */
   clear(): void;
   /** Checksum of the newest snapshot, also of one that nobody has looked at yet. */
@@ -21,8 +22,8 @@ export interface CatalogStore {
   reached(checksum: number | undefined): Promise<void>;
 }
 
-export function createCatalogStore(agentDir: string, cwd: string): CatalogStore {
-  let catalog = readCatalog(agentDir, cwd);
+export function createCatalogStore(agentDir: string, place: SnapshotPlace): CatalogStore {
+  let catalog = readCatalog(agentDir, place);
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
@@ -34,9 +35,9 @@ export function createCatalogStore(agentDir: string, cwd: string): CatalogStore 
       }
       return catalog;
     },
-    open: (folder) => {
+    open: (other) => {
       newest = undefined;
-      catalog = readCatalog(agentDir, folder);
+      catalog = readCatalog(agentDir, other);
       checksum = catalog.checksum;
     },
     clear: () => {

@@ -2,6 +2,15 @@
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 
-/** File of a working directory's snapshot below the agent folder. `sha256Hex` hashes a string. */
-export const snapshotFileName = (cwd: string, sha256Hex: (text: string) => string): string =>
-  `${sha256Hex(cwd).slice(0, 32)}.bin`;
+/** What a snapshot is of: a working directory, and the file that `--mcp-config` puts in place of the user's own. */
+export interface SnapshotPlace {
+  cwd: string;
+  /** Absolute. */
+  configFile?: string | undefined;
+}
+
+/** File of a place's snapshot below the agent folder. `sha256Hex` hashes a string. */
+export const snapshotFileName = (
+  { cwd, configFile }: SnapshotPlace,
+  sha256Hex: (text: string) => string,
+): string => `${sha256Hex(configFile === undefined ? cwd : `${cwd}\u0000${configFile}`).slice(0, 32)}.bin`;

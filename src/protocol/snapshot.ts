@@ -15,7 +15,7 @@ const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 24;
 /** The checksum covers everything behind it, the lengths too. */
 const CHECKED_FROM = 12;
-export const SNAPSHOT_VERSION = 5;
+export const SNAPSHOT_VERSION = 6;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -63,12 +63,15 @@ export interface CatalogSettings {
   catalog: "tools" | "servers" | "off";
   /** One tool `mcp` in place of ToolSearch. */
   proxyTool: boolean;
+  /** What the configuration was read from, also files that are not there. Absolute. */
+  files: readonly string[];
 }
 
 export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
   search: "ranked",
   catalog: "tools",
   proxyTool: false,
+  files: [],
 };
 
 export interface Snapshot {

@@ -34,6 +34,8 @@ export interface Registrar {
   withdrawn(name: string): CatalogTool | undefined;
   /** Takes back every tool that fits. */
   withdrawAll(of: (tool: CatalogTool) => boolean): void;
+  /** The same of those that the model has: a registration costs Pi a rebuild of its registry. */
+  withdrawActive(of: (tool: CatalogTool) => boolean): void;
   /**
    * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the
    * catalog does not hold, because its server is down and nothing is cached, comes back as the transcript
@@ -183,6 +185,12 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
     withdrawn: (name) => (hidden.has(name) ? registered.get(name) : undefined),
     withdrawAll: (of) => {
       for (const tool of registered.values()) if (of(tool) && !hidden.has(tool.name)) withdraw(tool);
+    },
+    withdrawActive: (of) => {
+      for (const name of pi.getActiveTools()) {
+        const tool = registered.get(name);
+        if (tool && of(tool) && !hidden.has(name)) withdraw(tool, true);
+      }
     },
     restore: (declared, catalog, serverOf) => {
       const missing = [...declared.values()].filter(({ name }) => !registered.has(name));

@@ -1,5 +1,5 @@
 /** Owns: what is in the first request to the model: direct tools, tools of a resumed branch, nothing of a project that lost its trust. */
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
@@ -33,7 +33,7 @@ interface Ran {
 }
 
 interface RunOptions {
-  entry?: string;
+  entry?: string | string[];
   env?: Record<string, string>;
   args?: readonly string[];
 }
@@ -75,7 +75,7 @@ const cache = (at: PiHome): string => join(at.agentDir, "mcp-cache.json");
 
 describe("direct tools", () => {
   const AB = { TOOLS: "a,b" };
-  const servers = (x: Servers, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
+  const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
 
   const CASES: [name: string, mcp: unknown, variable: string | undefined, names: string[]][] = [
     ["none", { mcpServers: servers({}) }, undefined, []],
@@ -138,6 +138,53 @@ describe("direct tools", () => {
     await at.writeMcp({ mcpServers: { ...servers({ directTools: true }), z: added } });
     const { requests } = await runOnce(at);
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
+  });
+
+  test("a server of an imported host, or of another extension, that is new since the snapshot -> the same", async () => {
+    const entry = JSON.stringify(live([], { TOOLS: "e" }));
+    const at = await home({
+      mcp: { imports: ["cursor"], settings: { directTools: true }, mcpServers: servers() },
+      files: {
+        "other.mjs": `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
+      },
+    });
+    const known = ["x__a", "x__b", "y__a", "y__b"];
+    await runOnce(at, LEARN);
+    const registered = await runOnce(at, [], { entry: [RAW_ENTRY, "other.mjs"] });
+    expect(namesIn(registered.requests[0]).sort()).toEqual(["ext__e", ...known]);
+
+    await mkdir(join(at.dir, ".cursor"));
+    const imported = { mcpServers: { cur: live([], { TOOLS: "c" }) } };
+    await writeFile(join(at.dir, ".cursor", "mcp.json"), JSON.stringify(imported));
+    expect(namesIn((await runOnce(at)).requests[0]).sort()).toEqual(["cur__c", ...known]);
+  });
+
+  test("a server removed, another disabled since the snapshot -> not in the first request", async () => {
+    const direct = { directTools: true };
+    const at = await home({
+      mcp: { mcpServers: { ...servers(direct, direct), z: live([], { TOOLS: "c" }, direct) } },
+    });
+    await runOnce(at, [searchFor("select:x__a,y__a,z__c")]);
+    await at.writeMcp({ mcpServers: servers(direct, { ...direct, enabled: false }) });
+    const { requests } = await runOnce(at, [call("z__c", {})]);
+    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
+    expect(answersIn(requests)[0]).toMatch(/^Tool z__c not found: its server z was removed/);
+  });
+
+  test("--mcp-config -> a snapshot of its own; the usual one stays as it is", async () => {
+    const at = await home({
+      mcp: { mcpServers: servers({ directTools: true }) },
+      files: { "my.json": { mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) } } },
+    });
+    await runOnce(at, LEARN);
+    for (const args of [["--mcp-config", "my.json"], ["--mcp-config=my.json"]]) {
+      const { requests } = await runOnce(at, [], { args });
+      expect(namesIn(requests[0])).toEqual(["mine__m"]);
+      expect(JSON.stringify(requests[0]?.tools)).not.toContain("- x");
+    }
+    const { requests, log } = await runOnce(at);
+    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
+    expect(log).not.toContain("connected over");
   });
 
   test.each(BUILDS)("a direct tool of the snapshot is called without a search (%s)", async (build) => {

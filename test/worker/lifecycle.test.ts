@@ -395,7 +395,7 @@ describe("tool lists", () => {
       await at.call("s", "grow", { method, ms: 0 });
       await at.event("server", ({ status }) => status.toolCount === 2, since);
       await at.event("catalog", () => true, since);
-      expect(readCatalog(at.agentDir, at.cwd).get("s__grown1")?.tool).toBe("grown1");
+      expect(readCatalog(at.agentDir, { cwd: at.cwd }).get("s__grown1")?.tool).toBe("grown1");
       expect((await at.call("s", "grown1")).isError).toBe(false);
     },
   );
@@ -460,7 +460,7 @@ describe("tool lists", () => {
     const at = await start({ s: fixture("odd-tools.mjs") });
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    const catalog = readCatalog(at.agentDir, at.cwd);
+    const catalog = readCatalog(at.agentDir, { cwd: at.cwd });
     expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
       ["s__twin", "First."],
       ["s__bare", "bare of s"],

@@ -38,8 +38,8 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
     ]);
     for (const status of statuses) expect(status.toolCount).toBeGreaterThan(5);
 
-    await until(async () => readCatalog(at.agentDir, at.cwd).checksum === checksum || undefined);
-    const catalog = readCatalog(at.agentDir, at.cwd);
+    await until(async () => readCatalog(at.agentDir, { cwd: at.cwd }).checksum === checksum || undefined);
+    const catalog = readCatalog(at.agentDir, { cwd: at.cwd });
     expect(catalog.tools).toHaveLength(
       statuses.reduce((sum, { toolCount, resourceCount }) => sum + toolCount + resourceCount, 0),
     );
@@ -155,7 +155,7 @@ describe("connection worker: servers that print what is no message", () => {
     expect(await at.settled("pages")).toMatchObject({ state: "connected", toolCount: 4 });
     const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(checksum).toBeTypeOf("number");
-    const catalog = readCatalog(at.agentDir, at.cwd);
+    const catalog = readCatalog(at.agentDir, { cwd: at.cwd });
     expect(catalog.tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["pages__one", "pages__two", "pages__three", "everything__echo"]),
     );

@@ -2,8 +2,8 @@
 import type { CatalogSettings } from "../../src/protocol/snapshot.ts";
 import type { Settings } from "./config/settings.ts";
 
-export const catalogSettings = ({ search, catalog, proxyTool }: Settings): CatalogSettings => ({
-  search,
-  catalog,
-  proxyTool,
-});
+/** `files`: what the configuration was read from. */
+export const catalogSettings = (
+  { search, catalog, proxyTool }: Settings,
+  files: readonly string[],
+): CatalogSettings => ({ search, catalog, proxyTool, files });

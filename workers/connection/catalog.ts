@@ -23,6 +23,8 @@ export interface CatalogOptions {
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
   settings: () => Settings;
+  /** What the configuration was read from. */
+  configFiles: () => readonly string[];
   hashOf: (server: string) => string;
   cache: CachePool;
   emit: (event: WorkerEvent) => void;
@@ -129,7 +131,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     return {
       snapshotPath: options.snapshotPath,
       servers,
-      settings: catalogSettings(settings),
+      settings: catalogSettings(settings, options.configFiles()),
       knownChecksum: checksum,
     };
   };

@@ -88,6 +88,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   const settings = () => configuration?.now.settings ?? planSettings;
   /** Of the plan that is being carried out, while the first one is. */
   let planSettings = DEFAULT_SETTINGS;
+  let configFiles: readonly string[] = [];
 
   const supervisor: Supervisor = createSupervisor({
     cwd,
@@ -101,10 +102,15 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   const catalog = createCatalogPublisher({
     generation,
     cachePath,
-    snapshotPath: join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(cwd, sha256Hex)),
+    snapshotPath: join(
+      agentDir,
+      SNAPSHOT_FOLDER,
+      snapshotFileName({ cwd, configFile: facts.configPath }, sha256Hex),
+    ),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     settings,
+    configFiles: () => configFiles,
     hashOf: (server) => hashes.get(server) ?? "",
     cache,
     emit,
@@ -133,8 +139,14 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
 
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
+    configFiles = state.files;
     supervisor.carryOut(change);
-    emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
+    emit({
+      type: "planned",
+      generation,
+      settings: catalogSettings(change.settings.after, configFiles),
+      ...report(state),
+    });
     const definitions = supervisor.servers.map(({ definition }) => definition);
     const [hashed, { entries, used }] = await Promise.all([
       cache.hashDefinitions(definitions.map(({ raw }) => raw)),

@@ -10,7 +10,7 @@ const BYTES = makeSnapshotBytes([{ name: "fs", tools: [{ tool: "read" }] }]);
 
 async function store(content: Uint8Array | string, cwd = "/project"): Promise<string> {
   const agentDir = await tempFolder();
-  const path = snapshotPath(agentDir, cwd);
+  const path = snapshotPath(agentDir, { cwd });
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, content);
   return agentDir;
@@ -18,25 +18,28 @@ async function store(content: Uint8Array | string, cwd = "/project"): Promise<st
 
 describe("snapshotPath", () => {
   test("a working directory -> a .bin file below mcp-snapshots with a fixed-length name", () => {
-    const path = snapshotPath("/agent", "/some/long/folder".repeat(50));
+    const path = snapshotPath("/agent", { cwd: "/some/long/folder".repeat(50) });
     expect(dirname(path)).toBe("/agent/mcp-snapshots");
     expect(basename(path)).toMatch(/^[0-9a-f]{32}\.bin$/);
   });
 
   test("two working directories -> two files", () => {
-    expect(snapshotPath("/agent", "/a")).not.toBe(snapshotPath("/agent", "/b"));
+    expect(snapshotPath("/agent", { cwd: "/a" })).not.toBe(snapshotPath("/agent", { cwd: "/b" }));
+    const other = snapshotPath("/agent", { cwd: "/a", configFile: "/x.json" });
+    expect(other).not.toBe(snapshotPath("/agent", { cwd: "/a" }));
+    expect(other).not.toBe(snapshotPath("/agent", { cwd: "/a", configFile: "/y.json" }));
   });
 });
 
 describe("readCatalog", () => {
   test("a stored snapshot -> its catalog", async () => {
-    const catalog = readCatalog(await store(BYTES), "/project");
+    const catalog = readCatalog(await store(BYTES), { cwd: "/project" });
     expect(catalog.tools.map((tool) => tool.name)).toEqual(["fs__read"]);
     expect(catalog.checksum).toBeTypeOf("number");
   });
 
   test("a snapshot of another working directory -> empty", async () => {
-    expect(readCatalog(await store(BYTES), "/other").checksum).toBeUndefined();
+    expect(readCatalog(await store(BYTES), { cwd: "/other" }).checksum).toBeUndefined();
   });
 
   it.each([
@@ -45,22 +48,25 @@ describe("readCatalog", () => {
     ["half a snapshot", BYTES.subarray(0, BYTES.length / 2)],
     ["a snapshot with more behind it", Buffer.concat([BYTES, BYTES])],
   ])("%s -> empty", async (_name, content) => {
-    expect(readCatalog(await store(content), "/project")).toMatchObject({ checksum: undefined, tools: [] });
+    expect(readCatalog(await store(content), { cwd: "/project" })).toMatchObject({
+      checksum: undefined,
+      tools: [],
+    });
   });
 
   test("no folder at all -> empty", async () => {
-    expect(readCatalog(`${await tempFolder()}/nowhere`, "/project").checksum).toBeUndefined();
+    expect(readCatalog(`${await tempFolder()}/nowhere`, { cwd: "/project" }).checksum).toBeUndefined();
   });
 
   test("a folder in the place of the file -> empty", async () => {
     const agentDir = await tempFolder();
-    await mkdir(snapshotPath(agentDir, "/project"), { recursive: true });
-    expect(readCatalog(agentDir, "/project").checksum).toBeUndefined();
+    await mkdir(snapshotPath(agentDir, { cwd: "/project" }), { recursive: true });
+    expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeUndefined();
   });
 
   test("a file in the place of the agent folder -> empty", async () => {
     const file = `${await tempFolder()}/file`;
     await writeFile(file, "");
-    expect(readCatalog(file, "/project").checksum).toBeUndefined();
+    expect(readCatalog(file, { cwd: "/project" }).checksum).toBeUndefined();
   });
 });

@@ -130,6 +130,6 @@ test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its lengt
 });
 
 test("settings -> come back", () => {
-  const settings = { search: "weighted", catalog: "off", proxyTool: true } as const;
+  const settings = { search: "weighted", catalog: "off", proxyTool: true, files: ["/a"] } as const;
   expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
 });

@@ -146,7 +146,7 @@ describe(`seed ${SEED}`, () => {
       ).snapshot,
     );
     const agentDir = await tempFolder();
-    const path = snapshotPath(agentDir, "/project");
+    const path = snapshotPath(agentDir, { cwd: "/project" });
     await mkdir(dirname(path));
     let spoiled = 0;
     for (let i = 0; i < FILES; i++) {
@@ -156,7 +156,7 @@ describe(`seed ${SEED}`, () => {
       expect(catalogFrom(bytes) !== undefined, `file ${i}`).toBe(same);
       if (i >= REAL_FILES) continue;
       await writeFile(path, bytes);
-      expect(readCatalog(agentDir, "/project").tools).toHaveLength(same ? 20 : 0);
+      expect(readCatalog(agentDir, { cwd: "/project" }).tools).toHaveLength(same ? 20 : 0);
     }
     expect(spoiled).toBeGreaterThan(FILES * 0.9);
   });

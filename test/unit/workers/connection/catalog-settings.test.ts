@@ -13,8 +13,9 @@ it.each<[Partial<Settings>, object]>([
   ],
   [{ idleTimeout: 5 }, {}],
 ])("catalogSettings(%j) -> the defaults with %j", (settings, own) => {
-  expect(catalogSettings({ ...DEFAULT_SETTINGS, ...settings })).toEqual({
+  expect(catalogSettings({ ...DEFAULT_SETTINGS, ...settings }, ["/a"])).toEqual({
     ...DEFAULT_CATALOG_SETTINGS,
     ...own,
+    files: ["/a"],
   });
 });

@@ -42,6 +42,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     servers: () => servers,
     hashOf: (name) => `hash of ${name}`,
     settings: () => DEFAULT_SETTINGS,
+    configFiles: () => [],
     cache,
     emit: (event) => events.push(event),
   };
