@@ -115,6 +115,10 @@ export const LIMITS = {
   lockWaitMs: 10_000,
   lockBeatMs: 1_000,
   lockSilentMs: 4_000,
+  /** What one server may write into the log in a window, by its notifications; the rest is counted. */
+  serverLogLines: 100,
+  serverLogChars: 64 * 1024,
+  serverLogWindowMs: 10_000,
   /** Log file, then it is rotated. */
   logBytes: 5 * 1024 * 1024,
 } as const;

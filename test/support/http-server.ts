@@ -116,6 +116,7 @@ export function connectOptions(
     onSpawn: () => undefined,
     onExit: () => undefined,
     onNote: (note) => notes.push(note),
+    onLogMessage: () => undefined,
     onClosed: () => undefined,
     onSecrets: () => undefined,
     ...more,

@@ -5,7 +5,7 @@ import type { CallProgress, CallResult, CallToolParams, WorkerEvent } from "../.
 import type { ShapeOptions } from "./content/context.ts";
 import { shapeResult } from "./content/shape.ts";
 import { createProgressPacer } from "./progress.ts";
-import { createRedactor, redactError } from "./redact.ts";
+import { redactError } from "./redact.ts";
 import type { Results } from "./results.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -58,7 +58,7 @@ export async function runCall(
     return encode(shaped);
   } catch (error) {
     record();
-    throw redactError(error, createRedactor(called.secrets));
+    throw redactError(error, called.redact);
   } finally {
     progress.stop();
   }

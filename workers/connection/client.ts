@@ -24,6 +24,8 @@ import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 
+const LOG_MESSAGE = "notifications/message";
+
 export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
@@ -34,6 +36,8 @@ export interface ConnectOptions {
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;
+  /** `params` of a logging notification, as the server sent them. */
+  onLogMessage: (params: unknown) => void;
   /** Values of the resolved definition that no text may show. */
   onSecrets: (secrets: string[]) => void;
   /** The connection ended, whoever ended it. */
@@ -81,9 +85,24 @@ export async function initialize(transport: Transport, options: ConnectOptions):
     timeout: options.definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs,
   });
   client.onclose = options.onClosed;
+  askForLog(client, options);
   client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
   client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
   return client;
+}
+
+/**
+ * The server's log messages, of any shape: the SDK's own handler would refuse one of an unknown level. Asks for
+ * a level only where the server can be asked; none that answers no, or not at all, is worse for it.
+ */
+function askForLog(client: Client, { definition, onNote, onLogMessage }: ConnectOptions): void {
+  client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method === LOG_MESSAGE) onLogMessage(params);
+  };
+  if (!client.getServerCapabilities()?.logging) return;
+  client.setLoggingLevel(definition.debug ? "debug" : "info").catch((error: unknown) => {
+    if (!isClosed(error)) onNote(`does not take a log level: ${messageOf(error)}`);
+  });
 }
 
 /**

@@ -14,8 +14,9 @@ import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
-import { createRedactor, redactError } from "./redact.ts";
+import { createRedactor, type Redactor, redactError } from "./redact.ts";
 import { listFailure, refusal, unknownTool } from "./server-errors.ts";
+import { createServerLog, type ServerLog } from "./server-log.ts";
 import {
   type ServerEffect,
   type ServerEvent,
@@ -75,7 +76,8 @@ export class Server {
   /** Whether the tools are this definition's, not those of the one it replaced. */
   #toolsAreOwn = false;
   #instructions: string | undefined;
-  #secrets: string[] = [];
+  #redact: Redactor = (text) => text;
+  readonly #log: ServerLog;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
@@ -84,6 +86,7 @@ export class Server {
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.#definition = definition;
     this.#context = context;
+    this.#log = createServerLog(definition.name, { log: context.log, redact: (text) => this.#redact(text) });
     this.#phase = { name: definition.enabled ? "idle" : "disabled" };
   }
 
@@ -104,9 +107,9 @@ export class Server {
     return this.#instructions;
   }
 
-  /** Values that no text about this server may show. */
-  get secrets(): readonly string[] {
-    return this.#secrets;
+  /** Takes the definition's secrets out of a text about this server. */
+  get redact(): Redactor {
+    return this.#redact;
   }
 
   get phase(): ServerPhase["name"] {
@@ -216,7 +219,7 @@ export class Server {
       this.#context.onTools(this);
       return connection;
     } catch (error) {
-      const shown = redactError(error, createRedactor(this.#secrets));
+      const shown = redactError(error, this.#redact);
       const failure =
         shown instanceof ThreadsError
           ? shown
@@ -242,9 +245,10 @@ export class Server {
       npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
-      onNote: (note) => log.info(`${this.name} ${createRedactor(this.#secrets)(note)}`),
+      onNote: this.#log.note,
+      onLogMessage: this.#log.message,
       onSecrets: (secrets) => {
-        this.#secrets = secrets;
+        this.#redact = createRedactor(secrets);
       },
       onClosed: () => this.#onClosed(opened),
       onListChanged: () => this.#refresh.request(),
@@ -288,7 +292,7 @@ export class Server {
   }
 
   #onDropped(message: string): void {
-    const shown = createRedactor(this.#secrets)(message);
+    const shown = this.#redact(message);
     this.#context.log.warn(`${shown} The next call connects again.`);
     const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
     this.#dispatch({ type: "dropped", error });
@@ -365,5 +369,6 @@ export class Server {
     this.#lifetime.abort();
     await this.#attempt?.promise.catch(() => undefined);
     await this.#closing;
+    this.#log.close();
   }
 }

@@ -184,7 +184,7 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
     if (!stdin?.writable) throw new Error(`${this.#options.server} ${this.#exit || "is not running"}`);
-    if (stdin.write(`${JSON.stringify(message)}\n`)) return;
+    if (stdin.write(`${oneLine(message)}\n`)) return;
     await Promise.race([once(stdin, "drain"), this.#exited]);
   }
 
@@ -210,6 +210,10 @@ export class StdioTransport implements Transport {
     this.#end();
   }
 }
+
+/** JSON may hold these line ends of Unicode as they are, and a server that reads with Node's readline ends a line there. */
+const oneLine = (message: JSONRPCMessage): string =>
+  JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
 /** ENOENT means either: the command or the folder is not there. */
 async function describeSpawnFailure(
