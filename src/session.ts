@@ -42,7 +42,7 @@ export interface Session extends McpCommandHost {
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   turnEnded(): void;
   /** Puts a call of a tool that is not declared in better words than Pi's. */
-  messageEnded<M extends FinishedMessage>(message: M): { message: M } | undefined;
+  messageEnded<M extends FinishedMessage>(message: M): Promise<{ message: M } | undefined> | undefined;
   stop(): Promise<void>;
 }
 
@@ -111,6 +111,12 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       await now().runtime.ask("reconnect", { server });
     },
     log: (message: string) => running?.runtime.log("info", message),
+    /** Without a worker there is less to say, and the call has failed already. */
+    whyMissing: async (name: string) =>
+      Promise.race([
+        running?.runtime.ask("explainMissing", { name }).catch(() => undefined),
+        elapsed(LIMITS.rpcShortMs).then(() => undefined),
+      ]),
   };
   const searchTools = createSearchTools(pi, host);
   const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
@@ -289,8 +295,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
     },
     messageEnded: (message) => {
-      const explained = running && explainUnknownCall(message, unknownCallHost);
-      return explained && { message: explained };
+      const explaining = running && explainUnknownCall(message, unknownCallHost);
+      return explaining?.then((explained) => explained && { message: explained });
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),
     stop,

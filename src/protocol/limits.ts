@@ -68,6 +68,8 @@ export const LIMITS = {
   /** Images of one result that reach the model, and their characters together. */
   imagesPerResult: 20,
   imagesChars: 20 * 1024 * 1024,
+  /** The server's own words in an error. */
+  errorTextChars: 4_000,
   /** JSON of a JSON-RPC error's data that is kept. */
   errorDataBytes: 4 * 1024,
 

@@ -28,6 +28,16 @@ export const serverPrefix = (server: string): string => sanitize(server).replace
 export const plainToolName = (server: string, tool: string): string =>
   `${serverPrefix(server)}${NAME_SEPARATOR}${sanitize(tool)}`;
 
+/** The server of `servers` whose name begins `written`, as in `github__create_issue`; the longest one wins. */
+export function ownerOf(written: string, servers: readonly string[]): string | undefined {
+  const name = written.toLowerCase();
+  const begins = (server: string): boolean =>
+    [server.toLowerCase(), serverPrefix(server).toLowerCase()].some(
+      (prefix) => name.startsWith(prefix) && /^(__|[/.:])/.test(name.slice(prefix.length)),
+    );
+  return servers.filter(begins).sort((a, b) => b.length - a.length)[0];
+}
+
 function hashedName(plain: string, server: string, tool: string, salt: number): string {
   const hash = shortHash(`${server}\u0000${tool}${salt === 0 ? "" : `\u0000${salt}`}`);
   return `${plain.slice(0, LIMITS.toolNameChars - HASH_CHARS - 1)}_${hash}`;

@@ -12,9 +12,10 @@ import type { RequestOptions } from "./rpc.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
-/** What `/mcp` and dialogs ask for. */
+/** What `/mcp`, dialogs and answers to the model ask for. */
 export type UserRequest =
   | "status"
+  | "explainMissing"
   | "stats"
   | "reconnect"
   | "answerConsent"

@@ -6,15 +6,16 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { findServer, resolveTool, serverOfName } from "../catalog/resolve.ts";
 import type { PiContext, PiTool, ToolResult, ToolUpdate } from "../host.ts";
-import { describeError, describeErrorOf } from "../protocol/errors.ts";
+import { describeError, describeErrorOf, fromWireError, ThreadsError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
+import { plainToolName } from "../protocol/names.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { describeTool, parameterLines } from "./describe-tool.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
 import { firstSentence } from "./signature.ts";
 import { estimateTokens } from "./tool-search-description.ts";
-import { nameLine, PROXY_TOOL, serverNotes, stateNote } from "./tool-search-report.ts";
+import { nameLine, PROXY_TOOL, serverNotes, stateNote, type WhyMissing } from "./tool-search-report.ts";
 
 export interface ProxyHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
@@ -24,6 +25,7 @@ export interface ProxyHost {
   call: CallTool;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
+  whyMissing: WhyMissing;
 }
 
 const PARAMETERS = {
@@ -118,6 +120,8 @@ async function toolNamed(
     const names = resolution.tools.map((tool) => tool.name).join(", ");
     throw new Refusal(`${name} is the name of several tools: ${names}. Use one of these names.`);
   }
+  const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
+  if (error) throw fromWireError(error);
   const owner = server ?? serverOfName(name, serverNames(host));
   throw new Refusal(
     [
@@ -284,7 +288,8 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
         return await run(host, { callId, params, signal, onUpdate, ctx });
       } catch (error) {
         const known = error instanceof Error ? error : { message: String(error) };
-        return { content: [{ type: "text", text: describeError(known) }], details: {}, isError: true };
+        const details = error instanceof ThreadsError ? { ...error.data, code: error.code } : {};
+        return { content: [{ type: "text", text: describeError(known) }], details, isError: true };
       }
     },
   };

@@ -119,6 +119,7 @@ export function connectOptions(
     onLogMessage: () => undefined,
     onClosed: () => undefined,
     onSecrets: () => undefined,
+    redact: (text) => text,
     ...more,
     notes,
   };

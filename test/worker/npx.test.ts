@@ -261,6 +261,7 @@ test("a server that is configured with npx has node as its process, and no npm s
     onClosed: () => {},
     onListChanged: () => {},
     onLogMessage: () => {},
+    redact: (text) => text,
     onSecrets: () => {},
   });
   try {

@@ -20,6 +20,7 @@ import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import { type CachedTool, normalizeTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { readProgress } from "./read-progress.ts";
+import { boundText, type Redactor } from "./redact.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
@@ -40,6 +41,8 @@ export interface ConnectOptions {
   onLogMessage: (params: unknown) => void;
   /** Values of the resolved definition that no text may show. */
   onSecrets: (secrets: string[]) => void;
+  /** Takes them out of a text. Before the text is cut: of a secret cut in two neither half would be found. */
+  redact: Redactor;
   /** The connection ended, whoever ended it. */
   onClosed: () => void;
   /** The server says that its tools or resources are no longer what they were. */
@@ -135,6 +138,7 @@ export const isClosed = (error: unknown): boolean =>
 /** What a connection is made of beside the SDK's client. */
 export interface ConnectionParts {
   definition: ServerDefinition;
+  redact: Redactor;
   transport: TransportKind;
   pid: number | undefined;
   close: (times: CloseTimes) => Promise<void>;
@@ -198,7 +202,7 @@ async function callTool(client: Client, parts: ConnectionParts, call: CallReques
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
-      onprogress: (params) => call.onProgress(readProgress(params)),
+      onprogress: (params) => call.onProgress(readProgress(params, parts.redact)),
     });
     return result as CallToolResult;
   } catch (error) {
@@ -234,8 +238,9 @@ function callFailure(server: string, { parts, call, error, answered }: FailedCal
     );
   }
   if (error instanceof McpError && answered) {
-    const text = error.message.replace(/^MCP error -?\d+: /, "");
-    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data) };
+    const words = error.message.replace(/^MCP error -?\d+: /, "");
+    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
+    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });

@@ -88,6 +88,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     connected = true;
     return toConnection(mcp, {
       definition,
+      redact: (text) => connect.redact(address.redact(text)),
       transport: kind,
       pid: undefined,
       close: () => transport.close(),

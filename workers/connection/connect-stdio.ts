@@ -62,6 +62,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     const client = await initialize(transport, options);
     return toConnection(client, {
       definition,
+      redact: options.redact,
       transport: "stdio",
       pid: transport.pid,
       close: (times) => transport.closeWithin(times),

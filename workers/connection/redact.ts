@@ -37,6 +37,13 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   return (text) => text.replace(expression, MARK);
 }
 
+/** The text without secrets, then cut: of a secret cut in two, neither half would be found. */
+export function boundText(text: string, chars: number, redact: Redactor): string {
+  const shown = redact(text);
+  if (shown.length <= chars) return shown.toWellFormed();
+  return `${shown.slice(0, chars).toWellFormed()}… (${shown.length.toLocaleString("en")} characters)`;
+}
+
 type Target = ServerDefinition["target"];
 
 const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;

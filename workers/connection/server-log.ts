@@ -7,7 +7,7 @@ import type { LogLevel } from "../../src/protocol/api.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { createLineBudget } from "./line-budget.ts";
 import type { Log } from "./log.ts";
-import type { Redactor } from "./redact.ts";
+import { boundText, type Redactor } from "./redact.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> ours. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
@@ -38,13 +38,6 @@ export interface ServerLog {
   close(): void;
 }
 
-/** Whole first: of a secret cut in two, neither half would be found. */
-function bounded(text: string, chars: number, redact: Redactor): string {
-  const shown = redact(text);
-  if (shown.length <= chars) return shown.toWellFormed();
-  return `${shown.slice(0, chars).toWellFormed()}… (${shown.length.toLocaleString("en")} characters)`;
-}
-
 function dataText(data: unknown): string {
   if (typeof data === "string") return data;
   try {
@@ -68,7 +61,7 @@ function readEntry(params: unknown, redact: Redactor): Entry {
   const name = typeof logger === "string" ? logger.trim().replace(/\s+/g, " ") : "";
   return {
     level: LEVELS[known ?? "info"] ?? "info",
-    from: `${name === "" ? "" : `/${bounded(name, LOGGER_CHARS, redact)}`} ${known ?? "of an unknown level"}`,
+    from: `${name === "" ? "" : `/${boundText(name, LOGGER_CHARS, redact)}`} ${known ?? "of an unknown level"}`,
     data,
   };
 }
@@ -86,14 +79,14 @@ export function createServerLog(server: string, { log, redact }: { log: Log; red
         () => {
           const entry = readEntry(params, redact);
           level = entry.level;
-          return `${server}${entry.from}: ${bounded(dataText(entry.data), MESSAGE_CHARS, redact)}`;
+          return `${server}${entry.from}: ${boundText(dataText(entry.data), MESSAGE_CHARS, redact)}`;
         },
         (line) => log.write(level, line),
       );
     },
     note: (text) => {
       notes.offer(
-        () => `${server} ${bounded(text, MESSAGE_CHARS, redact)}`,
+        () => `${server} ${boundText(text, MESSAGE_CHARS, redact)}`,
         (line) => log.info(line),
       );
     },

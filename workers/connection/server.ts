@@ -9,13 +9,13 @@ import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
-import { mayBeDirect } from "./config/exposure.ts";
+import { exposureOf, mayBeDirect } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, type Redactor, redactError } from "./redact.ts";
-import { listFailure, refusal, unknownTool } from "./server-errors.ts";
+import { excludedTool, listFailure, refusal, unknownTool } from "./server-errors.ts";
 import { createServerLog, type ServerLog } from "./server-log.ts";
 import {
   type ServerEffect,
@@ -250,6 +250,7 @@ export class Server {
       onSecrets: (secrets) => {
         this.#redact = createRedactor(secrets);
       },
+      redact: (text) => this.#redact(text),
       onClosed: () => this.#onClosed(opened),
       onListChanged: () => this.#refresh.request(),
     });
@@ -326,6 +327,11 @@ export class Server {
     );
   }
 
+  /** Whether the rules of now withhold a tool of that name, whoever still has it. */
+  excludes(tool: string): boolean {
+    return exposureOf(tool, this.#definition) === "hidden";
+  }
+
   /** Connects where needed, then calls. Never repeats a call: it may have run. */
   async callTool(request: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
     this.#idle.begin();
@@ -337,6 +343,7 @@ export class Server {
       );
       const known = this.#tools?.some(({ name }) => name === request.tool);
       if (!known) throw unknownTool(this.name, request.tool, this.#tools);
+      if (this.excludes(request.tool)) throw excludedTool(this.#definition, request.tool);
       const timeoutMs = Math.min(
         this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
         LIMITS.longestTimerMs,

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import { ThreadsError } from "../../src/protocol/errors.ts";
+import { ThreadsError, type WireError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
   CallToolParams,
@@ -26,6 +26,7 @@ import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
 import type { Log } from "./log.ts";
+import { explainMissing } from "./missing.ts";
 import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
@@ -52,6 +53,7 @@ export interface Session {
   readConfig(params: ConnectionMethods["readConfig"]["params"]): Promise<{ file: string; text: string }>;
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
+  explainMissing(name: string): Promise<WireError | undefined>;
   turnEnded(): Promise<void>;
   /** For `/mcp stats`. */
   stats(): Promise<{ text: string }>;
@@ -60,6 +62,13 @@ export interface Session {
 }
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Servers of the project that may not run -> why. */
+const withheldServers = ({ refused, questions }: ConfigState): Map<string, string> =>
+  new Map([
+    ...questions.map(({ server }) => [server, "it waits for the user's consent"] as const),
+    ...refused.map(({ name, reason }) => [name, reason] as const),
+  ]);
 
 /** A change is told when the servers that it started have settled, but not later than this. */
 const NOTICE_WAIT_MS = 10_000;
@@ -118,7 +127,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
 
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
-    supervisor.carryOut(change);
+    supervisor.carryOut(change, withheldServers(state));
     emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
     const definitions = supervisor.servers.map(({ definition }) => definition);
     const [hashed, { entries, used }] = await Promise.all([
@@ -200,6 +209,10 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     turnEnded: async () => {
       await started;
       supervisor.revive();
+    },
+    explainMissing: async (name) => {
+      await started;
+      return explainMissing(name, supervisor);
     },
     stats: async () => {
       await started;
