@@ -5,7 +5,7 @@
  */
 
 /**
- * Every way a request can fail, with when it is raised and what `data` holds.
+ * Every way a request can fail, with when it is raised and what `data` holds; of a tool call always `{server}`, too.
  *
  * - `cancelled`: the caller's signal was aborted. No data.
  * - `deadline`: no reply within the deadline. `{deadlineMs}`

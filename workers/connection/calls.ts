@@ -52,6 +52,7 @@ export async function runCall(
       durationMs,
       store: results.store,
       wantsStructured,
+      redact: called.redact,
       ...results.settingsFor(called.definition),
     });
     record(shaped);

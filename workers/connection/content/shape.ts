@@ -75,7 +75,11 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
   }
 
-  const all = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
+  const all = isError
+    ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
+    : said;
   const encoded = options.toon
     ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
     : all;
