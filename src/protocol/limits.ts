@@ -68,6 +68,8 @@ export const LIMITS = {
   /** Images of one result that reach the model, and their characters together. */
   imagesPerResult: 20,
   imagesChars: 20 * 1024 * 1024,
+  /** Files that images, audio and blobs of one result are saved to. */
+  filesPerResult: 100,
   /** The server's own words in an error. */
   errorTextChars: 4_000,
   /** JSON of a JSON-RPC error's data that is kept. */

@@ -61,11 +61,12 @@ const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
 
 /** All text of a result, then a line an image: the terminal may not be able to draw it. */
 function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): string {
-  const texts = result.content.map((content) =>
-    content.type === "text"
-      ? content.text
-      : `[Image: ${content.mimeType}, ${formatBytes(Math.floor((content.data.length * 3) / 4))}]`,
-  );
+  const texts = (Array.isArray(result.content) ? result.content : []).map((content) => {
+    if (content.type === "text") return content.text;
+    // Of a foreign session anything.
+    const chars = typeof content.data === "string" ? content.data.length : 0;
+    return `[Image: ${content.mimeType}, ${formatBytes(Math.floor((chars * 3) / 4))}]`;
+  });
   const own = typeof forUser === "string" && forUser !== "" ? [forUser] : [];
   return printable([...own, ...texts].join("\n")).replace(/\s+$/, "");
 }

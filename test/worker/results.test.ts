@@ -142,6 +142,49 @@ test("anything that a server may send arrives as something", async () => {
   for (const [result, text] of results) expect(textOf(await call("own", "answer", result))).toMatch(text);
 });
 
+test.each<[string, Record<string, unknown>, RegExp]>([
+  [
+    "structured content 10,000 deep",
+    { around: ['{"structuredContent":', "}"], open: '{"a":[', close: "]}", times: 5_000 },
+    /^\{"a":\[\{"a":|^\[Structured content that cannot be shown/,
+  ],
+  [
+    "structured content 1,000,000 deep",
+    { around: ['{"structuredContent":', "}"], open: "[", close: "]", times: 1_000_000 },
+    /^\[Structured content that cannot be shown: /,
+  ],
+  [
+    "text of JSON 1,000,000 deep",
+    { around: ['{"content":[{"type":"text","text":"', '"}]}'], open: "[", close: "]", times: 1_000_000 },
+    /^\[2,000,000 bytes of JSON in 1 line, shown by its structure\. .*\narray, 1 item/,
+  ],
+  [
+    "content 100,000 deep",
+    { around: ['{"content":', "}"], open: "[", close: "]", times: 100_000 },
+    /^\[Content of an unknown kind: none\]$/,
+  ],
+  [
+    "annotations 100,000 deep",
+    {
+      around: ['{"content":[{"type":"text","text":"x","annotations":{"audience":', "}}]}"],
+      open: "[",
+      close: "]",
+      times: 100_000,
+    },
+    /^x$/,
+  ],
+  [
+    "100,000 items",
+    { around: ['{"content":[', "0]}"], open: '{"type":"text","text":"x"},', close: "", times: 100_000 },
+    /^(x\n)+\[… .* left out here\. Full text: .*\]\n/,
+  ],
+])("%s: arrives as something, and the next call goes through", async (_name, args, expected) => {
+  const text = textOf(await call("own", "raw", args));
+  expect(text).toMatch(expected);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(51_200);
+  expect(textOf(await call("own", "answer", { content: ["next"] }))).toBe("next");
+});
+
 // The SDK uses both codes itself, for a timeout and for a closed connection.
 test.each([-32001, -32000, -32602, 7])(
   "error %i of the server keeps its data, bounded, and shows no secret",
