@@ -13,6 +13,7 @@ import type { ServerStatus } from "../protocol/types.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { describeTool, parameterLines } from "./describe-tool.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
+import { createRenderers } from "./render.ts";
 import { firstSentence } from "./signature.ts";
 import { estimateTokens } from "./tool-search-description.ts";
 import { nameLine, PROXY_TOOL, serverNotes, stateNote, type WhyMissing } from "./tool-search-report.ts";
@@ -278,6 +279,7 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
   return {
     name: PROXY_TOOL,
     label: "MCP",
+    ...createRenderers("MCP"),
     description,
     promptSnippet: "Find and call MCP tools",
     parameters: PARAMETERS,

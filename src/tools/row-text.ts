@@ -2,6 +2,8 @@
 import { cutTo, printable } from "./width.ts";
 
 const VALUE_CHARS = 200;
+/** Of one argument, where the row is expanded. */
+const TEXT_CHARS = 32 * 1024;
 const VALUES_SHOWN = 20;
 const DEPTH_SHOWN = 3;
 
@@ -49,7 +51,8 @@ function indented(value: unknown): string {
 export function argumentsText(args: unknown): string {
   if (typeof args !== "object" || args === null) return "";
   const blocks = Object.entries(args).map(([key, value]) => {
-    const text = typeof value === "string" ? value : indented(value);
+    const whole = typeof value === "string" ? value : indented(value);
+    const text = whole.length > TEXT_CHARS ? `${whole.slice(0, TEXT_CHARS)}…` : whole;
     return `${printable(key).replaceAll("\n", " ")}: ${printable(text).replaceAll("\n", "\n  ")}`;
   });
   return blocks.join("\n");

@@ -11,6 +11,7 @@ import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
 import type { Activation } from "./registrar.ts";
+import { createRenderers } from "./render.ts";
 import { nameLine, reportText, serverNotes, TOOL_SEARCH, type WhyMissing } from "./tool-search-report.ts";
 
 export interface ToolSearchHost {
@@ -163,6 +164,7 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
   return {
     name: TOOL_SEARCH,
     label: TOOL_SEARCH,
+    ...createRenderers(TOOL_SEARCH),
     description,
     promptSnippet: "Find and load MCP tools",
     parameters: PARAMETERS,

@@ -61,6 +61,14 @@ describe("the call", () => {
     ]);
   });
 
+  test("expanded: an argument of megabytes ends after 200 lines", () => {
+    for (const text of ["x".repeat(4_000_000), "日本\n".repeat(400_000)]) {
+      const lines = call({ text }, 80, { expanded: true });
+      expect(lines).toHaveLength(202);
+      expect(lines.at(-1)).toBe("  …");
+    }
+  });
+
   test.each([60, 80, 200])("at %i cells long arguments end in an ellipsis", (width) => {
     const [line = "", ...more] = call({ query: "日本語 words ".repeat(100) }, width);
     expect(more).toEqual([]);
