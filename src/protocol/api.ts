@@ -3,7 +3,7 @@
  * answers a `Reply`; `requestId` lets main abort it.
  */
 import type { Reply, WireError } from "./errors.ts";
-import type { CallToolParams, RegisteredServer, SessionFacts, StatusReport } from "./types.ts";
+import type { CallToolParams, RegisteredServer, SessionFacts, StatsReport, StatusReport } from "./types.ts";
 
 /** Method -> what it takes and what it answers. */
 export interface ConnectionMethods {
@@ -38,8 +38,8 @@ export interface ConnectionMethods {
   writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
   /** Why a tool of that name is not to be had, where the configuration is the reason. */
   explainMissing: { params: { name: string }; value: WireError | undefined };
-  /** The captured statistics of calls as a table. */
-  stats: { params: Record<string, never>; value: { text: string } };
+  /** The captured statistics of calls. */
+  stats: { params: Record<string, never>; value: StatsReport };
   /** A turn of the model ended: a moment to bring dropped eager servers back. */
   turnEnded: { params: Record<string, never>; value: undefined };
   /** Whether the worker's loop turns. */

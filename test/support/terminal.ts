@@ -13,6 +13,8 @@ import { ensurePi } from "./pi-host.ts";
 
 const run = promisify(execFile);
 
+const PATIENCE_MS = 30_000;
+
 export interface TerminalOptions {
   home: PiHome;
   model: ScriptedModel;
@@ -28,7 +30,7 @@ export interface Terminal {
   screen(): Promise<string[]>;
   /** The same with its colours, as escape sequences. */
   colours(): Promise<string>;
-  /** Waits until the screen holds the text, then answers it. The test's own time limit ends it. */
+  /** Waits until the screen holds the text, then answers it. Throws what is there instead after half a minute. */
   until(expected: RegExp): Promise<string[]>;
   /** Types the text and presses Enter. */
   prompt(text: string): Promise<void>;
@@ -59,9 +61,12 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   const screen = async (): Promise<string[]> =>
     (await tmux("capture-pane", "-p")).split("\n").map((line) => line.trimEnd());
   const until = async (expected: RegExp): Promise<string[]> => {
+    const endsAt = performance.now() + PATIENCE_MS;
     for (;;) {
       const lines = await screen();
-      if (expected.test(lines.join("\n"))) return lines;
+      const text = lines.join("\n");
+      if (expected.test(text)) return lines;
+      if (performance.now() > endsAt) throw new Error(`the screen never showed ${expected}:\n${text}`);
       await sleep(50);
     }
   };

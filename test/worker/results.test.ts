@@ -203,6 +203,50 @@ test.each([-32001, -32000, -32602, 7])(
   },
 );
 
+test("statistics: none, then captured, then to a path that cannot be written: one warning, the calls go on", async () => {
+  const configure = (settings: object): Promise<void> =>
+    writeFile(
+      join(agentDir, "mcp.json"),
+      JSON.stringify({
+        mcpServers: {
+          own: { command: process.execPath, args: [join(root, "test/fixtures/servers/results.mjs")] },
+        },
+        settings,
+      }),
+    );
+  const planned = async (change: () => Promise<void>): Promise<void> => {
+    const since = events.length;
+    await change();
+    await expect
+      .poll(() => events.slice(since).some(({ type }) => type === "planned"), { timeout: WAIT_MS })
+      .toBe(true);
+  };
+  expect(await runtime.ask("stats", {})).toEqual({ captured: false });
+
+  await planned(() => configure({ captureStats: { path: "own/stats.jsonl" } }));
+  await call("own", "answer", { content: ["x"] });
+  expect(await runtime.ask("stats", {})).toMatchObject({
+    captured: true,
+    summary: { tools: [{ server: "own", tool: "answer", calls: 1, errors: 0 }], moreTools: 0 },
+  });
+  expect(await readFile(join(agentDir, "own", "stats.jsonl"), "utf8")).toContain('"tool":"answer"');
+
+  await planned(() => configure({ captureStats: { path: agentDir, flushDelayMs: 0 } }));
+  for (let i = 0; i < 3; i++) expect(textOf(await call("own", "answer", { content: ["x"] }))).toBe("x");
+  await expect(runtime.ask("stats", {})).rejects.toMatchObject({
+    code: "bad_config",
+    message: expect.stringContaining(`${agentDir} cannot be read: EISDIR`),
+  });
+  const warnings = events.filter((event) => event.type === "notice" && event.level === "warning");
+  expect(warnings).toEqual([
+    expect.objectContaining({
+      text: expect.stringMatching(
+        /^Statistics of MCP calls cannot be written to \/.*EISDIR.* Set captureStats\.path/,
+      ),
+    }),
+  ]);
+});
+
 test("files of old sessions are gone", async () => {
   await expect.poll(() => readdir(join(agentDir, "mcp-results", "old-session"))).toEqual([]);
 });

@@ -11,6 +11,7 @@ import type {
   CallToolParams,
   RegisteredServer,
   SessionFacts,
+  StatsReport,
   StatusReport,
   WorkerEvent,
 } from "../../src/protocol/types.ts";
@@ -56,7 +57,7 @@ export interface Session {
   explainMissing(name: string): Promise<WireError | undefined>;
   turnEnded(): Promise<void>;
   /** For `/mcp stats`. */
-  stats(): Promise<{ text: string }>;
+  stats(): Promise<StatsReport>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
@@ -103,7 +104,15 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     cache,
     emit,
   });
-  const results = createResults({ agentDir, settings, log });
+  const results = createResults({
+    agentDir,
+    settings,
+    log,
+    warn: (text) => {
+      log.warn(text);
+      emit({ type: "notice", generation, text, level: "warning" });
+    },
+  });
 
   const report = (state: ConfigState): StatusReport => ({
     servers: supervisor.servers.map((server) => server.status()),
@@ -122,7 +131,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     const text = describeEffect(change, counts);
     if (text === undefined) return;
     log.info(text);
-    emit({ type: "notice", generation, text });
+    emit({ type: "notice", generation, text, level: "info" });
   };
 
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
@@ -216,7 +225,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     },
     stats: async () => {
       await started;
-      return { text: await results.table() };
+      return results.statsReport();
     },
     status: async () => report((await started).state),
     close: async () => {
