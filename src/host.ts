@@ -185,7 +185,7 @@ export interface Pi {
   /** What a handler returns takes the message's place. */
   on<M extends FinishedMessage>(
     event: "message_end",
-    handler: (event: { message: M }) => { message: M } | undefined,
+    handler: (event: { message: M }) => Promise<{ message: M } | undefined> | undefined,
   ): () => void;
   registerTool(tool: PiTool): void;
   /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */

@@ -70,7 +70,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         onPlanned(state, event);
         break;
       case "notice":
-        notify(ctx, event.text, "info");
+        notify(ctx, event.text, event.level);
         break;
       case "held":
         dialogs.held(event.text);

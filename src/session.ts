@@ -46,7 +46,7 @@ export interface Session extends McpCommandHost {
   toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
   turnEnded(): void;
   /** Puts a call of a tool that is not declared in better words than Pi's. */
-  messageEnded<M extends FinishedMessage>(message: M): { message: M } | undefined;
+  messageEnded<M extends FinishedMessage>(message: M): Promise<{ message: M } | undefined> | undefined;
   stop(): Promise<void>;
 }
 
@@ -146,6 +146,12 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       await now().runtime.ask("reconnect", { server });
     },
     log: (message: string) => running?.runtime.log("info", message),
+    /** Without a worker there is less to say, and the call has failed already. */
+    whyMissing: async (name: string) =>
+      Promise.race([
+        running?.runtime.ask("explainMissing", { name }).catch(() => undefined),
+        elapsed(LIMITS.rpcShortMs).then(() => undefined),
+      ]),
   };
   const searchTools = createSearchTools(pi, host);
   const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
@@ -365,10 +371,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (running) await lateTools.beforeCall(toolName, input);
     },
     messageEnded: (message) => {
-      const explained =
-        running &&
-        (explainUnknownCall(message, unknownCallHost) ?? explainRefusedArguments(message, store.current));
-      return explained && { message: explained };
+      if (!running) return undefined;
+      const refused = explainRefusedArguments(message, store.current);
+      if (refused) return Promise.resolve({ message: refused });
+      const explaining = explainUnknownCall(message, unknownCallHost);
+      return explaining?.then((explained) => explained && { message: explained });
     },
     turnEnded: () => running?.runtime.tell("turnEnded", {}),
     stop,

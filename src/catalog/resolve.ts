@@ -2,7 +2,7 @@
  * From a name as a model wrote it to a tool: the one place that decides what counts as the same name and
  * what is close enough to be offered. Pure.
  */
-import { NAME_SEPARATOR, namePrefix, serverPrefix } from "../protocol/names.ts";
+import { ownerOf } from "../protocol/names.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
 
@@ -19,21 +19,9 @@ const withoutMcp = (name: string): string => name.replace(/^mcp[_\-./:]+/i, "");
 /** The name without marks: what is left of `my-server` and `my_server` is the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
 
-/** How a tool's name may begin for its server, in lower case. */
-const prefixesOf = (server: string): string[] =>
-  [server, serverPrefix(server), namePrefix(server, "short").slice(0, -NAME_SEPARATOR.length)].map((prefix) =>
-    prefix.toLowerCase(),
-  );
-
-/** The server of `servers` whose name begins `written`, as in `github__create_issue`; the longest one wins. */
-export function serverOfName(written: string, servers: readonly string[]): string | undefined {
-  const name = withoutMcp(written).toLowerCase();
-  const begins = (server: string): boolean =>
-    prefixesOf(server).some(
-      (prefix) => name.startsWith(prefix) && /^(__|[/.:])/.test(name.slice(prefix.length)),
-    );
-  return servers.filter(begins).sort((a, b) => b.length - a.length)[0];
-}
+/** The server whose name begins a tool's name as a model wrote it. */
+export const serverOfName = (written: string, servers: readonly string[]): string | undefined =>
+  ownerOf(withoutMcp(written), servers);
 
 /** The server that is meant, exact or but for case and marks. */
 export const findServer = (written: string, servers: readonly string[]): string | undefined =>

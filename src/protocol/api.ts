@@ -2,8 +2,8 @@
  * The requests that main makes of the connection worker, over comlink. Each takes one object and
  * answers a `Reply`; `requestId` lets main abort it.
  */
-import type { Reply } from "./errors.ts";
-import type { CallToolParams, RegisteredServer, SessionFacts, StatusReport } from "./types.ts";
+import type { Reply, WireError } from "./errors.ts";
+import type { CallToolParams, RegisteredServer, SessionFacts, StatsReport, StatusReport } from "./types.ts";
 
 /** Method -> what it takes and what it answers. */
 export interface ConnectionMethods {
@@ -36,8 +36,10 @@ export interface ConnectionMethods {
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
   /** Writes it, if it still is as it was read; it is then applied like any edit. */
   writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
-  /** The captured statistics of calls as a table. */
-  stats: { params: Record<string, never>; value: { text: string } };
+  /** Why a tool of that name is not to be had, where the configuration is the reason. */
+  explainMissing: { params: { name: string }; value: WireError | undefined };
+  /** The captured statistics of calls. */
+  stats: { params: Record<string, never>; value: StatsReport };
   /** A turn of the model ended: a moment to bring dropped eager servers back. */
   turnEnded: { params: Record<string, never>; value: undefined };
   /** Whether the worker's loop turns. */
@@ -65,6 +67,7 @@ export const CONNECTION_METHODS = [
   "setEnabled",
   "readConfig",
   "writeConfig",
+  "explainMissing",
   "stats",
   "turnEnded",
   "ping",

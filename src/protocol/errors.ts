@@ -5,7 +5,7 @@
  */
 
 /**
- * Every way a request can fail, with when it is raised and what `data` holds.
+ * Every way a request can fail, with when it is raised and what `data` holds; of a tool call always `{server}`, too.
  *
  * - `cancelled`: the caller's signal was aborted. No data.
  * - `deadline`: no reply within the deadline. `{deadlineMs}`
@@ -16,6 +16,8 @@
  * - `unknown_server`: no server of that name is configured. `{known}`
  * - `server_removed`: the server was taken out of the configuration while the session was open. `{server, known}`
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
+ * - `tool_excluded`: the server offers that tool, and the configuration withholds it. `{server}`
+ * - `server_not_trusted`: a project's file names the server, and the user has not agreed to it. `{server}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
  * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?}`
@@ -37,6 +39,8 @@ export const ERROR_CODES = [
   "unknown_server",
   "server_removed",
   "unknown_tool",
+  "tool_excluded",
+  "server_not_trusted",
   "server_disabled",
   "spawn_failed",
   "connect_failed",

@@ -47,8 +47,15 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   ].join("\n");
 }
 
+export interface BoundOptions {
+  maxBytes?: number;
+  /** Takes secrets out of what is cut; of what is whole, whoever shows it does. */
+  redact?: (text: string) => string;
+}
+
 /** The value if its JSON has at most `maxBytes`; else the beginning of that JSON, marked as such. */
-export function boundJson(value: unknown, maxBytes: number = LIMITS.errorDataBytes): JsonValue {
+export function boundJson(value: unknown, options: BoundOptions = {}): JsonValue {
+  const { maxBytes = LIMITS.errorDataBytes, redact = (text) => text } = options;
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -60,7 +67,9 @@ export function boundJson(value: unknown, maxBytes: number = LIMITS.errorDataByt
   const bytes = utf8Bytes(json);
   if (bytes <= maxBytes) return JSON.parse(json) as JsonValue;
   // Quoting can double a text, and a character has up to three bytes.
-  const start = json.slice(0, Math.floor(maxBytes / 6)).toWellFormed();
+  const start = redact(json)
+    .slice(0, Math.floor(maxBytes / 6))
+    .toWellFormed();
   return { truncated: true, bytes, start };
 }
 

@@ -72,6 +72,10 @@ export const LIMITS = {
   /** Images of one result that reach the model, and their characters together. */
   imagesPerResult: 20,
   imagesChars: 20 * 1024 * 1024,
+  /** Files that images, audio and blobs of one result are saved to. */
+  filesPerResult: 100,
+  /** The server's own words in an error. */
+  errorTextChars: 4_000,
   /** JSON of a JSON-RPC error's data that is kept. */
   errorDataBytes: 4 * 1024,
 
@@ -119,6 +123,10 @@ export const LIMITS = {
   lockWaitMs: 10_000,
   lockBeatMs: 1_000,
   lockSilentMs: 4_000,
+  /** What one server may write into the log in a window, by its notifications; the rest is counted. */
+  serverLogLines: 100,
+  serverLogChars: 64 * 1024,
+  serverLogWindowMs: 10_000,
   /** Log file, then it is rotated. */
   logBytes: 5 * 1024 * 1024,
 } as const;

@@ -40,6 +40,20 @@ export const serverPrefix = (server: string): string => sanitize(server).replace
 const shortPrefix = (server: string): string =>
   serverPrefix(server.replace(/^mcp[-_]+(?=.)/i, "").replace(/(?<=.)[-_]+mcp$/i, ""));
 
+/** How a tool's name may begin for its server, in lower case, separator left out. */
+const beginnings = (server: string): string[] =>
+  [server, serverPrefix(server), shortPrefix(server)].map((name) => name.toLowerCase());
+
+/** The server of `servers` whose name begins `written`, as in `github__create_issue`; the longest one wins. */
+export function ownerOf(written: string, servers: readonly string[]): string | undefined {
+  const name = written.toLowerCase();
+  const begins = (server: string): boolean =>
+    beginnings(server).some(
+      (prefix) => name.startsWith(prefix) && /^(__|[/.:])/.test(name.slice(prefix.length)),
+    );
+  return servers.filter(begins).sort((a, b) => b.length - a.length)[0];
+}
+
 /** What stands before a tool's name, separator included. */
 export function namePrefix(server: string, prefix: ToolPrefix = "server"): string {
   if (prefix === "none") return "";
@@ -76,6 +90,12 @@ function hashedName(plain: string, { server, tool }: NamedTool, salt: number): s
 /** The plain name, or its start and a hash where it is too long. */
 const fitted = (plain: string, tool: NamedTool): string =>
   plain.length <= LIMITS.toolNameChars ? plain : hashedName(plain, tool, 0);
+
+const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
+
+/** Whatever the tool may be called in Pi, unless another one is in its way. */
+export const spellingsOf = (server: string, tool: string): string[] =>
+  MODES.map((prefix) => fitted(plainToolName(server, tool, prefix), { server, tool }));
 
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
 

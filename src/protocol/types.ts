@@ -141,6 +141,28 @@ export interface CallResult {
   scriptResult?: Uint8Array;
 }
 
+export interface ToolStats {
+  server: string;
+  tool: string;
+  calls: number;
+  errors: number;
+  receivedBytes: number;
+  shownBytes: number;
+  meanMs: number;
+}
+
+export interface StatsSummary {
+  /** The tool that received most first; bounded. */
+  tools: ToolStats[];
+  /** How many others there are. */
+  moreTools: number;
+  /** Of all of them. */
+  tokensSaved: number;
+}
+
+/** `captured: false`: the settings do not ask for statistics. */
+export type StatsReport = { captured: false } | { captured: true; summary: StatsSummary };
+
 /** How far a call is, as the server counts it. */
 export interface CallProgress {
   message: string;
@@ -154,8 +176,11 @@ export type WorkerEvent =
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
   | ({ type: "planned"; generation: number; settings: CatalogSettings } & StatusReport)
-  /** What a change of the configuration did, in one line, told when the new servers have settled. */
-  | { type: "notice"; generation: number; text: string }
+  /**
+   * What a change of the configuration did, in one line, told when the new servers have settled; or a warning of
+   * something that does not work and that the user can mend.
+   */
+  | { type: "notice"; generation: number; text: string; level: "info" | "warning" }
   /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. */
   | { type: "held"; generation: number; text: string }
   | { type: "server"; generation: number; status: ServerStatus }

@@ -4,6 +4,7 @@
  */
 import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../protocol/api.ts";
 import { decode } from "../protocol/codec.ts";
+import { ThreadsError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { CallResult, CallToolParams, SessionFacts, WorkerEvent } from "../protocol/types.ts";
 import { createPidRegistry } from "./pids.ts";
@@ -12,9 +13,10 @@ import type { RequestOptions } from "./rpc.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
-/** What `/mcp` and dialogs ask for. */
+/** What `/mcp`, dialogs and answers to the model ask for. */
 export type UserRequest =
   | "status"
+  | "explainMissing"
   | "stats"
   | "reconnect"
   | "answerConsent"
@@ -56,6 +58,25 @@ export interface RuntimeOptions {
 
 /** Above any limit of the worker's own: a server's start, the cap of a call. */
 const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
+
+/** What the runtime itself has to say of a call, with the call's name: it knows only requests. */
+function ofCall({ server, tool }: CallToolParams, error: unknown): unknown {
+  if (!(error instanceof ThreadsError)) return error;
+  const { code, message, remedy } = error;
+  const data = { server, ...error.data };
+  const name = `${server}/${tool}`;
+  switch (code) {
+    case "cancelled":
+      return new ThreadsError(code, `${name} was cancelled.`, { remedy, data });
+    case "runtime_stopped":
+      return new ThreadsError(code, `${name} was not called: ${message}`, { remedy, data });
+    case "runtime_restarted":
+    case "deadline":
+      return new ThreadsError(code, `${name} got no answer: ${message}`, { remedy, data });
+    default:
+      return error;
+  }
+}
 
 export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
@@ -100,8 +121,14 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   };
 
   return {
-    callTool: async (params, signal) =>
-      decode(await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal })) as CallResult,
+    callTool: async (params, signal) => {
+      try {
+        const bytes = await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal });
+        return decode(bytes) as CallResult;
+      } catch (error) {
+        throw ofCall(params, error);
+      }
+    },
     settleTools: (params, signal) =>
       request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
     // As long as a server may take to start: `reconnect` and an applied edit wait for servers.

@@ -5,8 +5,10 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { findServer, resolveTool, serverOfName } from "../catalog/resolve.ts";
 import type { PiToolContext, ToolUpdate } from "../host.ts";
+import { fromWireError } from "../protocol/errors.ts";
+import { plainToolName } from "../protocol/names.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { nameLine, stateNote } from "./tool-search-report.ts";
+import { nameLine, stateNote, type WhyMissing } from "./tool-search-report.ts";
 
 export interface ProxyHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
@@ -19,6 +21,7 @@ export interface ProxyHost {
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
+  whyMissing: WhyMissing;
 }
 
 export interface ProxyCall {
@@ -78,6 +81,8 @@ export async function toolNamed(
     const names = resolution.tools.map((tool) => tool.name).join(", ");
     throw new Refusal(`${name} is the name of several tools: ${names}. Use one of these names.`);
   }
+  const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
+  if (error) throw fromWireError(error);
   const owner = server ?? serverOfName(name, serverNames(host));
   throw new Refusal(
     [

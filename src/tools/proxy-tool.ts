@@ -4,7 +4,7 @@
  * tools it loads.
  */
 import type { PiTool, ToolResult } from "../host.ts";
-import { describeError, describeErrorOf } from "../protocol/errors.ts";
+import { describeError, describeErrorOf, ThreadsError } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { describeTool } from "./describe-tool.ts";
 import { expectedLine } from "./mcp-tool.ts";
@@ -19,6 +19,7 @@ import {
   toolNamed,
 } from "./proxy-request.ts";
 import { searchMode, serverMode } from "./proxy-search.ts";
+import { createRenderers } from "./render.ts";
 import { estimateTokens } from "./tool-search-description.ts";
 import { PROXY_TOOL } from "./tool-search-report.ts";
 
@@ -123,6 +124,7 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
   return {
     name: PROXY_TOOL,
     label: "MCP",
+    ...createRenderers("MCP"),
     description,
     promptSnippet: "Find and call MCP tools",
     parameters: PARAMETERS,
@@ -135,7 +137,8 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
         return await run(host, { callId, params, signal, onUpdate, ctx });
       } catch (error) {
         const known = error instanceof Error ? error : { message: String(error) };
-        return { content: [{ type: "text", text: describeError(known) }], details: {}, isError: true };
+        const details = error instanceof ThreadsError ? { ...error.data, code: error.code } : {};
+        return { content: [{ type: "text", text: describeError(known) }], details, isError: true };
       }
     },
   };

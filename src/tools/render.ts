@@ -10,7 +10,10 @@ import { cutTo, printable, visibleWidth, wrap } from "./width.ts";
 
 /** Lines of a result before it is expanded, as Pi's own tools show. */
 const PREVIEW_LINES = 5;
-const ALL = Number.MAX_SAFE_INTEGER;
+/** Expanded: more than any result within the default guard has, and few enough to draw in no time. */
+const EXPANDED_LINES = 5_000;
+/** Of the arguments, expanded: what the model wrote may be a whole file. */
+const ARGUMENT_LINES = 200;
 
 /** What mcp-tool.ts puts into `details`; of an older or foreign session anything. */
 export interface RowDetails {
@@ -48,8 +51,10 @@ function drawCall(
   const title = cutTo(printable(label).replaceAll("\n", " "), width);
   const styledTitle = theme.fg("toolTitle", theme.bold(title));
   if (expanded) {
-    const { lines } = wrap(argumentsText(args), Math.max(1, width - 2), ALL);
-    return [styledTitle, ...lines.map((line) => theme.fg("muted", cutTo(`  ${line}`, width)))];
+    const text = argumentsText(args);
+    const { lines, rest } = wrap(text, Math.max(1, width - 2), ARGUMENT_LINES);
+    const more = rest < text.length ? ["…"] : [];
+    return [styledTitle, ...[...lines, ...more].map((line) => theme.fg("muted", cutTo(`  ${line}`, width)))];
   }
   const left = width - visibleWidth(title) - 2;
   const line = left > 3 ? cutTo(argumentsLine(args), left) : "";
@@ -61,11 +66,12 @@ const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
 
 /** All text of a result, then a line an image: the terminal may not be able to draw it. */
 function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): string {
-  const texts = result.content.map((content) =>
-    content.type === "text"
-      ? content.text
-      : `[Image: ${content.mimeType}, ${formatBytes(Math.floor((content.data.length * 3) / 4))}]`,
-  );
+  const texts = (Array.isArray(result.content) ? result.content : []).map((content) => {
+    if (content.type === "text") return content.text;
+    // Of a foreign session anything.
+    const chars = typeof content.data === "string" ? content.data.length : 0;
+    return `[Image: ${content.mimeType}, ${formatBytes(Math.floor((chars * 3) / 4))}]`;
+  });
   const own = typeof forUser === "string" && forUser !== "" ? [forUser] : [];
   return printable([...own, ...texts].join("\n")).replace(/\s+$/, "");
 }
@@ -93,7 +99,7 @@ function footer({ durationMs, bytes, storedAt }: Partial<RowDetails>, width: num
   }
   const lines = parts.length === 0 ? [] : [cutTo(parts.join(" · "), width)];
   if (typeof storedAt === "string")
-    lines.push(...wrap(printable(`Full text: ${storedAt}`), width, ALL).lines);
+    lines.push(...wrap(printable(`Full text: ${storedAt}`), width, EXPANDED_LINES).lines);
   return lines;
 }
 
@@ -104,8 +110,9 @@ function drawResult(
 ): string[] {
   const text = outputText(result, details);
   const color = context.isError ? "error" : "toolOutput";
-  const { lines, rest } = wrap(text, width, context.expanded ? ALL : PREVIEW_LINES);
-  const hint = rest < text.length ? context.keyHint("app.tools.expand", "to expand") : "";
+  const { lines, rest } = wrap(text, width, context.expanded ? EXPANDED_LINES : PREVIEW_LINES);
+  const hint =
+    rest < text.length && !context.expanded ? context.keyHint("app.tools.expand", "to expand") : "";
   const durationMs = details.durationMs ?? context.durationMs;
   const timed = durationMs === undefined ? details : { ...details, durationMs };
   return [

@@ -2,6 +2,8 @@
 import { cutTo, printable } from "./width.ts";
 
 const VALUE_CHARS = 200;
+/** Of one argument, where the row is expanded. */
+const TEXT_CHARS = 32 * 1024;
 const VALUES_SHOWN = 20;
 const DEPTH_SHOWN = 3;
 
@@ -36,12 +38,22 @@ function shortPairs(value: object, depth: number): string {
 export const argumentsLine = (args: unknown): string =>
   printable(typeof args === "object" && args !== null ? shortPairs(args, 0) : "").replaceAll("\n", " ");
 
+function indented(value: unknown): string {
+  try {
+    return JSON.stringify(value, null, 2) ?? String(value);
+  } catch {
+    // Nested beyond what V8 writes.
+    return shortValue(value);
+  }
+}
+
 /** One block an argument, strings as they are. */
 export function argumentsText(args: unknown): string {
   if (typeof args !== "object" || args === null) return "";
   const blocks = Object.entries(args).map(([key, value]) => {
-    const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? String(value));
-    return `${key}: ${printable(text).replaceAll("\n", "\n  ")}`;
+    const whole = typeof value === "string" ? value : indented(value);
+    const text = whole.length > TEXT_CHARS ? `${whole.slice(0, TEXT_CHARS)}…` : whole;
+    return `${printable(key).replaceAll("\n", " ")}: ${printable(text).replaceAll("\n", "\n  ")}`;
   });
   return blocks.join("\n");
 }

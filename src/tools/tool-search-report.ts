@@ -1,6 +1,6 @@
 /** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import { describeErrorOf } from "../protocol/errors.ts";
+import { describeErrorOf, type WireError } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { firstSentence, parameterList } from "./signature.ts";
 
@@ -14,6 +14,9 @@ export const signatureLine = (tool: CatalogTool): string =>
 /** `lead: a, b`, or nothing where there is nothing to name. */
 export const nameLine = (lead: string, names: readonly string[]): string[] =>
   names.length > 0 ? [`${lead}: ${names.join(", ")}`] : [];
+
+/** Why the configuration keeps a tool of that name from being had. Never rejects. */
+export type WhyMissing = (name: string) => Promise<WireError | undefined>;
 
 export interface Report {
   /** Declared to the model from the next request on. */

@@ -11,7 +11,8 @@ import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
 import type { Activation } from "./registrar.ts";
-import { nameLine, reportText, serverNotes, TOOL_SEARCH } from "./tool-search-report.ts";
+import { createRenderers } from "./render.ts";
+import { nameLine, reportText, serverNotes, TOOL_SEARCH, type WhyMissing } from "./tool-search-report.ts";
 
 export interface ToolSearchHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
@@ -20,6 +21,7 @@ export interface ToolSearchHost {
   servers(): readonly ServerStatus[];
   activate(tools: readonly CatalogTool[]): Activation;
   log(message: string): void;
+  whyMissing: WhyMissing;
 }
 
 const PARAMETERS = {
@@ -104,6 +106,23 @@ const find = (catalog: Catalog, { request, limit, server }: Question): Found =>
     ? findByName(catalog, request.names, server)
     : findByWords(catalog, request.text, limit, server);
 
+/** Names whose reasons one answer gives. */
+const REASONS = 10;
+
+/** Of names that are no tool: those that the configuration keeps from being one, with the reason. */
+async function reasonsFor(host: ToolSearchHost, { request, server }: Question): Promise<string[]> {
+  if (request.kind !== "select") return [];
+  const catalog = host.catalog();
+  const unknown = request.names.filter((name) => resolveTool(catalog, name, server).kind === "unknown");
+  const reasons = await Promise.all(
+    unknown.slice(0, REASONS).map(async (name) => {
+      const error = await host.whyMissing(name);
+      return error ? [`${name}: ${describeError(error)}`] : [];
+    }),
+  );
+  return reasons.flat();
+}
+
 /** Whether the tools that are not known yet could change the answer. */
 function mustWait(host: ToolSearchHost, { request, server }: Question): boolean {
   if (server !== undefined)
@@ -145,6 +164,7 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
   return {
     name: TOOL_SEARCH,
     label: TOOL_SEARCH,
+    ...createRenderers(TOOL_SEARCH),
     description,
     promptSnippet: "Find and load MCP tools",
     parameters: PARAMETERS,
@@ -178,7 +198,12 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
         loaded: active,
         refused,
         more,
-        notes: [...notes, ...serverNotes(servers, waiting), ...problem],
+        notes: [
+          ...notes,
+          ...(await reasonsFor(host, question)),
+          ...serverNotes(servers, waiting),
+          ...problem,
+        ],
       });
       return answer(
         text,

@@ -6,9 +6,11 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { resolveTool, serverOfName } from "../catalog/resolve.ts";
 import type { FinishedMessage } from "../host.ts";
+import { describeError, type WireError } from "../protocol/errors.ts";
+import { plainToolName } from "../protocol/names.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import type { Activation } from "./registrar.ts";
-import { PROXY_TOOL, signatureLine, stateNote } from "./tool-search-report.ts";
+import { PROXY_TOOL, signatureLine, stateNote, type WhyMissing } from "./tool-search-report.ts";
 
 export interface UnknownCallHost {
   catalog(): Catalog;
@@ -18,6 +20,13 @@ export interface UnknownCallHost {
   withdrawn(name: string): CatalogTool | undefined;
   /** The declared tool through which the model reaches all others. */
   searchTool(): string;
+  whyMissing: WhyMissing;
+}
+
+/** What the model reads, and for scripts and the row the code where a tool is not to be had at all. */
+interface Answer {
+  text: string;
+  error?: WireError | undefined;
 }
 
 /** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
@@ -43,39 +52,57 @@ function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHo
   return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
 }
 
-function removed(name: string, { server, tool }: CatalogTool, catalog: Catalog): string {
+/** The tool was there, and the configuration does not say why it no longer is. */
+function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): Answer {
   const stays = catalog.servers.some((other) => other.name === server.name);
-  return stays
-    ? `Tool ${name} not found: the server ${server.name} no longer offers ${tool}.`
-    : `Tool ${name} not found: its server ${server.name} was removed from the configuration.`;
+  const data = { server: server.name };
+  const error: WireError = stays
+    ? { code: "unknown_tool", message: `the server ${server.name} no longer offers ${tool}.`, data }
+    : {
+        code: "server_removed",
+        message: `its server ${server.name} was removed from the configuration.`,
+        data,
+      };
+  return { text: `Tool ${name} not found: ${error.message}`, error };
 }
 
 /** Undefined where the call has nothing to do with MCP. */
-function answer(name: string, host: UnknownCallHost): string | undefined {
+async function answer(name: string, host: UnknownCallHost): Promise<Answer | undefined> {
   const catalog = host.catalog();
-  const gone = host.withdrawn(name);
-  if (gone && catalog.get(name) === undefined) return removed(name, gone, catalog);
+  const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;
   const resolution = resolveTool(catalog, name);
-  if (resolution.kind === "tool") return loaded(name, [resolution.tool], host);
-  if (resolution.kind === "several") return loaded(name, resolution.tools, host);
+  if (!withdrawn && resolution.kind === "tool") return { text: loaded(name, [resolution.tool], host) };
+  if (!withdrawn && resolution.kind === "several") return { text: loaded(name, resolution.tools, host) };
+  const error = await host.whyMissing(
+    withdrawn ? plainToolName(withdrawn.server.name, withdrawn.tool) : name,
+  );
+  if (error) return { text: `Tool ${name} not found: ${describeError(error)}`, error };
+  if (withdrawn) return gone(name, withdrawn, catalog);
   const known = [...host.servers(), ...catalog.servers].map((server) => server.name);
   const server = serverOfName(name, known);
   const state = stateNote(host.servers().find((status) => status.name === server));
   const isOurs = server !== undefined || /^mcp__/i.test(name);
-  if (!isOurs && resolution.nearest.length === 0) return undefined;
-  const near = resolution.nearest.map((tool) => tool.name).join(", ");
-  return [
+  const nearest = resolution.kind === "unknown" ? resolution.nearest : [];
+  if (!isOurs && nearest.length === 0) return undefined;
+  const near = nearest.map((tool) => tool.name).join(", ");
+  const text = [
     `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
     ...state,
   ].join("\n");
+  return { text };
 }
 
 /** For `message_end`: the message in better words, or undefined to leave it as it is. */
 export function explainUnknownCall<M extends FinishedMessage>(
   message: M,
   host: UnknownCallHost,
-): M | undefined {
+): Promise<M | undefined> | undefined {
   const name = refusedName(message);
-  const text = name === undefined ? undefined : answer(name, host);
-  return text === undefined ? undefined : { ...message, content: [{ type: "text", text }] };
+  if (name === undefined) return undefined;
+  return answer(name, host).then((found) => {
+    if (!found) return undefined;
+    const { text, error } = found;
+    const details = error && { ...error.data, code: error.code };
+    return { ...message, content: [{ type: "text", text }], ...(details ? { details } : {}) };
+  });
 }

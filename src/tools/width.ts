@@ -7,10 +7,13 @@ import { eastAsianWidth } from "get-east-asian-width";
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** CSI and OSC sequences, and the other escapes of two characters. */
+/**
+ * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text is one only with
+ * its end, on its line: else a server could hide from the person all that the model reads behind it.
+ */
 const ESCAPE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]*[0-~])/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb]/g;
 /** Reorders what stands after it, beyond its own line. */

@@ -5,6 +5,7 @@ import { describeError, messageOf, ThreadsError } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { notify } from "./notices.ts";
+import { renderStats } from "./stats-table.ts";
 import { renderStatus, renderTools } from "./status-text.ts";
 
 export interface McpCommandHost {
@@ -69,6 +70,10 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
   await host.ask("writeConfig", { project, before: text, text: edited });
 }
 
+/** Pi keeps a cell free on both sides of a notice. Where there is no screen of ours nothing is too wide. */
+const columnsOf = ({ mode }: PiContext): number =>
+  mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
+
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word, rest } = split(args.trim());
   const { server, project } = readOptions(rest);
@@ -101,7 +106,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     case "edit":
       return edit(project, ctx, host);
     case "stats":
-      return notify(ctx, (await host.ask("stats", {})).text, "info");
+      return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

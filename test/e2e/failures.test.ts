@@ -147,6 +147,35 @@ describe("calls that fail", () => {
     );
   });
 
+  test.each<[string, Parameters<typeof home>[0], RegExp]>([
+    [
+      "excluded",
+      { mcp: { mcpServers: { s: { ...SERVERS.everything, excludeTools: ["echo"] } } } },
+      /^Tool s__echo not found: s offers echo, but the configuration excludes it\. Only the user can allow it: excludeTools, .*mcp\.json\.$/,
+    ],
+    [
+      "of a server that is switched off",
+      { mcp: { mcpServers: { s: { ...SERVERS.everything, enabled: false } } } },
+      /^Tool s__echo not found: s is disabled in .*mcp\.json\. Set "enabled": true for it there\.$/,
+    ],
+    [
+      "of a server that is not trusted",
+      { trusted: true, files: { ".mcp.json": { mcpServers: { s: SERVERS.everything } } } },
+      /^Tool s__echo not found: s is not started: nobody can be asked for consent here\. Only the user can allow it\.$/,
+    ],
+  ])("a tool that is %s, called all the same: says why", async (_name, options, expected) => {
+    const scripted = await model([
+      searchFor("select:s__echo"),
+      call("s__echo", { message: "hi" }),
+      { text: "ok" },
+    ]);
+    const at = await home(options);
+    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const [search = "", answer = ""] = scripted.requests[2] ? toolResultTexts(scripted.requests[2]) : [];
+    expect(answer).toMatch(expected);
+    expect(search).toContain(`s__echo: ${answer.replace("Tool s__echo not found: ", "")}`);
+  });
+
   test("unknown names in select: are named, the others are loaded", async () => {
     const scripted = await model([searchFor("select:s__echo,s__ecko"), { text: "ok" }]);
     const at = await home({ mcp: { mcpServers: { s: SERVERS.everything } } });

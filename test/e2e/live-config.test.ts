@@ -99,12 +99,14 @@ describe("an edit while calls are in flight", () => {
     await pi.notice(/^mcp\.json: - old$/, since);
     // ToolSearch answers when main has the catalog without the server.
     const [searched] = await pi.prompt(searchFor("select:old__work"));
-    expect(searched?.text).toContain("No such tool: old__work");
+    const removed = "The server old was removed from the configuration.";
+    expect(searched?.text).toMatch(/^No such tool: old__work\./m);
+    expect(searched?.text).toContain(`old__work: ${removed}`);
     const [end] = await pi.prompt(call("old__work", {}));
     expect(end?.isError).toBe(true);
     // Pi refuses the call; what the model reads of that says why.
     const read = toolResultTexts(pi.scripted.requests.at(-1) as ModelRequest).at(-1);
-    expect(read).toContain("its server old was removed from the configuration");
+    expect(read).toContain(`Tool old__work not found: ${removed}`);
     expect((await pi.ask("keep__work")).argv).toEqual([]);
     await close(pi);
   });

@@ -116,8 +116,10 @@ export function connectOptions(
     onSpawn: () => undefined,
     onExit: () => undefined,
     onNote: (note) => notes.push(note),
+    onLogMessage: () => undefined,
     onClosed: () => undefined,
     onSecrets: () => undefined,
+    redact: (text) => text,
     ...more,
     notes,
   };

@@ -260,6 +260,8 @@ test("a server that is configured with npx has node as its process, and no npm s
     onNote: (note) => notes.push(note),
     onClosed: () => {},
     onListChanged: () => {},
+    onLogMessage: () => {},
+    redact: (text) => text,
     onSecrets: () => {},
   });
   try {

@@ -144,6 +144,49 @@ test("anything that a server may send arrives as something", async () => {
   for (const [result, text] of results) expect(textOf(await call("own", "answer", result))).toMatch(text);
 });
 
+test.each<[string, Record<string, unknown>, RegExp]>([
+  [
+    "structured content 10,000 deep",
+    { around: ['{"structuredContent":', "}"], open: '{"a":[', close: "]}", times: 5_000 },
+    /^\{"a":\[\{"a":|^\[Structured content that cannot be shown/,
+  ],
+  [
+    "structured content 1,000,000 deep",
+    { around: ['{"structuredContent":', "}"], open: "[", close: "]", times: 1_000_000 },
+    /^\[Structured content that cannot be shown: /,
+  ],
+  [
+    "text of JSON 1,000,000 deep",
+    { around: ['{"content":[{"type":"text","text":"', '"}]}'], open: "[", close: "]", times: 1_000_000 },
+    /^\[2,000,000 bytes of JSON in 1 line, shown by its structure\. .*\narray, 1 item/,
+  ],
+  [
+    "content 100,000 deep",
+    { around: ['{"content":', "}"], open: "[", close: "]", times: 100_000 },
+    /^\[Content of an unknown kind: none\]$/,
+  ],
+  [
+    "annotations 100,000 deep",
+    {
+      around: ['{"content":[{"type":"text","text":"x","annotations":{"audience":', "}}]}"],
+      open: "[",
+      close: "]",
+      times: 100_000,
+    },
+    /^x$/,
+  ],
+  [
+    "100,000 items",
+    { around: ['{"content":[', "0]}"], open: '{"type":"text","text":"x"},', close: "", times: 100_000 },
+    /^(x\n)+\[… .* left out here\. Full text: .*\]\n/,
+  ],
+])("%s: arrives as something, and the next call goes through", async (_name, args, expected) => {
+  const text = textOf(await call("own", "raw", args));
+  expect(text).toMatch(expected);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(51_200);
+  expect(textOf(await call("own", "answer", { content: ["next"] }))).toBe("next");
+});
+
 // The SDK uses both codes itself, for a timeout and for a closed connection.
 test.each([-32001, -32000, -32602, 7])(
   "error %i of the server keeps its data, bounded, and shows no secret",
@@ -161,6 +204,50 @@ test.each([-32001, -32000, -32602, 7])(
     expect(JSON.stringify(data).length).toBeLessThan(5_000);
   },
 );
+
+test("statistics: none, then captured, then to a path that cannot be written: one warning, the calls go on", async () => {
+  const configure = (settings: object): Promise<void> =>
+    writeFile(
+      join(agentDir, "mcp.json"),
+      JSON.stringify({
+        mcpServers: {
+          own: { command: process.execPath, args: [join(root, "test/fixtures/servers/results.mjs")] },
+        },
+        settings,
+      }),
+    );
+  const planned = async (change: () => Promise<void>): Promise<void> => {
+    const since = events.length;
+    await change();
+    await expect
+      .poll(() => events.slice(since).some(({ type }) => type === "planned"), { timeout: WAIT_MS })
+      .toBe(true);
+  };
+  expect(await runtime.ask("stats", {})).toEqual({ captured: false });
+
+  await planned(() => configure({ captureStats: { path: "own/stats.jsonl" } }));
+  await call("own", "answer", { content: ["x"] });
+  expect(await runtime.ask("stats", {})).toMatchObject({
+    captured: true,
+    summary: { tools: [{ server: "own", tool: "answer", calls: 1, errors: 0 }], moreTools: 0 },
+  });
+  expect(await readFile(join(agentDir, "own", "stats.jsonl"), "utf8")).toContain('"tool":"answer"');
+
+  await planned(() => configure({ captureStats: { path: agentDir, flushDelayMs: 0 } }));
+  for (let i = 0; i < 3; i++) expect(textOf(await call("own", "answer", { content: ["x"] }))).toBe("x");
+  await expect(runtime.ask("stats", {})).rejects.toMatchObject({
+    code: "bad_config",
+    message: expect.stringContaining(`${agentDir} cannot be read: EISDIR`),
+  });
+  const warnings = events.filter((event) => event.type === "notice" && event.level === "warning");
+  expect(warnings).toEqual([
+    expect.objectContaining({
+      text: expect.stringMatching(
+        /^Statistics of MCP calls cannot be written to \/.*EISDIR.* Set captureStats\.path/,
+      ),
+    }),
+  ]);
+});
 
 test("files of old sessions are gone", async () => {
   await expect.poll(() => readdir(join(agentDir, "mcp-results", "old-session"))).toEqual([]);

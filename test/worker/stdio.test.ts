@@ -246,6 +246,13 @@ describe("connection worker: a call under way", () => {
     await until(async () => (await readIfThere(RECORD)).includes("notifications/cancelled") || undefined);
   });
 
+  test("arguments with the line ends of Unicode, at which Node's readline ends a line -> arrive as they are", async () => {
+    const at = await start({ s: fixture("results.mjs") });
+    const text = "one\u2028two\u2029three";
+    const result = await at.call("s", "answer", { content: [{ type: "text", text }] });
+    expect(textOf(result)).toBe(text);
+  });
+
   test("progress -> events with the call's id and the server's words", async () => {
     const at = await start({ everything: everything() });
     const called = await at.call("everything", "trigger-long-running-operation", { duration: 0.2, steps: 2 });

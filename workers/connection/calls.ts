@@ -5,7 +5,7 @@ import type { CallProgress, CallResult, CallToolParams, WorkerEvent } from "../.
 import type { ShapeOptions } from "./content/context.ts";
 import { shapeResult } from "./content/shape.ts";
 import { createProgressPacer } from "./progress.ts";
-import { createRedactor, redactError } from "./redact.ts";
+import { redactError } from "./redact.ts";
 import type { Results } from "./results.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -52,13 +52,14 @@ export async function runCall(
       durationMs,
       store: results.store,
       wantsStructured,
+      redact: called.redact,
       ...results.settingsFor(called.definition),
     });
     record(shaped);
     return encode(shaped);
   } catch (error) {
     record();
-    throw redactError(error, createRedactor(called.secrets));
+    throw redactError(error, called.redact);
   } finally {
     progress.stop();
   }

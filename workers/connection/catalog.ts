@@ -141,7 +141,12 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     for (const text of lines) {
       if (told.has(text)) continue;
       told.add(text);
-      options.emit({ type: "notice", generation: options.generation, text: `MCP tools of ${text}` });
+      options.emit({
+        type: "notice",
+        generation: options.generation,
+        text: `MCP tools of ${text}`,
+        level: "warning",
+      });
     }
   };
 

@@ -24,11 +24,14 @@ import type { ServerDefinition } from "./config/definition.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";
 import { listPrompts } from "./prompts.ts";
 import { readProgress } from "./read-progress.ts";
+import { boundText, type Redactor } from "./redact.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const NOTED_TOOLS = 20;
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
+
+const LOG_MESSAGE = "notifications/message";
 
 export interface ConnectOptions {
   definition: ServerDefinition;
@@ -40,8 +43,12 @@ export interface ConnectOptions {
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;
+  /** `params` of a logging notification, as the server sent them. */
+  onLogMessage: (params: unknown) => void;
   /** Values of the resolved definition that no text may show. */
   onSecrets: (secrets: string[]) => void;
+  /** Takes them out of a text. Before the text is cut: of a secret cut in two neither half would be found. */
+  redact: Redactor;
   /** The connection ended, whoever ended it. */
   onClosed: () => void;
   /** The server says that its tools, resources or prompts are no longer what they were. */
@@ -95,10 +102,25 @@ export async function initialize(transport: Transport, options: ConnectOptions):
     timeout: startLimitMs(options.definition),
   });
   client.onclose = options.onClosed;
+  askForLog(client, options);
   client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
   client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
   client.setNotificationHandler(PromptListChangedNotificationSchema, options.onListChanged);
   return client;
+}
+
+/**
+ * The server's log messages, of any shape: the SDK's own handler would refuse one of an unknown level. Asks for
+ * a level only where the server can be asked; none that answers no, or not at all, is worse for it.
+ */
+function askForLog(client: Client, { definition, onNote, onLogMessage }: ConnectOptions): void {
+  client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method === LOG_MESSAGE) onLogMessage(params);
+  };
+  if (!client.getServerCapabilities()?.logging) return;
+  client.setLoggingLevel(definition.debug ? "debug" : "info").catch((error: unknown) => {
+    if (!isClosed(error)) onNote(`does not take a log level: ${messageOf(error)}`);
+  });
 }
 
 /**
@@ -135,6 +157,7 @@ export const isClosed = (error: unknown): boolean =>
 export interface ConnectionParts {
   onNote: (note: string) => void;
   definition: ServerDefinition;
+  redact: Redactor;
   transport: TransportKind;
   pid: number | undefined;
   close: (times: CloseTimes) => Promise<void>;
@@ -215,7 +238,7 @@ async function requestFor(
       timeout: call.timeoutMs,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
-      onprogress: (params) => call.onProgress(readProgress(params)),
+      onprogress: (params) => call.onProgress(readProgress(params, parts.redact)),
     });
   } catch (error) {
     // Servers answer -32000, the SDK's code for a closed connection, for errors of any kind.
@@ -270,8 +293,9 @@ function callFailure(server: string, { parts, call, error, answered }: FailedCal
     );
   }
   if (error instanceof McpError && answered) {
-    const text = error.message.replace(/^MCP error -?\d+: /, "");
-    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data) };
+    const words = error.message.replace(/^MCP error -?\d+: /, "");
+    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
+    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });

@@ -89,6 +89,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     return toConnection(mcp, {
       definition,
       onNote: connect.onNote,
+      redact: (text) => connect.redact(address.redact(text)),
       transport: kind,
       pid: undefined,
       close: () => transport.close(),

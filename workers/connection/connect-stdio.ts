@@ -63,6 +63,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     return toConnection(client, {
       definition,
       onNote: options.onNote,
+      redact: options.redact,
       transport: "stdio",
       pid: transport.pid,
       close: (times) => transport.closeWithin(times),

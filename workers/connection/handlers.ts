@@ -50,6 +50,7 @@ export function createHandlers({ emit, log }: { emit: (event: WorkerEvent) => vo
     setEnabled: (params) => current().setEnabled(params),
     readConfig: (params) => current().readConfig(params),
     writeConfig: (params) => current().writeConfig(params),
+    explainMissing: ({ name }) => current().explainMissing(name),
     stats: () => current().stats(),
     turnEnded: async () => {
       await current().turnEnded();

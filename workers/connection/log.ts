@@ -21,16 +21,19 @@ export interface Log {
 const LINE_CHARS = 4_000;
 const PRIVATE_FILE = 0o600;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Control characters, other line ends, and what turns the order of the letters around. */
+const CONTROL =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+const escaped = (char: string): string => {
+  const code = char.charCodeAt(0).toString(16);
+  return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+};
 
 /** Newlines become an indent, other control characters their code. */
 const oneEntry = (message: string): string =>
-  message
-    .slice(0, LINE_CHARS)
-    .replaceAll("\r\n", "\n")
-    .replace(CONTROL, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`)
-    .replaceAll("\n", "\n    ");
+  message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n").replace(CONTROL, escaped).replaceAll("\n", "\n    ");
 
 export function createLog({ file, label }: { file: string; label: string }): Log {
   let queue: string[] = [];
@@ -45,7 +48,7 @@ export function createLog({ file, label }: { file: string; label: string }): Log
         (found) => found.size,
         () => 0,
       );
-      if (size > 0 && size + text.length > LIMITS.logBytes) await rename(file, `${file}.1`);
+      if (size > 0 && size + Buffer.byteLength(text) > LIMITS.logBytes) await rename(file, `${file}.1`);
       await appendFile(file, text, { mode: PRIVATE_FILE });
     }
   };

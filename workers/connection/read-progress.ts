@@ -1,20 +1,23 @@
 /** What a progress notification says, bounded. Pure. */
 import type { CallProgress } from "../../src/protocol/types.ts";
+import type { Redactor } from "./redact.ts";
 
 const MESSAGE_CHARS = 500;
 
-/** A progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
-export function readProgress(params: {
+interface Params {
   message?: unknown;
   progress: unknown;
   total?: unknown;
-}): CallProgress {
+}
+
+/** A progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
+export function readProgress(params: Params, redact: Redactor): CallProgress {
   const progress = typeof params.progress === "number" ? params.progress : undefined;
   const total = typeof params.total === "number" && params.total > 0 ? params.total : undefined;
   const counted = `${progress ?? "?"}${total === undefined ? "" : ` of ${total}`}`;
   const message =
     typeof params.message === "string" && params.message !== ""
-      ? params.message.slice(0, MESSAGE_CHARS).toWellFormed()
+      ? redact(params.message).slice(0, MESSAGE_CHARS).toWellFormed()
       : counted;
   return {
     message,

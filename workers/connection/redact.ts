@@ -37,6 +37,13 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   return (text) => text.replace(expression, MARK);
 }
 
+/** The text without secrets, then cut: of a secret cut in two, neither half would be found. */
+export function boundText(text: string, chars: number, redact: Redactor): string {
+  const shown = redact(text);
+  if (shown.length <= chars) return shown.toWellFormed();
+  return `${shown.slice(0, chars).toWellFormed()}… (${shown.length.toLocaleString("en")} characters)`;
+}
+
 type Target = ServerDefinition["target"];
 
 const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;
@@ -52,11 +59,28 @@ function substituted(written: string, resolved: string): string[] {
   return [resolved.slice(start, resolved.length - end)];
 }
 
+/** What a URL tells the server alone: its query and userinfo, as written and as meant. */
+function secretParts(url: string): string[] {
+  const parsed = URL.parse(url);
+  if (!parsed) return [];
+  const { search, searchParams, username, password } = parsed;
+  const written = [search.slice(1), username, password];
+  return [...written, ...written.map(decoded), ...searchParams.values()].filter((part) => part !== "");
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 /** What a definition holds that no text may show, from how it is written and what that resolved to. */
 export function secretsOf(written: Target, resolved: Target): string[] {
   if (resolved.kind === "http") {
     const url = written.kind === "http" ? substituted(written.url, resolved.url) : [];
-    return [...Object.values(resolved.headers), ...url];
+    return [...Object.values(resolved.headers), ...url, ...secretParts(resolved.url)];
   }
   if (written.kind !== "stdio") return Object.values(resolved.env);
   const texts = [

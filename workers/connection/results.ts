@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { messageOf } from "../../src/protocol/errors.ts";
+import type { StatsReport } from "../../src/protocol/types.ts";
 import type { ResultSettings } from "./calls.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { Settings } from "./config/settings.ts";
@@ -11,7 +12,6 @@ import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults }
 import type { Log } from "./log.ts";
 import { guardFrom } from "./output-guard.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
-import { statsTable } from "./stats-table.ts";
 import { toonWanted } from "./toon.ts";
 
 export interface Results {
@@ -20,13 +20,20 @@ export interface Results {
   settingsFor(definition: ServerDefinition): ResultSettings;
   /** Undefined where nothing is captured. */
   stats(): Stats | undefined;
-  /** The captured statistics as a table, or how to capture some. */
-  table(): Promise<string>;
+  /** Throws `bad_config` where their file cannot be read. */
+  statsReport(): Promise<StatsReport>;
   close(): Promise<void>;
 }
 
-export function createResults(options: { agentDir: string; settings: () => Settings; log: Log }): Results {
-  const { agentDir, settings, log } = options;
+export interface ResultsOptions {
+  agentDir: string;
+  settings: () => Settings;
+  log: Log;
+  /** For what the user can mend. */
+  warn: (problem: string) => void;
+}
+
+export function createResults({ agentDir, settings, log, warn }: ResultsOptions): Results {
   const root = join(agentDir, RESULTS_FOLDER);
   let open: { stats: Stats; path: string; flushDelayMs: number } | undefined;
   removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
@@ -35,7 +42,7 @@ export function createResults(options: { agentDir: string; settings: () => Setti
     const wanted = statsSettings(settings().captureStats, agentDir);
     if (!wanted) return undefined;
     if (open?.path !== wanted.path || open.flushDelayMs !== wanted.flushDelayMs) {
-      open = { ...wanted, stats: createStats({ ...wanted, onProblem: (problem) => log.warn(problem) }) };
+      open = { ...wanted, stats: createStats({ ...wanted, onProblem: warn }) };
     }
     return open.stats;
   };
@@ -47,11 +54,11 @@ export function createResults(options: { agentDir: string; settings: () => Setti
       toon: toonWanted(settings().toonEncode, definition.name),
     }),
     stats,
-    table: async () => {
+    statsReport: async () => {
       const wanted = statsSettings(settings().captureStats, agentDir);
-      if (!wanted) return 'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.';
+      if (!wanted) return { captured: false };
       await stats()?.flush();
-      return statsTable(await readStats(wanted.path));
+      return { captured: true, summary: await readStats(wanted.path) };
     },
     close: async () => {
       await open?.stats.flush();

@@ -39,6 +39,21 @@ export function unknownTool(server: string, tool: string, known: readonly Cached
   });
 }
 
+export function excludedTool({ name, file, overrides }: ServerDefinition, tool: string): ThreadsError {
+  const files = [file, ...overrides].join(" or ");
+  return new ThreadsError("tool_excluded", `${name} offers ${tool}, but the configuration excludes it.`, {
+    remedy: `Only the user can allow it: excludeTools, includeTools or toolExposure in ${files}.`,
+    data: { server: name },
+  });
+}
+
+/** `reason`: in words that follow a colon. */
+export const notTrusted = (server: string, reason: string): ThreadsError =>
+  new ThreadsError("server_not_trusted", `${server} is not started: ${reason}.`, {
+    remedy: "Only the user can allow it.",
+    data: { server },
+  });
+
 /** A server that connected but could not tell its tools is of no use; its own words say why. */
 export function listFailure(
   definition: ServerDefinition,

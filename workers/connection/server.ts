@@ -11,15 +11,16 @@ import type { CachedResources } from "../cache/resource.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
-import { mayBeDirect } from "./config/exposure.ts";
+import { exposureOf, mayBeDirect, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
 import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
-import { createRedactor, redactError } from "./redact.ts";
+import { createRedactor, type Redactor, redactError } from "./redact.ts";
 import { mergeListed } from "./resources/list.ts";
 import { offeredTools, resourceTools } from "./resources/tools.ts";
-import { listFailure, refusal, unknownTool } from "./server-errors.ts";
+import { excludedTool, listFailure, refusal, unknownTool } from "./server-errors.ts";
+import { createServerLog, type ServerLog } from "./server-log.ts";
 import {
   type ServerEffect,
   type ServerEvent,
@@ -91,7 +92,8 @@ export class Server {
   #prompts: CachedPrompt[] | undefined;
   /** Settles when the open connection's resources are listed; never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
-  #secrets: string[] = [];
+  #redact: Redactor = (text) => text;
+  readonly #log: ServerLog;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
@@ -100,6 +102,7 @@ export class Server {
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.#definition = definition;
     this.#context = context;
+    this.#log = createServerLog(definition.name, { log: context.log, redact: (text) => this.#redact(text) });
     this.#phase = { name: definition.enabled ? "idle" : "disabled" };
   }
 
@@ -130,9 +133,9 @@ export class Server {
     return this.#resources;
   }
 
-  /** Values that no text about this server may show. */
-  get secrets(): readonly string[] {
-    return this.#secrets;
+  /** Takes the definition's secrets out of a text about this server. */
+  get redact(): Redactor {
+    return this.#redact;
   }
 
   get phase(): ServerPhase["name"] {
@@ -249,7 +252,7 @@ export class Server {
       this.#context.onTools(this);
       return connection;
     } catch (error) {
-      const shown = redactError(error, createRedactor(this.#secrets));
+      const shown = redactError(error, this.#redact);
       const failure =
         shown instanceof ThreadsError
           ? shown
@@ -275,10 +278,12 @@ export class Server {
       npxCacheFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
       onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
-      onNote: (note) => log.info(`${this.name} ${createRedactor(this.#secrets)(note)}`),
+      onNote: this.#log.note,
+      onLogMessage: this.#log.message,
       onSecrets: (secrets) => {
-        this.#secrets = secrets;
+        this.#redact = createRedactor(secrets);
       },
+      redact: (text) => this.#redact(text),
       onClosed: () => this.#onClosed(opened),
       onListChanged: () => this.#refresh.request(),
     });
@@ -345,7 +350,7 @@ export class Server {
   }
 
   #onDropped(message: string): void {
-    const shown = createRedactor(this.#secrets)(message);
+    const shown = this.#redact(message);
     this.#context.log.warn(`${shown} The next call connects again.`);
     const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
     this.#dispatch({ type: "dropped", error });
@@ -381,6 +386,13 @@ export class Server {
     );
   }
 
+  /** Whether the rules of now withhold a tool of that name, whoever still has it. */
+  excludes(tool: string): boolean {
+    const { toolPrefix, directTools } = this.#context.settings();
+    const names = namesInRules(this.name, tool, this.#definition.toolPrefix ?? toolPrefix);
+    return exposureOf(tool, this.#definition, directTools, names) === "hidden";
+  }
+
   /** Connects where needed, then calls. Never repeats a call: it may have run. */
   async callTool(request: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
     this.#idle.begin();
@@ -390,6 +402,7 @@ export class Server {
         request.signal,
         `${this.name}/${request.tool}`,
       );
+      if (this.excludes(request.tool)) throw excludedTool(this.#definition, request.tool);
       const timeoutMs = Math.min(
         this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
         LIMITS.longestTimerMs,
@@ -436,5 +449,6 @@ export class Server {
     this.#lifetime.abort();
     await this.#attempt?.promise.catch(() => undefined);
     await this.#closing;
+    this.#log.close();
   }
 }

@@ -5,12 +5,13 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import { ThreadsError } from "../../src/protocol/errors.ts";
+import { ThreadsError, type WireError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
   CallToolParams,
   RegisteredServer,
   SessionFacts,
+  StatsReport,
   StatusReport,
   WorkerEvent,
 } from "../../src/protocol/types.ts";
@@ -28,6 +29,7 @@ import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
 import type { Log } from "./log.ts";
+import { explainMissing } from "./missing.ts";
 import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
 import type { KnownTools } from "./server.ts";
@@ -55,9 +57,10 @@ export interface Session {
   readConfig(params: ConnectionMethods["readConfig"]["params"]): Promise<{ file: string; text: string }>;
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
+  explainMissing(name: string): Promise<WireError | undefined>;
   turnEnded(): Promise<void>;
   /** For `/mcp stats`. */
-  stats(): Promise<{ text: string }>;
+  stats(): Promise<StatsReport>;
   status(): Promise<StatusReport>;
   close(): Promise<void>;
 }
@@ -75,6 +78,12 @@ const knownTools = ({ tools, instructions, resources, resourceTemplates }: Cache
       templates: normalizeTemplates(resourceTemplates),
     }),
 });
+/** Servers of the project that may not run -> why. */
+const withheldServers = ({ refused, questions }: ConfigState): Map<string, string> =>
+  new Map([
+    ...questions.map(({ server }) => [server, "it waits for the user's consent"] as const),
+    ...refused.map(({ name, reason }) => [name, reason] as const),
+  ]);
 
 /** A change is told when the servers that it started have settled, but not later than this. */
 const NOTICE_WAIT_MS = 10_000;
@@ -115,7 +124,15 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     cache,
     emit,
   });
-  const results = createResults({ agentDir, settings, log });
+  const results = createResults({
+    agentDir,
+    settings,
+    log,
+    warn: (text) => {
+      log.warn(text);
+      emit({ type: "notice", generation, text, level: "warning" });
+    },
+  });
 
   const report = (state: ConfigState): StatusReport => ({
     servers: supervisor.servers.map((server) => server.status()),
@@ -134,13 +151,13 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     const text = describeEffect(change, counts);
     if (text === undefined) return;
     log.info(text);
-    emit({ type: "notice", generation, text });
+    emit({ type: "notice", generation, text, level: "info" });
   };
 
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
     configFiles = state.files;
-    supervisor.carryOut(change);
+    supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
       generation,
@@ -230,9 +247,13 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       await started;
       supervisor.revive();
     },
+    explainMissing: async (name) => {
+      await started;
+      return explainMissing(name, supervisor);
+    },
     stats: async () => {
       await started;
-      return { text: await results.table() };
+      return results.statsReport();
     },
     status: async () => report((await started).state),
     close: async () => {

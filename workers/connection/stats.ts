@@ -3,13 +3,19 @@
  * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
  */
 import { appendFile, mkdir, readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import type { StatsSummary, ToolStats } from "../../src/protocol/types.ts";
+import { expandHome } from "./config/paths.ts";
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 const FLUSH_DELAY_MS = 1_000;
 /** Common estimate for English text and JSON; a table of savings needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
+/** Tools that a summary lists. */
+const TOOLS_LISTED = 30;
 
 export interface StatsEntry {
   /** Milliseconds since 1970. */
@@ -33,14 +39,18 @@ export interface StatsSettings {
   flushDelayMs: number;
 }
 
-/** From `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`. Undefined where nothing is captured. */
+/**
+ * From `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`; a relative path starts from the agent folder.
+ * Undefined where nothing is captured.
+ */
 export function statsSettings(setting: unknown, agentDir: string): StatsSettings | undefined {
   const preset = { path: join(agentDir, "mcp-stats.jsonl"), flushDelayMs: FLUSH_DELAY_MS };
   if (setting === true) return preset;
   if (typeof setting !== "object" || setting === null) return undefined;
   const { path, flushDelayMs } = setting as { path?: unknown; flushDelayMs?: unknown };
+  const written = typeof path === "string" && path !== "" ? path : preset.path;
   return {
-    path: typeof path === "string" && path !== "" ? path : preset.path,
+    path: resolve(agentDir, expandHome(written, { home: homedir(), platform: process.platform })),
     flushDelayMs: typeof flushDelayMs === "number" && flushDelayMs >= 0 ? flushDelayMs : preset.flushDelayMs,
   };
 }
@@ -61,7 +71,10 @@ export function createStats({
       await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
       await appendFile(path, text, { mode: PRIVATE_FILE });
     } catch (error) {
-      if (!failed) onProblem(`statistics cannot be written: ${(error as Error).message}`);
+      if (!failed) {
+        const problem = `Statistics of MCP calls cannot be written to ${path}: ${messageOf(error)}.`;
+        onProblem(`${problem} Set captureStats.path under settings in mcp.json to a file that can be.`);
+      }
       failed = true;
     }
   };
@@ -82,22 +95,6 @@ export function createStats({
     },
     flush,
   };
-}
-
-export interface ToolStats {
-  server: string;
-  tool: string;
-  calls: number;
-  errors: number;
-  receivedBytes: number;
-  shownBytes: number;
-  meanMs: number;
-}
-
-export interface StatsSummary {
-  /** The tool that received most first. */
-  tools: ToolStats[];
-  tokensSaved: number;
 }
 
 const isEntry = (value: unknown): value is StatsEntry => {
@@ -141,14 +138,21 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
     (all, { receivedBytes, shownBytes }) => all + receivedBytes - shownBytes,
     0,
   );
-  return { tools, tokensSaved: Math.max(0, Math.round(savedBytes / BYTES_PER_TOKEN)) };
+  return {
+    tools: tools.slice(0, TOOLS_LISTED),
+    moreTools: Math.max(0, tools.length - TOOLS_LISTED),
+    tokensSaved: Math.max(0, Math.round(savedBytes / BYTES_PER_TOKEN)),
+  };
 }
 
-/** Of a file; empty where there is none. Throws what else reading throws. */
+/** Of a file; empty where there is none. Throws `bad_config` where it cannot be read. */
 export async function readStats(path: string): Promise<StatsSummary> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";
-    throw error;
+    throw new ThreadsError("bad_config", `${path} cannot be read: ${error.message}.`, {
+      remedy: "Set captureStats.path under settings in mcp.json to a file.",
+      data: { file: path },
+    });
   });
   return summarizeStats(parseStats(text));
 }

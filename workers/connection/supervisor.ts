@@ -8,19 +8,25 @@ import type { ServerDefinition } from "./config/definition.ts";
 import { createGate } from "./gate.ts";
 import type { Plan } from "./plan.ts";
 import { type KnownTools, Server, type ServerContext } from "./server.ts";
+import { notTrusted } from "./server-errors.ts";
 
 export interface Supervisor {
   /** In the order of the configuration. */
   readonly servers: readonly Server[];
-  /** Makes the servers what the plan says; nothing connects before `learn`. */
-  carryOut(change: Plan): void;
+  /**
+   * Makes the servers what the plan says; nothing connects before `learn`. `withheld`: servers of the project
+   * that may not run, with the reason.
+   */
+  carryOut(change: Plan, withheld?: ReadonlyMap<string, string>): void;
   /**
    * Gives servers that the last plan started the tools that the cache knows; connects those that are to be
    * up, and once each server whose tools are not known, to learn them.
    */
   learn(known: Record<string, KnownTools>): void;
-  /** Throws `unknown_server` or `server_removed`. */
+  /** Throws `server_not_trusted`, `server_removed` or `unknown_server`. */
   get(name: string): Server;
+  /** Every name that `get` has more to say of than that it is unknown. */
+  readonly names: readonly string[];
   /** Names of servers whose tools are still being learned when `timeoutMs` is over, or at once if none. */
   settleTools(wanted: { timeoutMs: number; servers?: string[] }, signal: AbortSignal): Promise<string[]>;
   /** Connects what should be up and is not: eager servers that were dropped. */
@@ -39,6 +45,7 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
   const gate = createGate(LIMITS.connectsAtATime);
   const listeners = new Set<() => void>();
   const removed = new Set<string>();
+  let withheld: ReadonlyMap<string, string> = new Map();
   /** Servers that were replaced or removed, until they are closed. */
   const leaving = new Set<Promise<void>>();
   let servers = new Map<string, Server>();
@@ -72,6 +79,8 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
   const get = (name: string): Server => {
     const server = servers.get(name);
     if (server) return server;
+    const reason = withheld.get(name);
+    if (reason !== undefined) throw notTrusted(name, reason);
     const known = [...servers.keys()];
     if (removed.has(name)) {
       throw new ThreadsError("server_removed", `The server ${name} was removed from the configuration.`, {
@@ -94,7 +103,11 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
       return [...servers.values()];
     },
     get,
-    carryOut: (change) => {
+    get names() {
+      return [...new Set([...servers.keys(), ...withheld.keys(), ...removed])];
+    },
+    carryOut: (change, notAllowed = new Map()) => {
+      withheld = notAllowed;
       const before = servers;
       started = [];
       servers = new Map();

@@ -47,6 +47,16 @@ test.each<[string, unknown, unknown]>([
   expect(boundJson(data)).toEqual(expected);
 });
 
+test("data that is cut: secrets are out before, so that none is cut in two and stays", () => {
+  const secret = "s3cr3t-of-the-test";
+  const redact = (text: string): string => text.replaceAll(secret, "[redacted]");
+  for (let before = 660; before < 690; before++) {
+    const data = { a: `${"x".repeat(before)}${secret}${"y".repeat(9_000)}` };
+    expect(JSON.stringify(boundJson(data, { redact }))).not.toContain(secret.slice(0, 3));
+  }
+  expect(boundJson({ a: secret }, { redact })).toEqual({ a: secret });
+});
+
 test("whatever is left out, the JSON of the rest is within the limit", () => {
   for (const text of ["\u0001", '"', "日", "😀", "\ud83d"]) {
     expect(Buffer.byteLength(JSON.stringify(boundJson({ text: text.repeat(9_000) })))).toBeLessThanOrEqual(

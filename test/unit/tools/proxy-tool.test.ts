@@ -1,6 +1,7 @@
 /** Owns: what the one tool `mcp` makes of its parameters, and what it hands on to Pi. */
 import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../src/host.ts";
+import type { WireError } from "../../../src/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
 import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
 import { createProxyTool, proxyDescription } from "../../../src/tools/proxy-tool.ts";
@@ -33,6 +34,8 @@ interface World {
   /** Of `--tools`. */
   allows?: boolean;
   connect?: (server: string) => Promise<void>;
+  /** What the worker says of a tool that is not to be had. */
+  missing?: WireError;
 }
 
 interface Answer {
@@ -63,6 +66,7 @@ async function ask(params: Record<string, unknown>, world: World = {}): Promise<
       return task();
     },
     connect: world.connect ?? (async () => undefined),
+    whyMissing: async () => world.missing,
   };
   const context = {
     tools: world.allows === false ? [] : CATALOG.tools.map(({ name }) => ({ name })),
@@ -122,6 +126,12 @@ describe("tool", () => {
     const answer = await ask(params);
     expect(answer.text).toMatch(expected);
     expect(answer).toMatchObject({ isError: true, ran: [], waits });
+  });
+
+  test("the configuration keeps it away -> the reason, with its code", async () => {
+    const missing = { code: "tool_excluded" as const, message: "fs offers drop, but it is excluded." };
+    const answer = await ask({ tool: "fs__drop" }, { missing });
+    expect(answer).toMatchObject({ isError: true, text: missing.message, ran: [] });
   });
 
   it.each<[string, World, RegExp]>([

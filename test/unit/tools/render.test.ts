@@ -61,6 +61,14 @@ describe("the call", () => {
     ]);
   });
 
+  test("expanded: an argument of megabytes ends after 200 lines", () => {
+    for (const text of ["x".repeat(4_000_000), "日本\n".repeat(400_000)]) {
+      const lines = call({ text }, 80, { expanded: true });
+      expect(lines).toHaveLength(202);
+      expect(lines.at(-1)).toBe("  …");
+    }
+  });
+
   test.each([60, 80, 200])("at %i cells long arguments end in an ellipsis", (width) => {
     const [line = "", ...more] = call({ query: "日本語 words ".repeat(100) }, width);
     expect(more).toEqual([]);
@@ -167,6 +175,33 @@ describe("the result", () => {
       expect(result("text", 80, { details: other }).slice(0, 2)).toEqual(["", "text"]);
     },
   );
+
+  test.each<[string, unknown]>([
+    ["no content", undefined],
+    ["content that is no list", "text"],
+    ["an image without data", [{ type: "image", mimeType: "image/png" }]],
+    ["an unknown block", [{ type: "video" }]],
+  ])("%s, of another session, breaks nothing", (_name, content) => {
+    expect(() => result(content as ToolResult["content"], 80)).not.toThrow();
+  });
+
+  test.each([60, 80, 200])("escapes of every kind at %i cells: none reaches the terminal", (width) => {
+    const escapes =
+      "a\u001b]8;;https://x.test\u0007b\u001b[2Jc\u009b1md\u001bPq\u001b\\e\u0007\u001b]0;f\n日本\u202e";
+    const forUser = `you: ${escapes}`;
+    const lines = [
+      ...result(escapes.repeat(20), width, { details: { forUser, storedAt: escapes } }),
+      ...result(escapes, width, { isPartial: true, details: { progress: 1, total: 3 } }),
+      ...call({ [escapes]: escapes, deep: { [escapes]: [escapes] } }, width),
+      ...call({ [escapes]: escapes }, width, { expanded: true }),
+      ...(createRenderers(escapes).renderCall?.({}, plain, context()).render(width) ?? []),
+    ];
+    for (const line of lines) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+      expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+      expect(visibleWidth(line)).toBeLessThanOrEqual(width);
+    }
+  });
 
   test("a component draws anew at another width and after invalidate", () => {
     let drawn = 0;

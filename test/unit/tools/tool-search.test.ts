@@ -47,6 +47,7 @@ interface Host {
   pending?: string[];
   servers?: ServerStatus[];
   refuse?: (tool: CatalogTool) => boolean;
+  reasons?: Record<string, string>;
 }
 
 interface Answer {
@@ -74,6 +75,10 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
       return { active: tools.filter((t) => !refuse(t)), refused: tools.filter(refuse) };
     },
     log: (message) => logged.push(message),
+    whyMissing: async (name) => {
+      const message = host.reasons?.[name];
+      return message === undefined ? undefined : { code: "tool_excluded", message, remedy: "Ask." };
+    },
   });
   const given = typeof params === "string" ? { query: params } : params;
   const result = await tool.execute("c", given, undefined, undefined, {} as PiToolContext);
@@ -172,6 +177,11 @@ describe("ToolSearch: select", () => {
     expect(text).toMatch(/\nNo such tool: fs__raed_file\. Nearest: fs__read_file.*\nNo such tool: other\.$/);
   });
 
+  test("a name that the configuration keeps from being a tool -> why", async () => {
+    const { text } = await ask("select:fs__list,fs__drop", { reasons: { fs__drop: "It is excluded." } });
+    expect(text).toMatch(/\nNo such tool: fs__drop\..*\nfs__drop: It is excluded\. Ask\.$/);
+  });
+
   it.each(["constructor", "__proto__"])("%s -> no such tool", async (name) => {
     expect(await ask(`select:${name}`)).toMatchObject({
       text: `No tools found.\nNo such tool: ${name}.`,
@@ -250,6 +260,7 @@ test("ToolSearch: a worker that does not answer -> still finds what is known, an
     servers: () => [],
     activate: (tools) => ({ active: [...tools], refused: [] }),
     log: () => undefined,
+    whyMissing: async () => undefined,
   });
   const result = await tool.execute("c", { query: "list" }, undefined, undefined, {} as PiToolContext);
   expect(result.details).toEqual({ loaded: ["fs__list"] });
@@ -277,6 +288,7 @@ test("ToolSearch: the call's signal -> handed to the wait for servers", async ()
     servers: () => [],
     activate: () => ({ active: [], refused: [] }),
     log: () => undefined,
+    whyMissing: async () => undefined,
   });
   await tool.execute("c", { query: "x" }, signal, undefined, {} as PiToolContext);
   expect(seen).toBe(signal);

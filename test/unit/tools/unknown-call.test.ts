@@ -2,6 +2,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { FinishedMessage } from "../../../src/host.ts";
+import type { WireError } from "../../../src/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
 import { explainUnknownCall } from "../../../src/tools/unknown-call.ts";
 import { makeCatalog } from "../make-catalog.ts";
@@ -31,15 +32,25 @@ const status = (name: string, rest: Partial<ServerStatus>): ServerStatus => ({
   ...rest,
 });
 
-function explain(
+interface Host {
+  servers?: ServerStatus[];
+  allowed?: boolean;
+  searchTool?: string;
+  /** The tool that was taken back. */
+  withdrawn?: CatalogTool;
+  why?: Record<string, WireError>;
+}
+
+async function explain(
   message: FinishedMessage,
-  options: { servers?: ServerStatus[]; allowed?: boolean; searchTool?: string } = {},
-): { text: string | undefined; loaded: string[] } {
+  options: Host = {},
+): Promise<{ text: string | undefined; loaded: string[]; details?: unknown }> {
   const loaded: string[] = [];
-  const explained = explainUnknownCall(message, {
+  const explained = await explainUnknownCall(message, {
     catalog: () => CATALOG,
     servers: () => options.servers ?? [],
-    withdrawn: () => undefined,
+    withdrawn: (name) => (options.withdrawn?.name === name ? options.withdrawn : undefined),
+    whyMissing: async (name) => options.why?.[name],
     searchTool: () => options.searchTool ?? "ToolSearch",
     activate: (tools: readonly CatalogTool[]) => {
       if (options.allowed === false) return { active: [], refused: [...tools] };
@@ -48,39 +59,40 @@ function explain(
     },
   });
   const content = explained?.content as { text: string }[] | undefined;
-  return { text: content?.[0]?.text, loaded };
+  const { details } = (explained ?? {}) as { details?: unknown };
+  return { text: content?.[0]?.text, loaded, ...(details === undefined ? {} : { details }) };
 }
 
 describe("explainUnknownCall", () => {
   it.each(["fs__read_file", "mcp__fs__read_file", "fs__readFile", "read_file"])(
     "%s, known but not loaded -> loaded, with its signature",
-    (name) => {
-      const { text, loaded } = explain(refused(name));
+    async (name) => {
+      const { text, loaded } = await explain(refused(name));
       expect(loaded).toEqual(["fs__read_file"]);
       expect(text).toMatch(/was not loaded\. It is now: .*\n- fs__read_file\(\) - Reads\.$/);
     },
   );
 
-  test("a name that several servers have -> all of them loaded", () => {
-    expect(explain(refused("search")).loaded).toEqual(["fs__search", "web__search"]);
+  test("a name that several servers have -> all of them loaded", async () => {
+    expect((await explain(refused("search"))).loaded).toEqual(["fs__search", "web__search"]);
   });
 
-  test("with the proxy tool -> nothing loaded, the call that works", () => {
-    const { text, loaded } = explain(refused("fs__readFile"), { searchTool: "mcp" });
+  test("with the proxy tool -> nothing loaded, the call that works", async () => {
+    const { text, loaded } = await explain(refused("fs__readFile"), { searchTool: "mcp" });
     expect(loaded).toEqual([]);
     expect(text).toBe(
       'Tool fs__readFile is called through mcp with tool: "fs__read_file" and args:\n- fs__read_file() - Reads.',
     );
   });
 
-  test("a slip -> the nearest names, nothing loaded", () => {
-    const { text, loaded } = explain(refused("fs__raed_file"));
+  test("a slip -> the nearest names, nothing loaded", async () => {
+    const { text, loaded } = await explain(refused("fs__raed_file"));
     expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
     expect(loaded).toEqual([]);
   });
 
-  test("a tool that Pi does not allow -> says so", () => {
-    expect(explain(refused("fs__read_file"), { allowed: false }).text).toBe(
+  test("a tool that Pi does not allow -> says so", async () => {
+    expect((await explain(refused("fs__read_file"), { allowed: false })).text).toBe(
       "Tool fs__read_file not found.\nPi does not allow fs__read_file in this session (--tools).",
     );
   });
@@ -96,8 +108,45 @@ describe("explainUnknownCall", () => {
       { state: "failed", error: { code: "spawn_failed", message: "no such command.", remedy: "Fix it." } },
       /Server slow is not available: no such command\. Fix it\.$/,
     ],
-  ])("a tool of a server that is %s -> the server's state", (_name, rest, expected) => {
-    expect(explain(refused("slow__go"), { servers: [status("slow", rest)] }).text).toMatch(expected);
+  ])("a tool of a server that is %s -> the server's state", async (_name, rest, expected) => {
+    expect((await explain(refused("slow__go"), { servers: [status("slow", rest)] })).text).toMatch(expected);
+  });
+
+  const error: WireError = {
+    code: "tool_excluded",
+    message: "fs offers drop, but the configuration excludes it.",
+    remedy: "Only the user can allow it.",
+    data: { server: "fs" },
+  };
+  const drop = { ...(CATALOG.tools[0] as CatalogTool), name: "fs__drop", tool: "drop" };
+  const why = { fs__drop: error };
+
+  it.each<[string, Host]>([
+    ["never had", { why }],
+    ["that was taken back", { why, withdrawn: drop }],
+    ["that was taken back under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
+  ])("a tool %s, and that the configuration excludes -> why, with its code", async (_name, host) => {
+    const name = host.withdrawn?.name ?? "fs__drop";
+    expect(await explain(refused(name), host)).toEqual({
+      text: `Tool ${name} not found: ${error.message} ${error.remedy}`,
+      loaded: [],
+      details: { server: "fs", code: "tool_excluded" },
+    });
+  });
+
+  it.each<[string, CatalogTool, string, string]>([
+    ["no longer offered", drop, "the server fs no longer offers drop.", "unknown_tool"],
+    [
+      "of a removed server",
+      { ...drop, name: "old__drop", server: { ...drop.server, name: "old" } },
+      "its server old was removed from the configuration.",
+      "server_removed",
+    ],
+  ])("a tool that was taken back, %s -> says so, with its code", async (_name, withdrawn, words, code) => {
+    expect(await explain(refused(withdrawn.name), { withdrawn })).toMatchObject({
+      text: `Tool ${withdrawn.name} not found: ${words}`,
+      details: { server: withdrawn.server.name, code },
+    });
   });
 
   it.each<[string, FinishedMessage]>([
@@ -109,7 +158,7 @@ describe("explainUnknownCall", () => {
     ["a result that is no error", { ...refused("fs__read_file"), isError: false }],
     ["a message of the user", { role: "user", content: "Tool fs__read_file not found" }],
     ["no content", { role: "toolResult", toolName: "fs__read_file", isError: true }],
-  ])("%s -> left as it is", (_name, message) => {
-    expect(explain(message)).toEqual({ text: undefined, loaded: [] });
+  ])("%s -> left as it is", async (_name, message) => {
+    expect(await explain(message)).toEqual({ text: undefined, loaded: [] });
   });
 });

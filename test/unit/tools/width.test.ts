@@ -82,6 +82,11 @@ describe("printable", () => {
     ["tabs and CRLF", "a\tb\r\nc\rd", "a   b\ncd"],
     ["text that runs backwards", "a\u202eb", "ab"],
     ["half a pair", "a\ud83d", "a\ufffd"],
+    ["a sequence without end hides nothing", "a\u001b]8;;x b\nall of this", "a8;;x b\nall of this"],
+    ["nor one whose end is on another line", "a\u001b]0;b\nc\u0007d", "a0;b\ncd"],
+    ["nor a very long one", `\u001b]0;${"x".repeat(3_000)}\u0007`, `0;${"x".repeat(3_000)}`],
+    ["a sequence within a sequence", "\u001b\u001b[2J[2Ja", "[2Ja"],
+    ["C1 OSC and CSI", "\u009d0;t\u009ca\u009b2Jb", "0;ta2Jb"],
   ])("%s", (_name, text, expected) => {
     expect(printable(text)).toBe(expected);
   });

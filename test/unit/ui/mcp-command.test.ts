@@ -41,7 +41,7 @@ const ANSWERS: Answers = {
   setEnabled: () => ({ file: FILE }),
   readConfig: () => ({ file: FILE, text: TEXT }),
   writeConfig: () => ({ file: FILE }),
-  stats: () => ({ text: "counted" }),
+  stats: () => ({ captured: false }),
 };
 
 function commandWith(
@@ -133,7 +133,7 @@ describe("/mcp", () => {
   test("stats -> the table", async () => {
     const { notices, asked } = await run("stats");
     expect(asked).toEqual([["stats", {}]]);
-    expect(notices).toEqual([["counted", "info"]]);
+    expect(notices).toEqual([[expect.stringMatching(/^Nothing is captured\./), "info"]]);
   });
 
   it.each([

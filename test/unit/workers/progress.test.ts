@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { CallProgress } from "../../../src/protocol/types.ts";
 import { createProgressPacer } from "../../../workers/connection/progress.ts";
 import { readProgress } from "../../../workers/connection/read-progress.ts";
+import { createRedactor } from "../../../workers/connection/redact.ts";
 
 test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
   [{ progress: 3 }, { message: "3", progress: 3 }],
@@ -20,8 +21,16 @@ test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
     { message: "reading", progress: 3, total: 9 },
   ],
   [{ progress: "x", message: "" }, { message: "?" }],
+  [
+    { progress: 1, message: `with s3cr3t-token, ${"x".repeat(600)}` },
+    { message: `with [redacted], ${"x".repeat(483)}`, progress: 1 },
+  ],
+  [
+    { progress: 1, message: `${"x".repeat(495)}s3cr3t-token` },
+    { message: `${"x".repeat(495)}[reda`, progress: 1 },
+  ],
 ])("%j -> %j", (params, expected) => {
-  expect(readProgress(params)).toEqual(expected);
+  expect(readProgress(params, createRedactor(["s3cr3t-token"]))).toEqual(expected);
 });
 
 test("the first at once, then the latest of each span, and nothing after the end", async () => {

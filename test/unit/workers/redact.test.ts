@@ -34,10 +34,21 @@ test("an error loses them everywhere and keeps its code", () => {
   });
 });
 
-test("a definition's secrets are its header and environment values", () => {
+test("a definition's secrets are its header and environment values, and what only the server may see of its URL", () => {
   const http = { kind: "http", url: "https://x", headers: { a: "b" }, sseOnly: false } as const;
   const stdio = { kind: "stdio", command: "c", args: ["x"], env: { k: "v" }, cwd: undefined } as const;
   expect(secretsOf(http, http)).toEqual(["b"]);
+  const url = "https://user%40x:pass%20word@x/mcp?key=a%2Fb";
+  expect(secretsOf({ ...http, url }, { ...http, url })).toEqual([
+    "b",
+    "key=a%2Fb",
+    "user%40x",
+    "pass%20word",
+    "key=a/b",
+    "user@x",
+    "pass word",
+    "a/b",
+  ]);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable as a file writes it.
   const written = { ...stdio, args: ["--key=${KEY}", "plain"] };
   expect(secretsOf(written, { ...stdio, args: ["--key=s3cret", "plain"] })).toEqual(["v", "s3cret"]);

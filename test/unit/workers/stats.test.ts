@@ -1,5 +1,6 @@
 /** Statistics: what is written, when, and what it adds up to. */
 import { appendFile, readFile, stat } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -9,7 +10,6 @@ import {
   statsSettings,
   summarizeStats,
 } from "../../../workers/connection/stats.ts";
-import { statsTable } from "../../../workers/connection/stats-table.ts";
 import { tempFolder } from "./content/support.ts";
 
 const entry = (more: Partial<StatsEntry> = {}): StatsEntry => ({
@@ -36,6 +36,8 @@ test.each<[unknown, unknown]>([
     { flushDelayMs: -1, path: "" },
     { path: "/agent/mcp-stats.jsonl", flushDelayMs: 1_000 },
   ],
+  [{ path: "own/stats.jsonl" }, { path: "/agent/own/stats.jsonl", flushDelayMs: 1_000 }],
+  [{ path: "~/stats.jsonl" }, { path: join(homedir(), "stats.jsonl"), flushDelayMs: 1_000 }],
   [false, undefined],
   [undefined, undefined],
   ["yes", undefined],
@@ -69,7 +71,11 @@ test("a file that cannot be written is told once and costs nothing else", async 
     stats.record(entry());
     await stats.flush();
   }
-  expect(problems).toEqual([expect.stringMatching(/^statistics cannot be written: EISDIR/)]);
+  expect(problems).toEqual([
+    expect.stringMatching(
+      /^Statistics of MCP calls cannot be written to \/.*: EISDIR.* Set captureStats\.path/,
+    ),
+  ]);
 });
 
 test("by tool, the one that received most first, with tokens saved", () => {
@@ -83,16 +89,17 @@ test("by tool, the one that received most first, with tokens saved", () => {
     ["t", 2, 1, 20],
   ]);
   expect(summary.tokensSaved).toBe((9_000_000 - 50_000 + 800) / 4);
-  expect(statsTable(summary)).toBe(
-    [
-      "tool     calls  errors  received    shown   mean",
-      "s · big      1       0    8.6 MB  48.8 KB  1.5 s",
-      "s · t        2       1    1000 B    200 B  20 ms",
-      "About 2,237,700 tokens saved.",
-    ].join("\n"),
-  );
 });
 
 test("no file, no calls", async () => {
-  expect(statsTable(await readStats(join(await tempFolder(), "none")))).toBe("No calls are recorded yet.");
+  const path = join(await tempFolder(), "none");
+  expect(await readStats(path)).toEqual({ tools: [], moreTools: 0, tokensSaved: 0 });
+});
+
+test("a file that cannot be read -> says which, and what to set", async () => {
+  const path = await tempFolder();
+  await expect(readStats(path)).rejects.toMatchObject({
+    code: "bad_config",
+    message: expect.stringContaining(`${path} cannot be read: EISDIR`),
+  });
 });

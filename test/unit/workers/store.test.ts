@@ -1,5 +1,5 @@
 /** Stored results: names, parts, and their end after seven days. */
-import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createResultStore, removeOldResults } from "../../../workers/connection/content/store.ts";
@@ -15,6 +15,29 @@ test("parts of text and bytes become one file; a pair on the border of two write
   expect(await readFile(saved.path, "utf8")).toBe(`${text}bytesä`);
   expect(saved.bytes).toBe((await stat(saved.path)).size);
   expect(saved.path).toMatch(/\/a-b-c-[0-9a-f]{8}\.txt$/);
+});
+
+test("a hundred thousand short parts -> a few writes, everything in its place", async () => {
+  let writes = 0;
+  const store = createResultStore({
+    root: await tempFolder(),
+    create: async (path) => {
+      const file = await open(path, "wx");
+      const write = file.writeFile.bind(file);
+      file.writeFile = (...args) => {
+        writes++;
+        return write(...args);
+      };
+      return file;
+    },
+  });
+  const parts = Array.from({ length: 100_000 }, (_, i) => (i % 2 === 0 ? `${i}` : "\n"));
+  parts[50_000] = "long ".repeat(40_000);
+  const bytes = Buffer.from("bytes");
+  const saved = await store.save([...parts, bytes, "end"], "x", "txt");
+  if (!("path" in saved)) throw new Error(saved.problem);
+  expect(await readFile(saved.path, "utf8")).toBe(`${parts.join("")}bytesend`);
+  expect(writes).toBeLessThan(20);
 });
 
 test("files of any session go when they are older than the limit, others and links stay", async () => {

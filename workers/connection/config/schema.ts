@@ -183,7 +183,10 @@ export const entrySchema = z
     debug: z
       .boolean()
       .optional()
-      .meta({ description: "Write the server's stderr to the log.", examples: [true] }),
+      .meta({
+        description: "Ask the server for its debug messages and write them and its stderr to the log.",
+        examples: [true],
+      }),
   })
   .meta({ id: "server", description: "One MCP server." });
 
@@ -229,7 +232,10 @@ export const settingsSchema = z
         z.looseObject({ path: z.string().optional(), flushDelayMs: z.number().min(0).optional() }),
       ])
       .optional()
-      .meta({ description: "Count calls, errors and bytes per tool.", examples: [true] }),
+      .meta({
+        description: "Count calls, errors and bytes per tool; path starts from the agent folder.",
+        examples: [true],
+      }),
     directTools: z
       .union([z.boolean(), names])
       .optional()

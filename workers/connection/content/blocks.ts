@@ -8,6 +8,7 @@ import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64 } from "./base64.ts";
 import { type Block, isObject, type ShapeOptions, word } from "./context.ts";
 import { imageContent } from "./images.ts";
+import { label } from "./label.ts";
 import { extensionFor, isTextType, mediaType } from "./mime.ts";
 
 /** Beyond this a label stands in a text of its own, so that the long one is not copied. */
@@ -15,17 +16,17 @@ const JOINED_CHARS = 64 * 1024;
 
 const text = (value: string): ResultContent => ({ type: "text", text: value });
 
-const labelled = (label: string, value: string): ResultContent[] =>
-  value.length < JOINED_CHARS ? [text(`${label}\n${value}`)] : [text(label), text(value)];
+const labelled = (head: string, value: string): ResultContent[] =>
+  value.length < JOINED_CHARS ? [text(`${head}\n${value}`)] : [text(head), text(value)];
 
 /** Saves bytes and says where they are, after the label that says what they are. */
 async function savedContent(
-  label: string,
+  head: string,
   data: unknown,
   options: ShapeOptions & { type: string; uri?: string },
 ): Promise<ResultContent[]> {
   const base64 = typeof data === "string" ? normalizeBase64(data) : undefined;
-  if (base64 === undefined || base64 === "") return [text(`${label} Without usable data.`)];
+  if (base64 === undefined || base64 === "") return [text(`${head} Without usable data.`)];
   const kind = `${options.type || "unknown type"}, ${formatBytes(decodedBytes(base64))}`;
   const saved = await options.store.save(
     [Buffer.from(base64, "base64")],
@@ -33,8 +34,8 @@ async function savedContent(
     extensionFor(options.type, options.uri),
   );
   return "path" in saved
-    ? [text(`${label} Saved to ${saved.path} (${kind}).`)]
-    : [text(`${label} Could not be saved: ${saved.problem} (${kind}).`)];
+    ? [text(`${head} Saved to ${saved.path} (${kind}).`)]
+    : [text(`${head} Could not be saved: ${saved.problem} (${kind}).`)];
 }
 
 function audioContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
@@ -42,25 +43,25 @@ function audioContent(block: Block, options: ShapeOptions): Promise<ResultConten
   return savedContent(`[Audio content: ${type || "unknown type"}]`, block.data, { ...options, type });
 }
 
-async function blobContent(label: string, resource: Block, options: ShapeOptions): Promise<ResultContent[]> {
+async function blobContent(head: string, resource: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const type = mediaType(resource.mimeType);
-  const uri = word(resource.uri, "");
+  const uri = label(resource.uri, "", options.redact);
   const base64 = typeof resource.blob === "string" ? normalizeBase64(resource.blob) : undefined;
   if (base64 !== undefined && isTextType(type)) {
-    return labelled(label, Buffer.from(base64, "base64").toString("utf8"));
+    return labelled(head, Buffer.from(base64, "base64").toString("utf8"));
   }
   if (base64 !== undefined && type.startsWith("image/") && type !== "image/svg+xml") {
-    return [text(label), ...(await imageContent({ data: base64, mimeType: type }, options))];
+    return [text(head), ...(await imageContent({ data: base64, mimeType: type }, options))];
   }
-  return savedContent(label, resource.blob, { ...options, type, uri });
+  return savedContent(head, resource.blob, { ...options, type, uri });
 }
 
 async function resourceContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const resource = isObject(block.resource) ? block.resource : {};
-  const label = `[Resource: ${word(resource.uri, "without URI")}]`;
-  if (typeof resource.text === "string") return labelled(label, resource.text);
-  if (resource.blob !== undefined) return blobContent(label, resource, options);
-  return [text(`${label} Without content.`)];
+  const head = `[Resource: ${label(resource.uri, "without URI", options.redact)}]`;
+  if (typeof resource.text === "string") return labelled(head, resource.text);
+  if (resource.blob !== undefined) return blobContent(head, resource, options);
+  return [text(`${head} Without content.`)];
 }
 
 function howToRead(uri: string, { server, readResource }: ShapeOptions): string {
@@ -72,11 +73,12 @@ function howToRead(uri: string, { server, readResource }: ShapeOptions): string 
 }
 
 function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
-  const uri = word(block.uri, "");
+  const line = (value: unknown, otherwise: string): string => label(value, otherwise, options.redact);
+  const uri = line(block.uri, "");
   const type = mediaType(block.mimeType);
   const size = typeof block.size === "number" && block.size >= 0 ? formatBytes(block.size) : "";
   const kind = [type, size].filter((part) => part !== "").join(", ");
-  const title = word(block.title, word(block.name, "unnamed"));
+  const title = line(block.title, line(block.name, "unnamed"));
   const head = `[Resource link: ${title}] ${uri || "without URI"}${kind === "" ? "" : ` (${kind})`}`;
   const lines = [head, word(block.description, ""), howToRead(uri, options)];
   return [text(lines.filter((line) => line !== "").join("\n"))];
@@ -98,7 +100,7 @@ export async function blockContent(raw: unknown, options: ShapeOptions): Promise
     case "resource_link":
       return linkContent(block, options);
     default:
-      return [text(`[Content of an unknown kind: ${word(block.type, "none").slice(0, 100)}]`)];
+      return [text(`[Content of an unknown kind: ${label(block.type, "none", options.redact)}]`)];
   }
 }
 

@@ -1,5 +1,6 @@
 /** What the shaping of one result is given. Types only. */
 import type { GuardLimits } from "../output-guard.ts";
+import type { Redactor } from "../redact.ts";
 import type { ResultStore } from "./store.ts";
 
 export interface ShapeOptions {
@@ -14,6 +15,8 @@ export interface ShapeOptions {
   toon: boolean;
   /** The caller reads the server's own result (a codemode script), so that crosses as it is. */
   wantsStructured: boolean;
+  /** Takes the server's secrets out of a text. */
+  redact: Redactor;
   /** How the model reads a resource of this server, in a sentence. */
   readResource?: ((uri: string) => string) | undefined;
 }

@@ -1,8 +1,14 @@
 /** Media types: which are text, and which file extension says the type. Pure. */
 
-/** `type/subtype` in lower case, without parameters; empty for anything that is no string. */
-export const mediaType = (value: unknown): string =>
-  typeof value === "string" ? (value.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
+/** RFC 6838, section 4.2. */
+const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/;
+
+/** `type/subtype` in lower case, without parameters; empty for anything that is none. */
+export function mediaType(value: unknown): string {
+  if (typeof value !== "string") return "";
+  const type = (value.split(";", 1)[0] ?? "").trim().toLowerCase();
+  return MEDIA_TYPE.test(type) ? type : "";
+}
 
 const TEXT_TYPES = new Set([
   "application/json",

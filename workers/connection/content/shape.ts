@@ -3,12 +3,14 @@
  * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { CallResult, ResultContent } from "../../../src/protocol/types.ts";
 import { guardOutput } from "../output-guard.ts";
 import { toonOr } from "../toon.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { isObject, type ShapeOptions } from "./context.ts";
 import { imageForPerson, limitImages } from "./images.ts";
+import { limitFiles } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";
 
 const FOR_USER_CHARS = 4_000;
@@ -80,7 +82,8 @@ function forScript({ _meta, ...result }: CallToolResult): Pick<CallResult, "scri
 export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
-  const parts = await readBlocks(blocks, options);
+  const files = limitFiles(options.store, LIMITS.filesPerResult);
+  const parts = await readBlocks(blocks, { ...options, store: files });
 
   const found = readStructured(result.structuredContent);
   const structured = isStructured(found) ? found : undefined;
@@ -89,7 +92,11 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
   }
 
-  const all = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
+  const all = isError
+    ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
+    : said;
   const encoded = options.toon
     ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
     : all;

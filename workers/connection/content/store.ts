@@ -13,6 +13,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
 /** Characters encoded at a time: a text of any size is written through one small buffer. */
 const CHUNK_CHARS = 1024 * 1024;
+/** Shorter texts are written together. */
+const SHORT_CHARS = 64 * 1024;
 const NAME_CHARS = 60;
 
 /** Folder of all sessions' results, below the agent folder. */
@@ -49,11 +51,32 @@ async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Pr
   return bytes;
 }
 
+/** Short texts joined, so that a hundred thousand of them are a few writes. */
+function* joined(parts: readonly (string | Uint8Array)[]): Generator<string | Uint8Array> {
+  let short: string[] = [];
+  let chars = 0;
+  for (const part of parts) {
+    const isShort = typeof part === "string" && part.length < SHORT_CHARS;
+    if (short.length > 0 && (!isShort || chars >= SHORT_CHARS)) {
+      yield short.join("");
+      short = [];
+      chars = 0;
+    }
+    if (!isShort) {
+      yield part;
+      continue;
+    }
+    short.push(part);
+    chars += part.length;
+  }
+  if (short.length > 0) yield short.join("");
+}
+
 async function writeParts(file: FileHandle, parts: readonly (string | Uint8Array)[]): Promise<number> {
   const longest = parts.reduce((most, part) => Math.max(most, typeof part === "string" ? part.length : 0), 0);
-  const buffer = new Uint8Array(Math.min(longest, CHUNK_CHARS) * 3);
+  const buffer = new Uint8Array(Math.min(Math.max(longest, 2 * SHORT_CHARS), CHUNK_CHARS) * 3);
   let bytes = 0;
-  for (const part of parts) {
+  for (const part of joined(parts)) {
     if (typeof part === "string") {
       bytes += await writeText(file, part, buffer);
     } else {
@@ -89,6 +112,18 @@ export function createResultStore({ root, create }: StoreOptions): ResultStore {
         await rm(path, { force: true }).catch(() => undefined);
         return { problem: (error as Error).message };
       }
+    },
+  };
+}
+
+/** The same store, for so many files: one result may hold a hundred thousand images. */
+export function limitFiles(store: ResultStore, most: number): ResultStore {
+  let left = most;
+  return {
+    save: async (...file) => {
+      if (left <= 0) return { problem: `more than ${most} files of one result` };
+      left--;
+      return store.save(...file);
     },
   };
 }

@@ -6,7 +6,6 @@ import { readBody } from "./sse-reader.ts";
 
 /** Enough to find a message or a title in. */
 const HEAD_BYTES = 16 * 1024;
-const TEXT_CHARS = 200;
 
 async function head({ body }: HttpResponse): Promise<string> {
   const chunks: Buffer[] = [];
@@ -29,7 +28,7 @@ export function discard(body: Readable): void {
 }
 
 const oneLine = (text: string): string =>
-  (text.trim().split(/[\r\n]/, 1)[0] ?? "").replace(/\s+/g, " ").trim().slice(0, TEXT_CHARS);
+  (text.trim().split(/[\r\n]/, 1)[0] ?? "").replace(/\s+/g, " ").trim();
 
 const textIn = (value: unknown): string | undefined => {
   if (typeof value === "string") return value;

@@ -69,7 +69,11 @@ function network(code: string, proxy: string | undefined): Told {
   };
 }
 
-const withText = (what: string, text: string): string => (text === "" ? what : `${what}: ${text}`);
+const TEXT_CHARS = 200;
+
+/** With the server's own words, cut only when secrets are out of them: half of one would not be found. */
+const withText = (what: string, text: string, { redact }: HttpAddress): string =>
+  text === "" ? what : `${what}: ${redact(text).slice(0, TEXT_CHARS).toWellFormed()}`;
 
 const seconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
 
@@ -77,15 +81,12 @@ function challengeData(challenge: AuthChallenge | undefined): ErrorData {
   return challenge === undefined ? {} : { challenge: { ...challenge } };
 }
 
-function needsAuth(
-  failure: Extract<HttpFailure, { kind: "needs-auth" }>,
-  { hasCredentials }: HttpAddress,
-): Told {
+function needsAuth(failure: Extract<HttpFailure, { kind: "needs-auth" }>, address: HttpAddress): Told {
   const { status, challenge, text } = failure;
   return {
     code: "needs_auth",
-    what: withText(`answered ${status}`, challenge?.errorDescription ?? text),
-    remedy: hasCredentials
+    what: withText(`answered ${status}`, challenge?.errorDescription ?? text, address),
+    remedy: address.hasCredentials
       ? "It did not accept the Authorization header in mcp.json: renew the key there."
       : "The server wants credentials: set headers for it in mcp.json.",
     data: { status, ...challengeData(challenge) },
@@ -115,7 +116,7 @@ function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: Htt
     case "rejected":
       return {
         code: "connect_failed",
-        what: withText(`answered status ${failure.status}`, failure.text),
+        what: withText(`answered status ${failure.status}`, failure.text, address),
         remedy: failure.status === 404 || failure.status === 405 ? MCP_URL : CHECK,
         data: { status: failure.status },
       };
@@ -126,7 +127,7 @@ function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: Htt
       const remedy = "The server has trouble or is busy: try again later with /mcp reconnect.";
       return {
         code: "connect_failed",
-        what: `${withText(`answered status ${status}`, text)}${wait}`,
+        what: `${withText(`answered status ${status}`, text, address)}${wait}`,
         remedy,
         data,
       };
@@ -156,6 +157,7 @@ function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: Htt
         what: withText(
           `is no MCP server: it answered with a web page (HTML), status ${failure.status}`,
           failure.text,
+          address,
         ),
         remedy: MCP_URL,
         data: { status: failure.status },
@@ -166,6 +168,7 @@ function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: Htt
         what: withText(
           `is no MCP server: it answered with ${failure.contentType ?? "nothing"}`,
           failure.text,
+          address,
         ),
         remedy: MCP_URL,
         data: { status: failure.status },

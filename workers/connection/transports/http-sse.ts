@@ -89,7 +89,8 @@ export class LegacySseTransport implements Transport {
 
   #onMessage({ data }: ServerEvent): void {
     const messages = parseMessages(data);
-    if (!messages) this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 200)}`);
+    if (!messages)
+      this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
     for (const message of messages ?? []) this.onmessage?.(message);
   }
 

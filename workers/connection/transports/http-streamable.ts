@@ -166,7 +166,8 @@ export class StreamableHttpTransport implements Transport {
   #onEvent({ type, data }: ServerEvent): void {
     if (type !== "message" || data === "") return;
     const messages = parseMessages(data);
-    if (!messages) this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 200)}`);
+    if (!messages)
+      this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
     for (const message of messages ?? []) this.#deliver(message);
   }
 

@@ -24,6 +24,8 @@ export interface StdioOptions {
   onExit: (pid: number) => void;
   /** One line about something odd that is not an error. */
   onNote: (note: string) => void;
+  /** Takes secrets out of what is kept of stderr. */
+  redact: (text: string) => string;
   /** Everything it writes to stderr, where somebody wants it. */
   onStderr?: ((text: string) => void) | undefined;
 }
@@ -33,7 +35,10 @@ export interface CloseTimes {
   killMs: number;
 }
 
-const NOTED_CHARS = 200;
+/** Whoever writes the note down cuts it, after taking secrets out. */
+const NOTED_BYTES = 16 * 1024;
+/** More is kept of stderr than is shown, so that no secret is cut in two before it is found. */
+const STDERR_KEPT_BYTES = 2 * LIMITS.stderrTailBytes;
 /** After a server has exited, its last output is waited for this long. */
 const LAST_OUTPUT_MS = 250;
 
@@ -71,7 +76,8 @@ export class StdioTransport implements Transport {
 
   /** The end of what the server wrote to stderr. */
   get stderrTail(): string {
-    return Buffer.concat(this.#stderr).toString("utf8").slice(-LIMITS.stderrTailBytes).trim();
+    const kept = this.#options.redact(Buffer.concat(this.#stderr).toString("utf8"));
+    return kept.slice(-LIMITS.stderrTailBytes).trim();
   }
 
   /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
@@ -123,12 +129,12 @@ export class StdioTransport implements Transport {
     try {
       message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
     } catch {
-      this.#options.onNote(`printed a line that is not JSON: ${line.toString("utf8", 0, NOTED_CHARS)}`);
+      this.#options.onNote(`printed a line that is not JSON: ${line.toString("utf8", 0, NOTED_BYTES)}`);
       return;
     }
     if (typeof message !== "object" || message === null || message.jsonrpc !== "2.0") {
       this.#options.onNote(
-        `printed JSON that is no JSON-RPC 2.0 message: ${line.toString("utf8", 0, NOTED_CHARS)}`,
+        `printed JSON that is no JSON-RPC 2.0 message: ${line.toString("utf8", 0, NOTED_BYTES)}`,
       );
       return;
     }
@@ -152,7 +158,7 @@ export class StdioTransport implements Transport {
     this.#stderrBytes += chunk.length;
     while (
       this.#stderr.length > 1 &&
-      this.#stderrBytes - (this.#stderr[0]?.length ?? 0) >= LIMITS.stderrTailBytes
+      this.#stderrBytes - (this.#stderr[0]?.length ?? 0) >= STDERR_KEPT_BYTES
     ) {
       this.#stderrBytes -= this.#stderr.shift()?.length ?? 0;
     }
@@ -184,7 +190,7 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
     if (!stdin?.writable) throw new Error(`${this.#options.server} ${this.#exit || "is not running"}`);
-    if (stdin.write(`${JSON.stringify(message)}\n`)) return;
+    if (stdin.write(`${oneLine(message)}\n`)) return;
     await Promise.race([once(stdin, "drain"), this.#exited]);
   }
 
@@ -210,6 +216,10 @@ export class StdioTransport implements Transport {
     this.#end();
   }
 }
+
+/** JSON may hold these line ends of Unicode as they are, and a server that reads with Node's readline ends a line there. */
+const oneLine = (message: JSONRPCMessage): string =>
+  JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
 /** ENOENT means either: the command or the folder is not there. */
 async function describeSpawnFailure(

@@ -44,6 +44,8 @@ describe("createLog", () => {
     ["a null byte", "a\u0000b", "a\\x00b"],
     ["DEL and C1 controls", "\u007f\u009b", "\\x7f\\x9b"],
     ["a tab", "a\tb", "a\tb"],
+    ["line ends of Unicode", "a\u2028b\u2029", "a\\u2028b\\u2029"],
+    ["what turns text around", "\u202eabc\u2066", "\\u202eabc\\u2066"],
     ["text of several scripts", "é漢😀", "é漢😀"],
   ])("%s in a message -> cannot forge a line", async (_name, message, written) => {
     const file = await logFile();
@@ -93,6 +95,16 @@ describe("createLog", () => {
     expect(await readdir(join(file, ".."))).toEqual(["mcp-threads.log", "mcp-threads.log.1"]);
     expect((await stat(`${file}.1`)).size).toBe(LIMITS.logBytes);
     expect((await readFile(file, "utf8")).split("\n")).toHaveLength(2);
+  });
+
+  test("a file that has room for the characters, not for their bytes -> rotated", async () => {
+    const file = await logFile();
+    await mkdir(join(file, ".."), { recursive: true });
+    await writeFile(file, "o".repeat(LIMITS.logBytes - 150));
+    const log = createLog({ file, label: "x" });
+    log.info("漢".repeat(90));
+    await log.flush();
+    expect((await stat(`${file}.1`)).size).toBe(LIMITS.logBytes - 150);
   });
 
   test("a burst larger than the limit into a new file -> nothing is lost", async () => {

@@ -24,6 +24,7 @@ export async function shape(result: unknown, options: Partial<ShapeOptions> = {}
     guard: DEFAULT_GUARD,
     toon: false,
     wantsStructured: false,
+    redact: (text) => text,
     ...options,
   });
 }

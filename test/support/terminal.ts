@@ -1,0 +1,92 @@
+/**
+ * Owns: the real Pi in a real terminal of a given size (tmux, a server of its own), its screen as text, and its end.
+ * Must not: know what is on the screen.
+ * Called by: end-to-end tests of what a person sees.
+ */
+import { execFile } from "node:child_process";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { ScriptedModel } from "./model.ts";
+import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
+import { ensurePi } from "./pi-host.ts";
+
+const run = promisify(execFile);
+
+const PATIENCE_MS = 30_000;
+
+export interface TerminalOptions {
+  home: PiHome;
+  model: ScriptedModel;
+  extension: string;
+  columns: number;
+  rows?: number;
+  /** More arguments of Pi, for example `["--continue"]`. */
+  args?: readonly string[];
+}
+
+export interface Terminal {
+  /** What is on the screen, a string a line, without colours. */
+  screen(): Promise<string[]>;
+  /** The same with its colours, as escape sequences. */
+  colours(): Promise<string>;
+  /** Waits until the screen holds the text, then answers it. Throws what is there instead after half a minute. */
+  until(expected: RegExp): Promise<string[]>;
+  /** Types the text and presses Enter. */
+  prompt(text: string): Promise<void>;
+  /** Presses one key, by its name in tmux, for example `C-o`. */
+  press(key: string): Promise<void>;
+  resize(columns: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Settles when Pi shows its prompt. */
+export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
+  const { home, model, extension, columns, rows = 50 } = options;
+  const { cli } = await ensurePi();
+  await home.useModel(model.url);
+  const socket = `${basename(home.dir)}-${Math.random().toString(36).slice(2, 8)}`;
+  const env = home.env({ LANG: "C.UTF-8", TMUX: undefined });
+  const tmux = async (...args: string[]): Promise<string> => {
+    const { stdout } = await run("tmux", ["-u", "-L", socket, "-f", "/dev/null", ...args], {
+      env,
+      maxBuffer: 16 * 1024 * 1024,
+    });
+    return stdout;
+  };
+  const pi = [process.execPath, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL, "-e", extension];
+  const size = ["-x", String(columns), "-y", String(rows)];
+  await tmux("new-session", "-d", ...size, "-c", home.cwd, ...pi, ...(options.args ?? []));
+
+  const screen = async (): Promise<string[]> =>
+    (await tmux("capture-pane", "-p")).split("\n").map((line) => line.trimEnd());
+  const until = async (expected: RegExp): Promise<string[]> => {
+    const endsAt = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const lines = await screen();
+      const text = lines.join("\n");
+      if (expected.test(text)) return lines;
+      if (performance.now() > endsAt) throw new Error(`the screen never showed ${expected}:\n${text}`);
+      await sleep(50);
+    }
+  };
+  await until(new RegExp(STUB_MODEL));
+  return {
+    screen,
+    colours: () => tmux("capture-pane", "-p", "-e"),
+    until,
+    prompt: async (text) => {
+      await tmux("send-keys", "-l", text);
+      await tmux("send-keys", "Enter");
+    },
+    press: async (key) => {
+      await tmux("send-keys", key);
+    },
+    resize: async (width) => {
+      await tmux("resize-window", "-x", String(width), "-y", String(rows));
+    },
+    close: async () => {
+      await tmux("kill-server").catch(() => undefined);
+    },
+  };
+}

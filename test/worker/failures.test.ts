@@ -1,0 +1,284 @@
+/**
+ * Owns: each way a call can fail has its code and its sentence, from a real call through the real worker: what
+ * failed, on which server, why, what to do, and what the tool expects.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import type { PiToolContext } from "../../src/host.ts";
+import type { CallResult, SessionFacts } from "../../src/protocol/types.ts";
+import { createMcpTool } from "../../src/tools/mcp-tool.ts";
+import { makeCatalog } from "../unit/make-catalog.ts";
+import {
+  configure,
+  createPlace,
+  everything,
+  fixture,
+  fixtures,
+  type Place,
+  type Started,
+  start,
+  startHttp,
+  until,
+} from "./support.ts";
+
+type Entry = Record<string, unknown>;
+
+const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
+
+/** What the model reads of a failed call of `s__<tool>`, and its `details`. */
+async function failedResult(
+  at: Started,
+  tool: string,
+  { args = {}, signal }: { args?: Entry; signal?: AbortSignal } = {},
+): Promise<{ text: string; code: unknown; data: unknown }> {
+  const [found] = makeCatalog([{ name: "s", tools: [{ tool, schema }] }]).tools;
+  if (!found) throw new Error("no tool");
+  const piTool = createMcpTool(found, ({ signal: given, onProgress: _, ...request }) =>
+    at.runtime.callTool({ generation: 1, ...request }, given),
+  );
+  const result = await piTool.execute("id", args, signal, undefined, {} as PiToolContext);
+  const [content] = result.content;
+  expect(result.isError).toBe(true);
+  const { code, data } = result.details as { code?: unknown; data?: unknown };
+  return { text: content?.type === "text" ? content.text : "", code, data };
+}
+
+const EXPECTED = "\nExpected parameters: s__work(path: string)";
+
+describe("a call to a server that", () => {
+  test.each<[string, Entry | (() => Promise<Entry>), string, RegExp]>([
+    [
+      "dies",
+      fixture("dies-in-call.mjs"),
+      "server_died",
+      /^s\/work got no answer: s exited with code 7\. It wrote:\nout of ink The call may have run\. The next call connects again\.$/,
+    ],
+    [
+      "does not answer in time",
+      fixture("waits.mjs", {}, { timeout: 0.05 }),
+      "call_timeout",
+      /^s\/work gave no answer within 0\.05 s\. It may still be running there\. Set timeout \(seconds\) /,
+    ],
+    [
+      "answers a JSON-RPC error",
+      fixture("rejects.mjs"),
+      "call_rejected",
+      /^s rejected work: the printer is on fire$/,
+    ],
+    [
+      "is not there",
+      { command: "no-such-command" },
+      "spawn_failed",
+      /^s: the command "no-such-command" was not found\. It is tried again in \d+ s; \/mcp reconnect s tries now\.$/,
+    ],
+    [
+      "exits at once",
+      fixture("exits.mjs"),
+      "connect_failed",
+      /^s could not be connected: its process exited with code 3 .*no licence.* \/mcp reconnect s tries now\.$/s,
+    ],
+    [
+      "does not start in time",
+      fixture("hangs.mjs", {}, { startupTimeoutMs: 100 }),
+      "connect_timeout",
+      /^s did not complete its start within 0\.1 s\. It is tried again in \d+ s;/,
+    ],
+    [
+      "wants a sign-in",
+      async () => ({ url: await startHttp((_request, response) => response.writeHead(401).end()) }),
+      "needs_auth",
+      /^s: http:\/\/127\.0\.0\.1:\d+\/ answered 401\. The server wants credentials: set headers for it in mcp\.json\.$/,
+    ],
+    [
+      "is disabled",
+      { ...everything(), disabled: true },
+      "server_disabled",
+      /^s is disabled in \/.*mcp\.json\. Set "enabled": true for it there\.$/,
+    ],
+    [
+      "offers the tool, but it is excluded",
+      { ...fixture("live.mjs"), excludeTools: ["w*"] },
+      "tool_excluded",
+      /^s offers work, but the configuration excludes it\. Only the user can allow it: excludeTools, includeTools or toolExposure in \S+mcp\.json\.$/,
+    ],
+    [
+      "offers it, but not among those included",
+      { ...fixture("live.mjs"), includeTools: ["other"] },
+      "tool_excluded",
+      /^s offers work, but the configuration excludes it\./,
+    ],
+    [
+      "offers it, but hidden",
+      { ...fixture("live.mjs"), toolExposure: { work: "hidden" } },
+      "tool_excluded",
+      /^s offers work, but the configuration excludes it\./,
+    ],
+    [
+      "does not offer the tool",
+      fixture("live.mjs", { TOOLS: "other" }),
+      "unknown_tool",
+      /^s no longer offers a tool named work\. Search again with ToolSearch\.$/,
+    ],
+  ])("%s", async (_name, entry, code, text) => {
+    const at = await start({ s: typeof entry === "function" ? await entry() : entry });
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    const failed = await failedResult(at, "work");
+    expect(failed.code).toBe(code);
+    expect(failed.text.endsWith(EXPECTED), failed.text).toBe(true);
+    expect(failed.text.slice(0, -EXPECTED.length)).toMatch(text);
+    expect(failed.data).toMatchObject({ server: "s" });
+  });
+
+  test("was cancelled by the user", async () => {
+    const at = await start({ s: fixture("waits.mjs") });
+    await at.settled("s");
+    const failed = await failedResult(at, "work", { signal: AbortSignal.timeout(50) });
+    expect([failed.code, failed.text]).toEqual(["cancelled", `s/work was cancelled.${EXPECTED}`]);
+  });
+
+  test("was removed", async () => {
+    const place = await createPlace();
+    const at = await start({ s: fixture("live.mjs") }, { place });
+    await at.settled("s");
+    const since = at.events.length;
+    await configure(place, {});
+    await at.event("planned", ({ servers }) => servers.length === 0, since);
+    const failed = await failedResult(at, "work");
+    expect([failed.code, failed.text]).toEqual([
+      "server_removed",
+      `The server s was removed from the configuration. Search again with ToolSearch.${EXPECTED}`,
+    ]);
+  });
+
+  test("is not configured", async () => {
+    const at = await start({});
+    const failed = await failedResult(at, "work");
+    expect([failed.code, failed.text]).toEqual([
+      "unknown_server",
+      `No server named s is configured. /mcp lists the servers.${EXPECTED}`,
+    ]);
+  });
+
+  test("was open when the worker ended, and after it", async () => {
+    const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+    const at = await start({ s: fixture("waits.mjs") }, { workerUrl: breakable });
+    await at.settled("s");
+    const open = failedResult(at, "work", { args: { file: join(at.cwd, "never") } });
+    await writeFile(join(at.agentDir, "mcp-threads.log.break"), "exit");
+    const failed = await open;
+    expect(failed.code).toBe("runtime_restarted");
+    expect(failed.text).toMatch(
+      /^s\/work got no answer: The connection worker ended with code 7\. .*may have run.*\nExpected parameters: s__work/s,
+    );
+    await at.runtime.stop();
+    const later = await failedResult(at, "work");
+    expect(later.code).toBe("runtime_stopped");
+    expect(later.text).toMatch(/^s\/work was not called: The MCP servers of this session are stopped\./);
+  });
+});
+
+describe("a server of the project that is not trusted", () => {
+  const project = async (file: string): Promise<Place> => {
+    const place = await createPlace();
+    const { command, args } = fixture("live.mjs");
+    await writeFile(join(place.cwd, file), JSON.stringify({ mcpServers: { s: { command, args } } }));
+    return place;
+  };
+  const ONLY = `Only the user can allow it.${EXPECTED}`;
+
+  test.each<[string, Partial<SessionFacts>, string]>([
+    ["waits for consent", {}, "it waits for the user's consent"],
+    ["nobody can be asked", { canAsk: false }, "nobody can be asked for consent here"],
+  ])("%s", async (_name, facts, reason) => {
+    const at = await start({}, { place: await project(".mcp.json"), facts });
+    const failed = await failedResult(at, "work");
+    expect([failed.code, failed.text]).toEqual([
+      "server_not_trusted",
+      `s is not started: ${reason}. ${ONLY}`,
+    ]);
+    expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
+  });
+
+  test("was refused, then allowed", async () => {
+    const at = await start({}, { place: await project(".mcp.json") });
+    const { questions } = await at.runtime.ask("status", {});
+    const hash = questions[0]?.hash ?? "";
+    await at.runtime.ask("answerConsent", { hash, allow: false });
+    expect(await failedResult(at, "work")).toMatchObject({
+      code: "server_not_trusted",
+      text: `s is not started: it was refused before; /mcp trust asks again. ${ONLY}`,
+    });
+    await at.runtime.ask("answerConsent", { hash, allow: true });
+    expect(await at.runtime.ask("explainMissing", { name: "s__work" })).toMatchObject({
+      code: "server_not_trusted",
+    });
+    await at.runtime.ask("askAgain", {});
+    await at.runtime.ask("answerConsent", { hash, allow: true });
+    await at.settled("s");
+    expect(await at.runtime.ask("explainMissing", { name: "s__work" })).toBeUndefined();
+  });
+});
+
+test("explainMissing: a name -> why the configuration keeps it from being a tool", async () => {
+  const at = await start({
+    s: { ...fixture("live.mjs", { TOOLS: "work,drop-all" }), excludeTools: ["drop*"] },
+    "my-off": { ...fixture("live.mjs"), disabled: true },
+  });
+  await at.settled("s");
+  const why = async (name: string): Promise<string | undefined> =>
+    (await at.runtime.ask("explainMissing", { name }))?.code;
+  expect(await why("s__drop-all")).toBe("tool_excluded");
+  expect(await why("mcp__S__DROP-ALL")).toBe("tool_excluded");
+  expect(await why("my_off__work")).toBe("server_disabled");
+  for (const name of ["s__work", "s__nothing", "other__work", "work", ""])
+    expect(await why(name)).toBeUndefined();
+});
+
+describe("what a server says in an error", () => {
+  const SECRET = "s3cr3t-of-the-test";
+  const at = () => start({ s: fixture("results.mjs", { SECRET }) });
+
+  test("data that is cut within a secret -> no part of it stays, at most 4 KB", async () => {
+    const started = await at();
+    for (let before = 640; before < 680; before += 4) {
+      const args = { code: 7, reason: `${"x".repeat(before)}${SECRET}`, more: "y".repeat(9_000) };
+      const { code, data, text } = await failedResult(started, "fail", { args });
+      expect(code).toBe("call_rejected");
+      expect(JSON.stringify(data) + text).not.toMatch(/s3c/);
+      expect(JSON.stringify(data)).toContain("truncated");
+      expect(JSON.stringify(data).length).toBeLessThan(4_096);
+    }
+  });
+
+  test("a message of megabytes -> cut, with its length", async () => {
+    const started = await at();
+    const { text } = await failedResult(started, "fail", { args: { code: 7, words: 3_000_000 } });
+    expect(text.length).toBeLessThan(4_500);
+    expect(text).toMatch(/^s rejected fail: no: \[redacted\]w+… \(3,000,014 characters\)\nExpected/);
+  });
+
+  test("stderr that is cut within a secret -> no part of it stays", async () => {
+    const script = `process.stdin.once("data", () => {
+      process.stderr.write(process.env.SECRET.repeat(8) + "x".repeat(8_300), () => process.exit(1));
+    });`;
+    const started = await start({ s: { command: process.execPath, args: ["-e", script], env: { SECRET } } });
+    const status = await started.settled("s");
+    expect(status.error?.message).toContain("xxx");
+    expect(JSON.stringify(status)).not.toMatch(/s3c|-test/);
+    expect(await until(async () => (await started.log()).includes("xxx") || undefined)).toBe(true);
+    expect(await started.log()).not.toMatch(/s3c|-test/);
+  });
+});
+
+test("a result that failed -> without secrets of the definition; one that did not is the server's own", async () => {
+  const SECRET = "s3cr3t-of-the-test";
+  const started = await start({ s: fixture("results.mjs", { SECRET }) });
+  const content = [{ type: "text", text: `the key ${SECRET} is not valid` }];
+  const textIn = ({ content: [first] }: CallResult): string => (first?.type === "text" ? first.text : "");
+  expect(textIn(await started.call("s", "answer", { content, isError: true }))).toBe(
+    "the key [redacted] is not valid",
+  );
+  expect(textIn(await started.call("s", "answer", { content }))).toBe(`the key ${SECRET} is not valid`);
+});
