@@ -47,6 +47,8 @@ export interface ConfigurationOptions {
   onPlan: (change: Plan, state: ConfigState) => Promise<void>;
   /** An edit waits for the user: what it would do. */
   onHeld: (change: Plan) => void;
+  /** A file is being written: a plan may follow in a moment. */
+  onStir: () => void;
 }
 
 const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
@@ -60,7 +62,7 @@ async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<bo
 
 /** Settles when the first plan has been handed on. */
 export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
-  const { facts: session, log, onPlan, onHeld } = options;
+  const { facts: session, log, onPlan, onHeld, onStir } = options;
   const facts = configFacts(session);
   const consentFile = trustFile(session.agentDir);
   let consents = await loadConsents(consentFile);
@@ -116,6 +118,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     facts,
     first,
     onConfig: onEdit,
+    onStir,
     onError: (message) => log.error(message),
   });
 

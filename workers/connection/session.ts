@@ -116,21 +116,35 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     emit({ type: "notice", generation, text });
   };
 
+  /** The newest plan's hashes win, however long an older one's take. */
+  let hashing: Promise<void> = Promise.resolve();
+  const rehash = (): Promise<void> => {
+    const definitions = supervisor.servers.map(({ definition }) => definition);
+    const hashed = cache.hashDefinitions(definitions.map(({ raw }) => raw));
+    hashing = hashing.then(async () => {
+      const found = await hashed;
+      hashes = new Map(definitions.map(({ name }, i) => [name, found[i] ?? ""]));
+    });
+    return hashing;
+  };
+
   const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
     planSettings = change.settings.after;
     supervisor.carryOut(change);
     emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
-    const definitions = supervisor.servers.map(({ definition }) => definition);
-    const [hashed, { entries, used }] = await Promise.all([
-      cache.hashDefinitions(definitions.map(({ raw }) => raw)),
-      cache.readCache({
-        path: cachePath,
-        definitions: Object.fromEntries(definitions.map(({ name, raw }) => [name, raw])),
-      }),
-    ]);
-    hashes = new Map(definitions.map(({ name }, i) => [name, hashed[i] ?? ""]));
-    catalog.noteUsed(used);
-    supervisor.learn(entries);
+    const hashed = rehash();
+    const starting = change.servers.filter(({ action }) => action === "start" || action === "restart");
+    // Whoever starts no server has no need to wait for the cache.
+    if (starting.length > 0) {
+      const wanted = new Set(starting.map(({ name }) => name));
+      const definitions = supervisor.servers
+        .filter(({ name }) => wanted.has(name))
+        .map(({ name, definition }) => [name, definition.raw]);
+      const query = { path: cachePath, definitions: Object.fromEntries(definitions) };
+      const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
+      catalog.noteUsed(used);
+      supervisor.learn(entries);
+    }
     // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
     // The first plan is the start of the session; `configuration` is there from the second on.
@@ -143,6 +157,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     facts,
     log,
     onPlan: carryOut,
+    onStir: () => cache.warm(),
     onHeld: (change) => emit({ type: "held", generation, text: describeEffect(change, new Map()) ?? "" }),
   }).then((running) => {
     configuration = running;

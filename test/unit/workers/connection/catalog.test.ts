@@ -22,6 +22,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   const events: WorkerEvent[] = [];
   const servers = [server("a"), server("b")] as const;
   const cache: CachePool = {
+    warm: () => undefined,
     hashDefinitions: async () => [],
     readCache: async () => ({ entries: {}, used: {} }),
     storeEntries: (task) => {
@@ -49,6 +50,10 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   catalog.noteUsed(used);
   return { catalog, servers, stored, published, events };
 }
+
+/** As if it had listed these tools, or had been given another definition. */
+const change = (of: Server, what: Partial<Pick<Server, "tools" | "definition">>): Server =>
+  Object.assign(of, what);
 
 const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});
 
@@ -97,11 +102,31 @@ describe("createCatalogPublisher", () => {
     expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
   });
 
+  test("a change that no tool shows -> not published again; a list, a hidden tool, a description -> published", async () => {
+    const { catalog, servers, published } = setup(async () => true);
+    const [one] = servers;
+    const publications = async (what: Parameters<typeof change>[1]): Promise<number> => {
+      change(one, what);
+      const before = published.length;
+      catalog.changed();
+      await catalog.flush();
+      return published.length - before;
+    };
+    const { definition } = one;
+    expect(await publications({})).toBe(1);
+    expect(await publications({})).toBe(0);
+    expect(await publications({ definition: { ...definition, requestTimeoutMs: 1 } })).toBe(0);
+    expect(await publications({ tools: [{ name: "t", description: "other" }] })).toBe(1);
+    expect(await publications({ definition: { ...definition, excludeTools: ["t"] } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(0);
+  });
+
   test("a store that waits for a lock -> the snapshots go out, the next store waits, the end waits for both", async () => {
     const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
     const { catalog, servers, stored, events } = setup(() => unlocked);
     for (const one of servers) {
-      catalog.changed(one);
+      catalog.changed(change(one, { tools: [{ name: "new" }] }));
       await catalog.flush();
     }
     expect(events).toHaveLength(2);
