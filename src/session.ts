@@ -214,6 +214,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
       projectFile,
+      ...(running?.accepted ? { accepted: running.accepted } : {}),
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {
@@ -252,7 +253,15 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       },
     });
     const planned = Promise.withResolvers<void>();
-    return { generation, runtime, dialogs, statuses: new Map(), planned, settings: undefined };
+    return {
+      generation,
+      runtime,
+      dialogs,
+      statuses: new Map(),
+      planned,
+      settings: undefined,
+      accepted: undefined,
+    };
   };
 
   return {

@@ -128,10 +128,11 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     return hashing;
   };
 
-  const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
+  const carryOut = async (change: Plan, state: ConfigState, accepted: string[]): Promise<void> => {
     planSettings = change.settings.after;
     supervisor.carryOut(change);
-    emit({ type: "planned", generation, settings: catalogSettings(change.settings.after), ...report(state) });
+    const main = { settings: catalogSettings(change.settings.after), accepted };
+    emit({ type: "planned", generation, ...main, ...report(state) });
     const hashed = rehash();
     const starting = change.servers.filter(({ action }) => action === "start" || action === "restart");
     // Whoever starts no server has no need to wait for the cache.
