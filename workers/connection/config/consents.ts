@@ -18,7 +18,7 @@ import {
 import { loadTrust, remember } from "./trust-file.ts";
 
 export interface Consents {
-  /** Of the file itself: it cannot be read or written. */
+  /** Of the file itself: it could not be read when the session began, or it cannot be written now. */
   readonly problems: readonly ConfigProblem[];
   /** Hashes that this session has let run; undefined before the first `accept`. */
   readonly accepted: ReadonlySet<string> | undefined;
@@ -37,10 +37,12 @@ export interface Consents {
 export async function openConsents(session: SessionFacts, log: (problem: string) => void): Promise<Consents> {
   const { cwd, projectTrusted, canAsk } = session;
   const file = trustFile(session.agentDir);
-  let { consents, problem } = await loadTrust(file);
+  const { consents: known, problem: unreadable } = await loadTrust(file);
+  let consents = known;
+  let unwritable: ConfigProblem | undefined;
   let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted);
   // Where nothing is known of what the user wanted, nothing of the project may start unasked.
-  if (problem) accepted ??= new Set();
+  if (unreadable) accepted ??= new Set();
   const reopened = new Set<string>();
 
   const decideNow = (servers: readonly ServerDefinition[]): TrustDecision => {
@@ -52,19 +54,19 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   const store = async (added: readonly Consent[], unless: string): Promise<void> => {
     try {
       consents = await remember(file, added);
-      problem = undefined;
+      unwritable = undefined;
     } catch (error) {
       const hashes = new Set(added.map(({ hash }) => hash));
       consents = [...consents.filter(({ hash }) => !hashes.has(hash)), ...added];
       const message = `it cannot be written (${reasonOf(error)})`;
-      problem = { severity: "error", file, message, remedy: unless };
+      unwritable = { severity: "error", file, message, remedy: unless };
       log(`${file}: ${message}`);
     }
   };
 
   return {
     get problems() {
-      return problem ? [problem] : [];
+      return [unreadable, unwritable].filter((problem) => problem !== undefined);
     },
     get accepted() {
       return accepted;
@@ -96,9 +98,8 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
         decidedAt: Date.now(),
       };
       await store([consent], "Your answer holds for this session only.");
-      if (problem) {
-        throw new ThreadsError("bad_config", `${file}: ${problem.message}.`, { remedy: problem.remedy });
-      }
+      if (!unwritable) return;
+      throw new ThreadsError("bad_config", `${file}: ${unwritable.message}.`, { remedy: unwritable.remedy });
     },
     reopen: () => {
       for (const { hash, decision } of consents) if (decision === "refused") reopened.add(hash);

@@ -68,7 +68,7 @@ export async function loadTrust(file: string): Promise<Trust> {
     if (loaded.state === "usable") return { consents: loaded.consents };
     return unusable(
       `no consent in it counts: ${loaded.what}`,
-      "Servers of projects are asked for again; the file is then kept as mcp-trust.json.corrupt-<date>.",
+      "Servers of projects are asked for again; what it held is kept as mcp-trust.json.corrupt-<date>.",
     );
   } catch (error) {
     return unusable(
