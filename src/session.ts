@@ -218,7 +218,14 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {
-      consent: (hash, allow) => now().runtime.ask("answerConsent", { hash, allow }),
+      consent: async (hash, allow) => {
+        const tell = () => now().runtime.ask("answerConsent", { hash, allow });
+        // Bound to what was asked for, so that it does no harm to say it again; the user is not asked again.
+        await tell().catch((error: unknown) => {
+          if (error instanceof ThreadsError && error.code === "runtime_restarted") return tell();
+          throw error;
+        });
+      },
       held: (apply) => now().runtime.ask("applyHeld", { apply }),
       over: () => mine() === undefined,
       failed: (error) => {

@@ -2,7 +2,7 @@
  * Owns: what a model wrote into `.pi/mcp.json` and nobody agreed to, across starts of the real Pi: it never runs
  * unasked. And the question itself, when the connection worker dies under it.
  */
-import { cp, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
@@ -204,6 +204,25 @@ describe("the connection worker ends while a question is open", () => {
     pi.answer(asked, { value: "Allow" });
     await pi.statusLine("MCP 1/1 · 1 tool");
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  });
+
+  test("the worker ends with the answer -> the next one has it", async () => {
+    const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
+    const pi = await openBreakable(at);
+    const asked = await pi.dialog();
+    // The answer is on its way for as long as somebody else has the file of consents.
+    const lock = join(at.agentDir, ".mcp-trust.json.lock");
+    await mkdir(lock);
+    await writeFile(join(lock, "somebody"), "");
+    pi.answer(asked, { value: "Allow" });
+    const waiting = async (): Promise<string> => (await readdir(at.agentDir)).join(" ");
+    await expect.poll(waiting, { timeout: PATIENCE_MS }).toMatch(/\.mcp-trust\.json\.lock\.\w+\.tmp/);
+    await breakWorker(pi);
+    await rm(lock, { recursive: true });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+    expect(notices(pi.rpc.events).filter(({ level }) => level === "error")).toEqual([]);
   });
 
   test("the file is another by then -> the old answer allows nothing, the new one is asked for", async () => {
