@@ -467,6 +467,36 @@ describe("/mcp enable, disable and edit", () => {
     await close(pi);
   });
 
+  test("a server that waits for consent, was removed or is written wrong -> what it is; it can be switched off", async () => {
+    const mcp = { mcpServers: { gone: live(), wrong: "x" } };
+    const pi = await open({ mcp, files: { ".mcp.json": { mcpServers: { s: live() } } } });
+    const said = async (command: string): Promise<string> =>
+      notices((await pi.rpc.command(command, PATIENCE_MS)) ?? [])
+        .map(({ message }) => message)
+        .join("\n");
+    pi.answer(await pi.dialog(), { value: "Not now" });
+    expect(await said("/mcp reconnect s")).toContain(
+      "The server s waits for your consent. /mcp trust asks for it.",
+    );
+    expect(await said("/mcp disable wrong")).toMatch(
+      /The server wrong cannot be used\. .*mcp\.json:\d+:\d+: /,
+    );
+    expect(await said("/mcp disable s")).toContain(`s is disabled in ${join(pi.at.cwd, ".mcp.json")}.`);
+    expect(await pi.status()).toContain("s: disabled");
+    expect(await said("/mcp enable s")).toContain("The server s waits for your consent.");
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp({ mcpServers: {} });
+    await pi.notice(/- gone/, since);
+    expect(await said("/mcp disable gone")).toContain("gone was removed from the configuration. /mcp lists");
+    await pi.at.writeMcp('{"mcpServers": }');
+    await pi.notice(/not valid JSON/, since);
+    expect(await said("/mcp disable other")).toMatch(
+      /No server named other .*mcp\.json:1:16: not valid JSON/,
+    );
+    expect(await serversOf(pi.at)).toEqual([]);
+    await close(pi);
+  });
+
   test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
     const pi = await open({ mcp: COMMENTED(live()), trusted: false });
     const errors = async (command: string): Promise<string[]> =>
@@ -477,6 +507,8 @@ describe("/mcp enable, disable and edit", () => {
       expect.stringContaining("No server named nope is configured."),
     ]);
     expect(await errors("/mcp disable s --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
     expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
     await close(pi);
   });

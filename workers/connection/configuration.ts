@@ -6,6 +6,7 @@ import { stat } from "node:fs/promises";
 import { fileStamp } from "../../src/protocol/stamp.ts";
 import type { ConfigProblem, ConsentQuestion, SessionFacts } from "../../src/protocol/types.ts";
 import { openConsents } from "./config/consents.ts";
+import type { ServerDefinition } from "./config/definition.ts";
 import { followConfig, type LiveConfig } from "./config/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { type ConfigFacts, projectPiFile, type RegisteredServer } from "./config/paths.ts";
@@ -28,6 +29,8 @@ export interface RunningConfiguration {
   readonly now: Configuration;
   readonly state: ConfigState;
   readonly facts: ConfigFacts;
+  /** As the files define it, whether it may run or not. */
+  configured(name: string): ServerDefinition | undefined;
   /** Remembers the user's answer and applies what it allows. */
   answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
   /** Forgets refusals of this project's servers, so that they are asked for again. */
@@ -143,6 +146,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
       return state;
     },
     facts,
+    configured: (name) => live.current.servers.find((server) => server.name === name),
     answer: async (hash, decision) => {
       const question = pending.find((one) => one.hash === hash);
       // What would run is another thing by now, and is asked for anew.

@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import { ThreadsError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
   CallToolParams,
@@ -14,21 +13,20 @@ import type {
   StatusReport,
   WorkerEvent,
 } from "../../src/protocol/types.ts";
-import { writeFileAtomic } from "../cache/atomic-file.ts";
+import { explainAbsent } from "./absent-server.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { catalogSettings } from "./catalog-settings.ts";
-import { fileToEdit, writeEnabled } from "./config/edit.ts";
 import { describeEffect } from "./config/effect.ts";
-import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
-import { readText } from "./config/read.ts";
+import { cacheFile, npxCacheFile } from "./config/paths.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
 import type { Log } from "./log.ts";
 import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
+import { createUserEdits, type UserEdits } from "./user-edits.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
@@ -36,7 +34,7 @@ export interface SessionContext {
   cache: CachePool;
 }
 
-export interface Session {
+export interface Session extends UserEdits {
   /** The configuration is read and every server that must start is starting. */
   planned: Promise<void>;
   settleTools(
@@ -49,9 +47,6 @@ export interface Session {
   askAgain(): Promise<void>;
   applyHeld(apply: boolean): Promise<void>;
   setRegistered(servers: RegisteredServer[]): Promise<void>;
-  readConfig(params: ConnectionMethods["readConfig"]["params"]): Promise<{ file: string; text: string }>;
-  writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
-  setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
   turnEnded(): Promise<void>;
   /** For `/mcp stats`. */
   stats(): Promise<{ text: string }>;
@@ -165,6 +160,10 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     return running;
   });
 
+  const edits = started.then((running) => createUserEdits(running, supervisor));
+  // Its failure is that of the start, which is told.
+  edits.catch(() => undefined);
+
   return {
     planned: started.then(() => undefined),
     settleTools: async (params, signal) => {
@@ -178,41 +177,19 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       return runCall(params, { supervisor, emit, signal, results });
     },
     reconnect: async (server) => {
-      await started;
+      const { state } = await started;
+      const isThere = server === undefined || supervisor.servers.some(({ name }) => name === server);
+      const absent = isThere ? undefined : explainAbsent(server, state);
+      if (absent) throw absent;
       await supervisor.reconnect(server);
     },
     answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),
     askAgain: async () => (await started).askAgain(),
     applyHeld: async (apply) => (await started).applyHeld(apply),
     setRegistered: async (registered) => (await started).reload({ registered }),
-    setEnabled: async ({ server, enabled, project }) => {
-      const running = await started;
-      const { definition } = supervisor.get(server);
-      const file = fileToEdit(definition, running.facts, { project });
-      await writeEnabled(file, server, enabled);
-      await running.reload();
-      return { file };
-    },
-    readConfig: async ({ project }) => {
-      const file = editableFile((await started).facts, project);
-      const read = await readText(file);
-      if (read.kind === "unreadable")
-        throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`);
-      return { file, text: read.kind === "text" ? read.text : "" };
-    },
-    writeConfig: async ({ project, before, text }) => {
-      const running = await started;
-      const file = editableFile(running.facts, project);
-      const read = await readText(file);
-      if ((read.kind === "text" ? read.text : "") !== before) {
-        throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
-          remedy: "Edit it again.",
-        });
-      }
-      await writeFileAtomic(file, text);
-      await running.reload();
-      return { file };
-    },
+    setEnabled: async (params) => (await edits).setEnabled(params),
+    readConfig: async (params) => (await edits).readConfig(params),
+    writeConfig: async (params) => (await edits).writeConfig(params),
     turnEnded: async () => {
       await started;
       supervisor.revive();

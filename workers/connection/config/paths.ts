@@ -57,10 +57,6 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
   ].filter(({ file }, i) => i > 0 || file !== user.file);
 }
 
-/** What `/mcp edit` opens: the user's own file, or the project's. */
-export const editableFile = (facts: ConfigFacts, project: boolean): string =>
-  project ? projectPiFile(facts.cwd) : (facts.configPath ?? join(facts.agentDir, "mcp.json"));
-
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 
 export const npxCacheFile = (agentDir: string): string => join(agentDir, "mcp-npx-cache.json");
