@@ -151,6 +151,19 @@ test("a broken mcp-trust.json -> said once, nothing of the project runs unasked,
   expect(await readFile(join(at.agentDir, names[0] ?? ""), "utf8")).toBe('{"version":1,"consents":[{');
 });
 
+test("mcp-trust.json cannot be written -> the answer holds for this session, and that is said", async () => {
+  const at = await home({ files: { ".mcp.json": config({ s: live() }) } });
+  await mkdir(join(at.agentDir, "mcp-trust.json"));
+  const pi = await open({ at });
+  await pi.notice(/mcp-trust\.json: no consent in it counts: it cannot be read \(EISDIR/);
+  pi.answer(await pi.dialog(), { value: "Allow" });
+  await pi.notice(/mcp-trust\.json: it cannot be written .* Your answer holds for this session only\./);
+  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.rpc.stop();
+  const again = await open({ at });
+  expect((await again.dialog()).title).toContain("live.mjs");
+});
+
 describe("the connection worker ends while a question is open", () => {
   /** The packed extension, whose connection worker ends when `breakWorker` says so. */
   async function openBreakable(at: PiHome): Promise<Opened> {
