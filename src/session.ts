@@ -205,6 +205,10 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
     const configPath = pi.getFlag(CONFIG_FLAG);
     // Before the model can have written it; the same for every worker of this session.
     const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
+    const accepted = (): Pick<SessionFacts, "accepted"> => {
+      const hashes = mine()?.accepted;
+      return hashes ? { accepted: hashes } : {};
+    };
     const facts = (): SessionFacts => ({
       generation,
       cwd: ctx.cwd,
@@ -214,7 +218,7 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
       projectFile,
-      ...(running?.accepted ? { accepted: running.accepted } : {}),
+      ...accepted(),
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {

@@ -258,6 +258,6 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
 
 export const reload: Scenario = {
   name: "reload",
-  description: `${EDITS_OF_A_KIND * KINDS.length} edits of mcp.json with ${SERVERS} eager servers of 50 tools: from saved to applied, the clients that cannot do it left out`,
+  description: `${EDITS_OF_A_KIND * KINDS.length} edits of mcp.json with ${SERVERS} eager servers of 50 tools: from saved to applied`,
   run,
 };
