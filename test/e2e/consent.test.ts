@@ -81,7 +81,8 @@ describe("a model writes .pi/mcp.json", () => {
     pi.rpc.kill("SIGKILL");
     await pi.rpc.exited;
 
-    expect(await print(at)).toMatchObject({
+    // The search waits until it is known what runs; a shorter run may end before.
+    expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
       code: 0,
       stdout: "ok\n",
       stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
