@@ -10,6 +10,7 @@ import { connect } from "./scenarios/connect.ts";
 import { firstCall } from "./scenarios/first-call.ts";
 import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
+import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
 import { stall } from "./scenarios/stall.ts";
@@ -31,6 +32,7 @@ const SCENARIOS: readonly Scenario[] = [
   start,
   connect,
   firstCall,
+  reload,
   stall,
   memory,
   tokens,

@@ -3,7 +3,7 @@ import type { CatalogStore } from "./catalog/store.ts";
 import type { PiContext } from "./host.ts";
 import { describeProblem } from "./protocol/problem.ts";
 import type { CatalogSettings } from "./protocol/snapshot.ts";
-import type { ServerStatus, StatusReport, WorkerEvent } from "./protocol/types.ts";
+import type { ServerStatus, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
 import type { Dialogs } from "./ui/consent.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
@@ -17,6 +17,8 @@ export interface SessionState {
   planned: PromiseWithResolvers<void>;
   /** Of the plan; undefined until it is made. */
   settings: CatalogSettings | undefined;
+  /** Hashes of the project's servers that were let run, for a worker after this one. */
+  accepted: string[] | undefined;
 }
 
 export interface EventTargets {
@@ -38,8 +40,9 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   /** Lines about the configuration that the user has read. */
   let told = new Set<string>();
 
-  const onPlanned = (state: SessionState, report: StatusReport & { settings: CatalogSettings }): void => {
+  const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
     state.settings = report.settings;
+    state.accepted = report.accepted;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
     // Servers of the project that the factory found in the snapshot, but that may not run now.
     registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));

@@ -279,6 +279,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     takeBackWhatIsNotOurs({ cwd: ctx.cwd, configFile: configPath }, projectTrusted);
     // Before the model can have written it; the same for every worker of this session.
     const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
+    const accepted = (): Pick<SessionFacts, "accepted"> => {
+      const hashes = mine()?.accepted;
+      return hashes ? { accepted: hashes } : {};
+    };
     const facts = (): SessionFacts => ({
       generation,
       cwd: ctx.cwd,
@@ -288,10 +292,18 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       registered: toRegistered(pi.getMcpServers()),
       canAsk: ctx.hasUI,
       projectFile,
+      ...accepted(),
       snapshotChecksum: store.checksum(),
     });
     const dialogs = createDialogs(ctx, {
-      consent: (hash, allow) => now().runtime.ask("answerConsent", { hash, allow }),
+      consent: async (hash, allow) => {
+        const tell = () => now().runtime.ask("answerConsent", { hash, allow });
+        // Bound to what was asked for, so that it does no harm to say it again; the user is not asked again.
+        await tell().catch((error: unknown) => {
+          if (error instanceof ThreadsError && error.code === "runtime_restarted") return tell();
+          throw error;
+        });
+      },
       held: (apply) => now().runtime.ask("applyHeld", { apply }),
       over: () => mine() === undefined,
       failed: (error) => {
@@ -328,7 +340,16 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     });
     const planned = Promise.withResolvers<void>();
     const tell = (text: string): void => notify(ctx, text, "warning");
-    return { generation, runtime, dialogs, tell, statuses: new Map(), planned, settings: undefined };
+    return {
+      generation,
+      runtime,
+      dialogs,
+      tell,
+      statuses: new Map(),
+      planned,
+      settings: undefined,
+      accepted: undefined,
+    };
   };
 
   return {

@@ -4,7 +4,7 @@
  * Called by: mcp.json files of the benches, with these variables, each optional:
  *   TOOLS_FILE  a JSON array of tools as `tools/list` gives them
  *   SEEN_FILE   gets a line for what happened and when (milliseconds since the epoch): `initialized`,
- *               `listed`, `sent <id>` (the last byte of a payload has left)
+ *               `listed`, `sent <id>` (the last byte of a payload has left), `ended` (by itself, not killed)
  *   DELAY_FILE  while it exists: milliseconds before `initialize` is answered
  *
  * Tools beside those of the file: `echo` answers its arguments; `payload {id, kind, bytes}` answers that much.
@@ -42,6 +42,8 @@ const tools = [...OWN_TOOLS, ...(TOOLS_FILE ? JSON.parse(readFileSync(TOOLS_FILE
 const seen = (what) => {
   if (SEEN_FILE) appendFileSync(SEEN_FILE, `${what} ${performance.timeOrigin + performance.now()}\n`);
 };
+
+process.on("exit", () => seen("ended"));
 
 const record = (index) => ({ index, name: `record ${index}`, labels: ["a", "b"], text: LINE });
 /** Records until their JSON is about as long as wanted. */

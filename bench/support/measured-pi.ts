@@ -7,12 +7,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ModelRequest, type ModelTurn, startModel, toolResultTexts } from "../../test/support/model.ts";
 import { startRpc } from "../../test/support/pi-run.ts";
+import { notices } from "../../test/support/rpc-events.ts";
 import type { BenchHome } from "./bench-home.ts";
 import { type ProbeReport, readProbeReport } from "./probe-report.ts";
 import type { Variant } from "./variants.ts";
 import { withProbe } from "./with-probe.ts";
 
 const PROMPT_TIMEOUT_MS = 90_000;
+const NOTICE_TIMEOUT_MS = 30_000;
 
 export interface Prompted {
   /** All requests that the prompt led to. */
@@ -26,6 +28,8 @@ export interface MeasuredPi {
   startedAtMs: number;
   /** Sends a prompt; the model answers with these turns, then with "done". Resolves when Pi has settled. */
   prompt(...turns: ModelTurn[]): Promise<Prompted>;
+  /** Waits for a notice to the user, told from now on; when it came, milliseconds since the epoch. */
+  noticeAt(fits: RegExp): Promise<number>;
   mark(name: string, options?: { gc: boolean }): Promise<void>;
   ready(): Promise<void>;
   /** Waits until Pi runs for `ms`. */
@@ -63,6 +67,12 @@ export async function startMeasured(variant: Variant, { home }: BenchHome): Prom
         requests: model.requests.slice(before),
         results: toolResultsOf(model.requests).slice(shownBefore),
       };
+    },
+    noticeAt: async (fits) => {
+      const isIt = (event: Parameters<typeof notices>[0][number]): boolean =>
+        notices([event]).some(({ message }) => fits.test(message));
+      await session.waitFor(isIt, NOTICE_TIMEOUT_MS, session.events.length);
+      return epochMs();
     },
     mark: async (name, { gc } = { gc: false }) => {
       await session.command(`/bench-mark ${gc ? "gc " : ""}${name}`);

@@ -30,8 +30,14 @@ export interface ConnectionMethods {
   applyHeld: { params: { apply: boolean }; value: undefined };
   /** Other extensions registered or withdrew servers. */
   setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
-  /** Switches a server on or off in the file that says so, keeping its comments. Answers the file. */
-  setEnabled: { params: { server: string; enabled: boolean; project: boolean }; value: { file: string } };
+  /**
+   * Switches a server on or off in the file that says so, keeping its comments. Answers the file, and why a server
+   * that is on by that still does not run.
+   */
+  setEnabled: {
+    params: { server: string; enabled: boolean; project: boolean };
+    value: { file: string; but?: string };
+  };
   /** The configuration file that `/mcp edit` is about, with its text; empty where there is none yet. */
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
   /** Writes it, if it still is as it was read; it is then applied like any edit. */

@@ -24,6 +24,8 @@ export interface SessionFacts {
    * that was written before the worker came to read it. Absent: not looked at.
    */
   projectFile?: string;
+  /** Of the worker before, if that crashed: hashes of the project's servers that this session has let run. */
+  accepted?: string[];
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
 }
@@ -175,7 +177,7 @@ export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
-  | ({ type: "planned"; generation: number; settings: CatalogSettings } & StatusReport)
+  | ({ type: "planned"; generation: number; settings: CatalogSettings; accepted: string[] } & StatusReport)
   /**
    * What a change of the configuration did, in one line, told when the new servers have settled; or a warning of
    * something that does not work and that the user can mend.

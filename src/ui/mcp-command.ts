@@ -68,6 +68,7 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
   const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
   if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
   await host.ask("writeConfig", { project, before: text, text: edited });
+  notify(ctx, `${file} is written.`, "info");
 }
 
 /** Pi keeps a cell free on both sides of a notice. Where there is no screen of ours nothing is too wide. */
@@ -100,8 +101,8 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     case "enable":
     case "disable": {
       const enabled = word === "enable";
-      const { file } = await host.ask("setEnabled", { server: server ?? "", enabled, project });
-      return notify(ctx, `${server} is ${word}d in ${file}.`, "info");
+      const { file, but } = await host.ask("setEnabled", { server: server ?? "", enabled, project });
+      return notify(ctx, [`${server} is ${word}d in ${file}.`, ...(but ? [but] : [])].join(" "), "info");
     }
     case "edit":
       return edit(project, ctx, host);

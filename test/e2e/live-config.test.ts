@@ -258,7 +258,7 @@ describe("consent", () => {
 
   test.each([
     ["Refuse", "refused"],
-    ["Not now", undefined],
+    ["Not now", "awaiting"],
   ])("a model that writes .pi/mcp.json, the user says %s -> nothing is started", async (value, decision) => {
     const pi = await open({ trusted: true, mcp: project({ s: live() }) });
     const record = join(pi.at.cwd, "record");
@@ -275,10 +275,10 @@ describe("consent", () => {
     expect(asked.options).toEqual(["Allow", "Refuse", "Not now"]);
     expect(await exists(record)).toBe(false);
     pi.answer(asked, { value });
-    if (decision) await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(1);
+    await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toMatchObject([{ decision }]);
     const [searched] = await pi.prompt(searchFor("select:evil__work,s__work"));
     expect(searched?.text).toContain("No such tool: evil__work");
-    expect((await trustOf(pi.at)).map((consent) => consent.decision)).toEqual(decision ? [decision] : []);
+    expect(await trustOf(pi.at)).toMatchObject([{ server: "evil", decision }]);
     expect(await exists(record)).toBe(false);
     expect(await serversOf(pi.at)).toHaveLength(1);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
@@ -469,6 +469,36 @@ describe("/mcp enable, disable and edit", () => {
     await close(pi);
   });
 
+  test("a server that waits for consent, was removed or is written wrong -> what it is; it can be switched off", async () => {
+    const mcp = { mcpServers: { gone: live(), wrong: "x" } };
+    const pi = await open({ mcp, files: { ".mcp.json": { mcpServers: { s: live() } } } });
+    const said = async (command: string): Promise<string> =>
+      notices((await pi.rpc.command(command, PATIENCE_MS)) ?? [])
+        .map(({ message }) => message)
+        .join("\n");
+    pi.answer(await pi.dialog(), { value: "Not now" });
+    expect(await said("/mcp reconnect s")).toContain(
+      "The server s waits for your consent. /mcp trust asks for it.",
+    );
+    expect(await said("/mcp disable wrong")).toMatch(
+      /The server wrong cannot be used\. .*mcp\.json:\d+:\d+: /,
+    );
+    expect(await said("/mcp disable s")).toContain(`s is disabled in ${join(pi.at.cwd, ".mcp.json")}.`);
+    expect(await pi.status()).toContain("s: disabled");
+    expect(await said("/mcp enable s")).toContain("The server s waits for your consent.");
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp({ mcpServers: {} });
+    await pi.notice(/- gone/, since);
+    expect(await said("/mcp disable gone")).toContain("gone was removed from the configuration. /mcp lists");
+    await pi.at.writeMcp('{"mcpServers": }');
+    await pi.notice(/not valid JSON/, since);
+    expect(await said("/mcp disable other")).toMatch(
+      /No server named other .*mcp\.json:1:16: not valid JSON/,
+    );
+    expect(await serversOf(pi.at)).toEqual([]);
+    await close(pi);
+  });
+
   test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
     const pi = await open({ mcp: COMMENTED(live()), trusted: false });
     const errors = async (command: string): Promise<string[]> =>
@@ -479,6 +509,8 @@ describe("/mcp enable, disable and edit", () => {
       expect.stringContaining("No server named nope is configured."),
     ]);
     expect(await errors("/mcp disable s --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
     expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
     await close(pi);
   });

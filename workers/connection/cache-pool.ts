@@ -21,6 +21,8 @@ const workerFile = (): string => {
 };
 
 export interface CachePool {
+  /** Has the thread started by when the next task comes, which is expected in a moment. */
+  warm(): void;
   /** By position; empty where it failed: then nothing is known and nothing is stored. */
   hashDefinitions(definitions: Record<string, unknown>[]): Promise<string[]>;
   /** Nothing known where it failed; the log says why. */
@@ -65,6 +67,9 @@ export function createCachePool(log: Log): CachePool {
   };
   const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
   return {
+    warm: () => {
+      run("hashDefinitions", []).catch(failed);
+    },
     hashDefinitions: async (definitions) => {
       try {
         return await run<string[]>("hashDefinitions", definitions);

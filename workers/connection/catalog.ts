@@ -6,7 +6,7 @@
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ToolPrefix } from "../../src/protocol/names.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
-import type { PublishedTool } from "../cache/catalog-snapshot.ts";
+import type { CatalogServer, PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
@@ -70,6 +70,32 @@ function exposedTools(server: Server, settings: Settings): PublishedTool[] {
   });
 }
 
+/** Whether two values hold the same, members compared by identity: lists of tools are replaced, never changed. */
+const sameMembers = (one: object, other: object): boolean => {
+  const entries = Object.entries(one);
+  const others = other as Record<string, unknown>;
+  return (
+    entries.length === Object.keys(other).length &&
+    entries.every(([key, value]) => Object.hasOwn(other, key) && Object.is(value, others[key]))
+  );
+};
+
+/** Whether both tasks would make the same snapshot. */
+function samePublication(one: PublishTask, other: PublishTask): boolean {
+  const sameServer = ({ tools, ...rest }: CatalogServer, against: CatalogServer | undefined): boolean => {
+    if (!against || tools.length !== against.tools.length) return false;
+    const { tools: others, ...otherRest } = against;
+    return (
+      sameMembers(rest, otherRest) && tools.every((tool, i) => sameMembers(tool, others[i] as PublishedTool))
+    );
+  };
+  return (
+    sameMembers(one.settings, other.settings) &&
+    one.servers.length === other.servers.length &&
+    one.servers.every((server, i) => sameServer(server, other.servers[i]))
+  );
+}
+
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   /** Listed, and not known to be stored. */
   const fresh = new Set<Server>();
@@ -81,6 +107,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<void> | undefined;
   let again = false;
+  let published: PublishTask | undefined;
   let stopped = false;
 
   const toEntry = (server: Server): CacheEntry => ({
@@ -155,8 +182,11 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       again = false;
       const task = toTask();
       storing = storing.then(store);
+      // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
+      if (published && samePublication(task, published)) continue;
       const result = await options.cache.publish(task);
       if (!result) continue;
+      published = task;
       checksum = result.checksum;
       if (!result.snapshot || stopped) continue;
       tellNames(result.notices ?? []);

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import { ThreadsError, type WireError } from "../../src/protocol/errors.ts";
+import type { WireError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
   CallToolParams,
@@ -15,17 +15,15 @@ import type {
   StatusReport,
   WorkerEvent,
 } from "../../src/protocol/types.ts";
-import { writeFileAtomic } from "../cache/atomic-file.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../cache/resource.ts";
+import { explainAbsent } from "./absent-server.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { catalogSettings } from "./catalog-settings.ts";
-import { fileToEdit, writeEnabled } from "./config/edit.ts";
 import { describeEffect } from "./config/effect.ts";
-import { cacheFile, editableFile, npxCacheFile } from "./config/paths.ts";
-import { readText } from "./config/read.ts";
+import { cacheFile, npxCacheFile } from "./config/paths.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "./configuration.ts";
 import type { Log } from "./log.ts";
@@ -34,6 +32,7 @@ import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
 import type { KnownTools } from "./server.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
+import { createUserEdits, type UserEdits } from "./user-edits.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
@@ -41,7 +40,7 @@ export interface SessionContext {
   cache: CachePool;
 }
 
-export interface Session {
+export interface Session extends UserEdits {
   /** The configuration is read and every server that must start is starting. */
   planned: Promise<void>;
   settleTools(
@@ -54,9 +53,6 @@ export interface Session {
   askAgain(): Promise<void>;
   applyHeld(apply: boolean): Promise<void>;
   setRegistered(servers: RegisteredServer[]): Promise<void>;
-  readConfig(params: ConnectionMethods["readConfig"]["params"]): Promise<{ file: string; text: string }>;
-  writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Promise<{ file: string }>;
-  setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Promise<{ file: string }>;
   explainMissing(name: string): Promise<WireError | undefined>;
   turnEnded(): Promise<void>;
   /** For `/mcp stats`. */
@@ -154,29 +150,40 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     emit({ type: "notice", generation, text, level: "info" });
   };
 
-  const carryOut = async (change: Plan, state: ConfigState): Promise<void> => {
-    planSettings = change.settings.after;
-    configFiles = state.files;
-    supervisor.carryOut(change, withheldServers(state));
-    emit({
-      type: "planned",
-      generation,
-      settings: catalogSettings(change.settings.after, configFiles),
-      ...report(state),
-    });
+  /** The newest plan's hashes win, however long an older one's take. */
+  let hashing: Promise<void> = Promise.resolve();
+  const rehash = (): Promise<void> => {
     const definitions = supervisor.servers.map(({ definition }) => definition);
-    const [hashed, { entries, used }] = await Promise.all([
-      cache.hashDefinitions(definitions.map(({ raw }) => raw)),
-      cache.readCache({
-        path: cachePath,
-        definitions: Object.fromEntries(definitions.map(({ name, raw }) => [name, raw])),
-      }),
-    ]);
-    hashes = new Map(definitions.map(({ name }, i) => [name, hashed[i] ?? ""]));
-    catalog.noteUsed(used);
-    supervisor.learn(
-      Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
-    );
+    const hashed = cache.hashDefinitions(definitions.map(({ raw }) => raw));
+    hashing = hashing.then(async () => {
+      const found = await hashed;
+      hashes = new Map(definitions.map(({ name }, i) => [name, found[i] ?? ""]));
+    });
+    return hashing;
+  };
+
+  const carryOut = async (change: Plan, state: ConfigState, accepted: string[]): Promise<void> => {
+    planSettings = change.settings.after;
+    // The same list stays the same object: whoever compares publications goes by identity.
+    if (state.files.join("\0") !== configFiles.join("\0")) configFiles = state.files;
+    supervisor.carryOut(change, withheldServers(state));
+    const main = { settings: catalogSettings(change.settings.after, configFiles), accepted };
+    emit({ type: "planned", generation, ...main, ...report(state) });
+    const hashed = rehash();
+    const starting = change.servers.filter(({ action }) => action === "start" || action === "restart");
+    // Whoever starts no server has no need to wait for the cache.
+    if (starting.length > 0) {
+      const wanted = new Set(starting.map(({ name }) => name));
+      const definitions = supervisor.servers
+        .filter(({ name }) => wanted.has(name))
+        .map(({ name, definition }) => [name, definition.raw]);
+      const query = { path: cachePath, definitions: Object.fromEntries(definitions) };
+      const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
+      catalog.noteUsed(used);
+      supervisor.learn(
+        Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
+      );
+    }
     // Also without any fresh list: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
     // The first plan is the start of the session; `configuration` is there from the second on.
@@ -189,11 +196,16 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     facts,
     log,
     onPlan: carryOut,
+    onStir: () => cache.warm(),
     onHeld: (change) => emit({ type: "held", generation, text: describeEffect(change, new Map()) ?? "" }),
   }).then((running) => {
     configuration = running;
     return running;
   });
+
+  const edits = started.then((running) => createUserEdits(running, supervisor));
+  // Its failure is that of the start, which is told.
+  edits.catch(() => undefined);
 
   return {
     planned: started.then(() => undefined),
@@ -208,41 +220,19 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       return runCall(params, { supervisor, emit, signal, results });
     },
     reconnect: async (server) => {
-      await started;
+      const { state } = await started;
+      const isThere = server === undefined || supervisor.servers.some(({ name }) => name === server);
+      const absent = isThere ? undefined : explainAbsent(server, state);
+      if (absent) throw absent;
       await supervisor.reconnect(server);
     },
     answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),
     askAgain: async () => (await started).askAgain(),
     applyHeld: async (apply) => (await started).applyHeld(apply),
     setRegistered: async (registered) => (await started).reload({ registered }),
-    setEnabled: async ({ server, enabled, project }) => {
-      const running = await started;
-      const { definition } = supervisor.get(server);
-      const file = fileToEdit(definition, running.facts, { project });
-      await writeEnabled(file, server, enabled);
-      await running.reload();
-      return { file };
-    },
-    readConfig: async ({ project }) => {
-      const file = editableFile((await started).facts, project);
-      const read = await readText(file);
-      if (read.kind === "unreadable")
-        throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`);
-      return { file, text: read.kind === "text" ? read.text : "" };
-    },
-    writeConfig: async ({ project, before, text }) => {
-      const running = await started;
-      const file = editableFile(running.facts, project);
-      const read = await readText(file);
-      if ((read.kind === "text" ? read.text : "") !== before) {
-        throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
-          remedy: "Edit it again.",
-        });
-      }
-      await writeFileAtomic(file, text);
-      await running.reload();
-      return { file };
-    },
+    setEnabled: async (params) => (await edits).setEnabled(params),
+    readConfig: async (params) => (await edits).readConfig(params),
+    writeConfig: async (params) => (await edits).writeConfig(params),
     turnEnded: async () => {
       await started;
       supervisor.revive();

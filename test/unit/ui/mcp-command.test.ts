@@ -194,7 +194,7 @@ describe("/mcp edit", () => {
       ["readConfig", { project }],
       ["writeConfig", { project, before: TEXT, text: `${TEXT}// mine\n` }],
     ]);
-    expect(notices).toEqual([]);
+    expect(notices).toEqual([[`${FILE} is written.`, "info"]]);
   });
 
   it.each<[string, RecordingOptions["editor"]]>([

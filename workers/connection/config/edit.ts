@@ -2,13 +2,15 @@
  * Changes a configuration file as its owner would: `enabled` of one server, everything else as it was,
  * comments and formatting too. Which file that is, and the writing of it, are here as well.
  */
-import { readFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
+import { reasonOf } from "../../cache/file-system.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
 import { type ConfigFacts, type ConfigSource, configSources } from "./paths.ts";
+import { readText } from "./read.ts";
 
 const BOM = "\uFEFF";
 const NEW_FILE = "{}\n";
@@ -29,27 +31,32 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Throws `bad_config` where the text is not one that can be changed without guessing. */
-function checked(text: string): Record<string, unknown> {
+function checked(text: string, file: string): Record<string, unknown> {
   const parsed = parseJsonc(text);
   if ("problem" in parsed) {
     const { message, line = 1, column = 1 } = parsed.problem;
-    throw new ThreadsError("bad_config", `The file cannot be changed: ${message}, line ${line}.`, {
+    throw new ThreadsError("bad_config", `${file}:${line}:${column} cannot be changed: ${message}.`, {
       remedy: "Correct it first.",
-      data: { line, column },
+      data: { file, line, column },
     });
   }
   if (isObject(parsed.document.value)) return parsed.document.value;
-  throw new ThreadsError("bad_config", "The file cannot be changed: it holds no object.", {
+  throw new ThreadsError("bad_config", `${file} cannot be changed: it holds no object.`, {
     remedy: 'Write {"mcpServers": {}} first.',
   });
 }
 
-/** The text with the server switched on or off. `text`: undefined or empty for a new file. */
-export function editEnabled(text: string | undefined, server: string, enabled: boolean): string {
+/** The text with the server switched on or off. `text`: undefined or empty for a new file. `file`: for errors. */
+export function editEnabled(
+  text: string | undefined,
+  server: string,
+  enabled: boolean,
+  file = "The file",
+): string {
   const bom = text?.startsWith(BOM) ? BOM : "";
   const plain = (text ?? "").slice(bom.length);
   const before = plain.trim() === "" ? NEW_FILE : plain;
-  const root = checked(before);
+  const root = checked(before, file);
   const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
   const key =
     ["mcpServers", "mcp-servers"].find(holds) ??
@@ -57,7 +64,7 @@ export function editEnabled(text: string | undefined, server: string, enabled: b
   for (const path of [[key], [key, server]]) {
     const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), root);
     if (value !== undefined && !isObject(value)) {
-      throw new ThreadsError("bad_config", `The file cannot be changed: ${path.join(".")} is no object.`, {
+      throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is no object.`, {
         remedy: "Correct it first.",
       });
     }
@@ -96,13 +103,42 @@ export function fileToEdit(
   return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
 }
 
-/** Throws `bad_config`, or what the file system throws. Links are followed, the mode is kept. */
-export async function writeEnabled(file: string, server: string, enabled: boolean): Promise<void> {
-  let text: string | undefined;
+/** What `/mcp edit` opens: the user's own file, or the project's. Throws `bad_config` where that is not read. */
+export function editableFile(facts: ConfigFacts, project: boolean): string {
+  const sources = configSources(facts);
+  if (project) return projectFile(facts, sources);
+  // The last one: `--mcp-config` stands in place of the agent folder's.
+  return sources.findLast(({ origin }) => origin === "user")?.file ?? "";
+}
+
+const OWNER_MAY_WRITE = 0o200;
+
+/** Throws `bad_config` where it cannot be written. Links are followed, the mode is kept. */
+export async function writeConfigFile(file: string, text: string): Promise<void> {
+  const failed = (reason: string): ThreadsError =>
+    new ThreadsError("bad_config", `${file} could not be written: ${reason}.`, {
+      remedy: "Make it writable, or edit it yourself.",
+      data: { file },
+    });
+  const mode = await stat(file).then(
+    (found) => found.mode,
+    () => OWNER_MAY_WRITE,
+  );
+  // It is replaced by rename, which would not ask.
+  if ((mode & OWNER_MAY_WRITE) === 0) throw failed("it is read-only");
   try {
-    text = await readFile(file, "utf8");
+    await writeFileAtomic(file, text);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw failed(reasonOf(error));
   }
-  await writeFileAtomic(file, editEnabled(text, server, enabled));
+}
+
+/** Throws `bad_config` where the file cannot be read, changed or written. */
+export async function writeEnabled(file: string, server: string, enabled: boolean): Promise<void> {
+  const read = await readText(file);
+  if (read.kind === "unreadable") {
+    throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`, { data: { file } });
+  }
+  const text = read.kind === "text" ? read.text : undefined;
+  await writeConfigFile(file, editEnabled(text, server, enabled, file));
 }

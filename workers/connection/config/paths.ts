@@ -57,11 +57,10 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
   ].filter(({ file }, i) => i > 0 || file !== user.file);
 }
 
-/** What `/mcp edit` opens: the user's own file, or the project's. */
-export const editableFile = (facts: ConfigFacts, project: boolean): string =>
-  project ? join(facts.cwd, ".pi", "mcp.json") : (facts.configPath ?? join(facts.agentDir, "mcp.json"));
-
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 
 export const npxCacheFile = (agentDir: string): string => join(agentDir, "mcp-npx-cache.json");
+/** Counts as the project's own word where Pi trusts the project. */
+export const projectPiFile = (cwd: string): string => join(cwd, ".pi", "mcp.json");
+
 export const trustFile = (agentDir: string): string => join(agentDir, "mcp-trust.json");

@@ -1,70 +1,128 @@
 /**
- * `<agentDir>/mcp-trust.json`: consents given, by hash. Version 1, 0600, written whole. A file that
- * cannot be read holds no consents and is kept aside, never overwritten.
+ * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 1, 0600, written
+ * whole by one process at a time. A file that is no such file holds nothing and is kept aside, never lost.
  */
-import { copyFile, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import * as z from "zod";
+import { messageOf } from "../../../src/protocol/errors.ts";
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
-import type { Consent } from "./trust.ts";
+import { nodeFiles, reasonOf } from "../../cache/file-system.ts";
+import { keepAside } from "../../cache/housekeeping.ts";
+import { withLock } from "../../cache/lock.ts";
+import { type Consent, everyServerHash } from "./trust.ts";
 
 const VERSION = 1;
-/** Oldest go first: a hash that is never asked for again costs nothing but space. */
-const KEPT_CONSENTS = 1_000;
+/** Of "allowed" the oldest go first: whatever is gone is asked for again. */
+const KEPT_ALLOWED = 1_000;
+/** What is not allowed must not be forgotten. Beyond this many of one file, all of that file awaits consent. */
+const KEPT_OF_A_FILE = 200;
 
 const consentSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
-  decision: z.enum(["allowed", "refused"]),
+  decision: z.enum(["allowed", "refused", "awaiting"]),
   server: z.string(),
   file: z.string(),
   decidedAt: z.number(),
 });
 const trustSchema = z.object({ version: z.literal(VERSION), consents: z.array(consentSchema) });
 
-type Loaded = { consents: Consent[]; corrupt: boolean };
+type Loaded =
+  | { state: "usable"; consents: Consent[] }
+  /** `what`: why nothing of it counts. */
+  | { state: "corrupt"; what: string };
 
+/** Throws what the file system throws, but for a file that is not there. */
 async function load(file: string): Promise<Loaded> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { consents: [], corrupt: false };
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { state: "usable", consents: [] };
     throw error;
   }
   try {
-    const { consents } = trustSchema.parse(JSON.parse(text));
-    return { consents, corrupt: false };
-  } catch {
-    // Whatever is wrong with it: an empty list asks again, which is the safe side.
-    return { consents: [], corrupt: true };
+    const { success, data } = trustSchema.safeParse(JSON.parse(text));
+    return success
+      ? { state: "usable", consents: data.consents }
+      : { state: "corrupt", what: "it is not a list of consents" };
+  } catch (error) {
+    return { state: "corrupt", what: `it is no whole JSON (${messageOf(error)})` };
   }
 }
 
-/** None where the file is missing, corrupt, of another version or unreadable. */
-export async function loadConsents(file: string): Promise<Consent[]> {
+export interface Trust {
+  consents: Consent[];
+  /** Why the file cannot be used: then nothing is known of what the user wanted. */
+  problem?: ConfigProblem;
+}
+
+/** No consents where the file is missing, corrupt, of another version or unreadable. Never throws. */
+export async function loadTrust(file: string): Promise<Trust> {
+  const unusable = (message: string, remedy: string): Trust => ({
+    consents: [],
+    problem: { severity: "error", file, message, remedy },
+  });
   try {
-    return (await load(file)).consents;
-  } catch {
-    return [];
+    const loaded = await load(file);
+    if (loaded.state === "usable") return { consents: loaded.consents };
+    return unusable(
+      `no consent in it counts: ${loaded.what}`,
+      "Servers of projects are asked for again; what it held is kept as mcp-trust.json.corrupt-<date>.",
+    );
+  } catch (error) {
+    return unusable(
+      `no consent in it counts: it cannot be read (${reasonOf(error)})`,
+      "Make it a file that you may read and write; until then servers of projects are asked for each time.",
+    );
   }
 }
 
-/** One process writes one after the other; between processes the last writer of one moment wins. */
-let writing: Promise<unknown> = Promise.resolve();
+/** The newer decision of a hash counts; that something awaits one never replaces one. */
+function merge(known: readonly Consent[], added: readonly Consent[]): Consent[] {
+  const merged = new Map(known.map((consent) => [consent.hash, consent]));
+  for (const consent of added) {
+    if (consent.decision === "awaiting" && merged.has(consent.hash)) continue;
+    merged.delete(consent.hash);
+    merged.set(consent.hash, consent);
+  }
+  return bounded([...merged.values()]);
+}
 
-async function add(file: string, added: readonly Consent[]): Promise<Consent[]> {
-  const { consents, corrupt } = await load(file);
-  if (corrupt) await copyFile(file, `${file}.corrupt`);
-  const hashes = new Set(added.map(({ hash }) => hash));
-  const kept = consents.filter(({ hash }) => !hashes.has(hash));
-  const all = [...kept, ...added].slice(-KEPT_CONSENTS);
-  await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`);
+function bounded(consents: readonly Consent[]): Consent[] {
+  const allowed = consents.filter(({ decision }) => decision === "allowed").slice(-KEPT_ALLOWED);
+  const byFile = Map.groupBy(
+    consents.filter(({ decision }) => decision !== "allowed"),
+    ({ file }) => file,
+  );
+  const others = [...byFile].flatMap(([file, ofFile]): Consent[] => {
+    const hash = everyServerHash(file);
+    const isFolded = ofFile.length > KEPT_OF_A_FILE || ofFile.some((consent) => consent.hash === hash);
+    if (!isFolded) return ofFile;
+    return [{ hash, decision: "awaiting", server: "*", file, decidedAt: ofFile.at(-1)?.decidedAt ?? 0 }];
+  });
+  const kept = new Set([...allowed, ...others]);
+  return [...consents.filter((consent) => kept.delete(consent)), ...kept];
+}
+
+async function add(file: string, added: readonly Consent[], holds: () => boolean): Promise<Consent[]> {
+  const loaded = await load(file);
+  const all = merge(loaded.state === "usable" ? loaded.consents : [], added);
+  await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
+    beforeReplace: async (target) => {
+      // A process that was stopped for long has lost the lock, and what it read may be old.
+      if (!holds()) throw new Error("another process has it now");
+      if (loaded.state === "corrupt") await keepAside(target, nodeFiles, Date.now());
+    },
+  });
   return all;
 }
 
-/** Adds decisions, newer ones replacing older ones of the same hash. Throws what the file system throws. */
-export function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
-  const next = writing.then(() => add(file, added));
-  // The failure is its caller's; the next write must not inherit it.
-  writing = next.catch(() => undefined);
-  return next;
+/**
+ * Adds decisions, newer ones replacing older ones of the same hash, and answers all that the file then holds,
+ * those of other processes too. Throws what the file system throws, or that the file could not be had in time.
+ */
+export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
+  const { target } = await nodeFiles.find(file);
+  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, holds));
 }

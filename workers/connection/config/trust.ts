@@ -1,7 +1,8 @@
 /**
  * Which servers of a project may run. `.pi/mcp.json` is as trusted as the project; every other project
  * file needs a consent for each server, bound to what would run. While a session is open, also a change
- * in `.pi/mcp.json` is asked for: a model can write files. Pure.
+ * in `.pi/mcp.json` is asked for: a model can write files. What such a change brought and nobody agreed to is
+ * asked for at every later start. Pure.
  */
 import { createHash } from "node:crypto";
 import { canonical } from "./canonical.ts";
@@ -10,7 +11,8 @@ import type { ServerDefinition } from "./definition.ts";
 export interface Consent {
   /** `consentHash` of what was asked for. */
   hash: string;
-  decision: "allowed" | "refused";
+  /** `awaiting`: it was to be asked for, and there is no answer yet. */
+  decision: "allowed" | "refused" | "awaiting";
   /** For people who read the file. */
   server: string;
   file: string;
@@ -56,6 +58,12 @@ export interface TrustDecision {
 export const consentHash = ({ name, target, auth, oauth }: ServerDefinition, cwd: string): string =>
   createHash("sha256").update(canonical({ cwd, name, target, auth, oauth })).digest("hex");
 
+/** Stands for all servers of a file, where there are too many to remember each. */
+export const everyServerHash = (file: string): string =>
+  createHash("sha256")
+    .update(canonical({ everyServerOf: file }))
+    .digest("hex");
+
 const shown = (text: string): string => (/^[\w@%+=:,./~${}-]+$/.test(text) ? text : JSON.stringify(text));
 
 /** What would run, in one line: command with arguments, or URL; then the names of env and headers. */
@@ -91,7 +99,8 @@ function verdict(
   const decision = decisions.get(hash);
   if (decision === "allowed") return { may: "run" };
   if (decision === "refused") return { may: "never", reason: "it was refused before; /mcp trust asks again" };
-  const asStarted = definition.origin === "project-pi" && facts.accepted === undefined;
+  const awaits = decision === "awaiting" || decisions.has(everyServerHash(definition.file));
+  const asStarted = definition.origin === "project-pi" && facts.accepted === undefined && !awaits;
   if (asStarted) return { may: "run" };
   if (!definition.enabled) return { may: "run" };
   return facts.canAsk ? { may: "ask" } : { may: "never", reason: "nobody can be asked for consent here" };
@@ -129,4 +138,28 @@ export function decideTrust(
   };
   for (const definition of definitions) decide(definition);
   return result;
+}
+
+/**
+ * What a later start must not take for seen by whoever trusted the project: servers of `.pi/mcp.json` that may
+ * not run and about which nothing is remembered. Every other file of a project is asked for in any case.
+ */
+export function awaitingConsents(
+  { pending, refused }: TrustDecision,
+  known: readonly Consent[],
+  nowMs: number,
+): Consent[] {
+  const hashes = new Set(known.map(({ hash }) => hash));
+  return [...pending, ...refused]
+    .filter(({ hash, definition }) => {
+      const isKnown = hashes.has(hash) || hashes.has(everyServerHash(definition.file));
+      return definition.origin === "project-pi" && !isKnown;
+    })
+    .map(({ hash, definition: { name, file } }) => ({
+      hash,
+      decision: "awaiting",
+      server: name,
+      file,
+      decidedAt: nowMs,
+    }));
 }

@@ -78,10 +78,12 @@ function createPathSet(followSymlinks: boolean): PathSet {
 export function watchConfig(options: {
   files: readonly string[];
   onChange: () => void;
+  /** The first sign of a burst: `onChange` follows when it has settled. */
+  onStir?: () => void;
   onError: (message: string) => void;
   settleMs?: number;
 }): ConfigWatcher {
-  const { onChange, onError, settleMs = SETTLE_MS } = options;
+  const { onChange, onStir, onError, settleMs = SETTLE_MS } = options;
   let wanted = [...options.files];
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -100,8 +102,10 @@ export function watchConfig(options: {
 
   const settle = (): void => {
     if (!started) return;
+    if (timer === undefined) onStir?.();
     clearTimeout(timer);
     timer = setTimeout(() => {
+      timer = undefined;
       void update();
       onChange();
     }, settleMs);

@@ -67,15 +67,30 @@ function toCandidate(item: CachedResource | CachedTemplate): Candidate | undefin
   };
 }
 
-/**
- * By tool name. A tool of the server keeps its name; resources that meet in one get a mark of their URI, so
- * that no name depends on the order of the list.
- */
+const made = new WeakMap<
+  CachedResources,
+  { tools: readonly CachedTool[]; byName: Map<string, ResourceTool> }
+>();
+
+/** The same objects for the same lists: whoever compares tools goes by identity. */
 export function resourceTools(
   listed: CachedResources | undefined,
   tools: readonly CachedTool[],
 ): Map<string, ResourceTool> {
-  const candidates = [...(listed?.templates ?? []), ...(listed?.resources ?? [])]
+  if (!listed) return new Map();
+  const before = made.get(listed);
+  if (before?.tools === tools) return before.byName;
+  const byName = makeResourceTools(listed, tools);
+  made.set(listed, { tools, byName });
+  return byName;
+}
+
+/**
+ * By tool name. A tool of the server keeps its name; resources that meet in one get a mark of their URI, so
+ * that no name depends on the order of the list.
+ */
+function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]): Map<string, ResourceTool> {
+  const candidates = [...listed.templates, ...listed.resources]
     .map(toCandidate)
     .filter((candidate) => candidate !== undefined);
   const uses = new Map<string, number>(tools.map(({ name }) => [name, 1]));

@@ -1,7 +1,13 @@
 import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { editEnabled, fileToEdit, writeEnabled } from "../../../../workers/connection/config/edit.ts";
+import {
+  editableFile,
+  editEnabled,
+  fileToEdit,
+  writeConfigFile,
+  writeEnabled,
+} from "../../../../workers/connection/config/edit.ts";
 import { schemaText } from "../../../../workers/connection/config/json-schema.ts";
 import { applyOverride } from "../../../../workers/connection/config/override.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "./support.ts";
@@ -85,6 +91,51 @@ test("in a project that is not trusted nothing is written", () => {
   const untrusted = facts({ projectTrusted: false });
   expect(() => fileToEdit(definition("a", { command: "x" }), untrusted, { project: true })).toThrow(
     /not trusted/,
+  );
+});
+
+test.each([
+  ["the user's", {}, false, USER.file],
+  ["the project's", {}, true, PROJECT_PI.file],
+  ["that of --mcp-config, from the project's folder", { configPath: "my.json" }, false, "/work/app/my.json"],
+  ["that of --mcp-config, from the home folder", { configPath: "~/my.json" }, false, "/home/me/my.json"],
+])("/mcp edit opens %s", (_, over, project, file) => {
+  expect(editableFile(facts(over), project)).toBe(file);
+});
+
+test("/mcp edit --project in a project that is not trusted -> bad_config, since nobody would read it", () => {
+  expect(() => editableFile(facts({ projectTrusted: false }), true)).toThrow(/not trusted/);
+});
+
+test("a file that is read-only, a folder, or below a file -> bad_config with the file; it stays as it was", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "mcp.json");
+  await put(file, COMMENTED);
+  await chmod(file, 0o444);
+  const failed = (path: string, why: RegExp) => ({
+    code: "bad_config",
+    message: expect.stringMatching(why),
+    data: { file: path },
+  });
+  await expect(writeEnabled(file, "a", false)).rejects.toMatchObject(
+    failed(file, /mcp\.json could not be written: it is read-only/),
+  );
+  await expect(writeConfigFile(file, "{}")).rejects.toMatchObject(failed(file, /it is read-only/));
+  expect(await readFile(file, "utf8")).toBe(COMMENTED);
+  await expect(writeEnabled(folder, "a", false)).rejects.toMatchObject(
+    failed(folder, /cannot be read: .*EISDIR/),
+  );
+  const below = join(file, "mcp.json");
+  await expect(writeConfigFile(below, "{}")).rejects.toMatchObject(
+    failed(below, /could not be written: ENOTDIR/),
+  );
+});
+
+test("a broken file -> the error names file and position", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, '{\n  "mcpServers": }');
+  await expect(writeEnabled(file, "a", false)).rejects.toThrow(
+    `${file}:2:17 cannot be changed: not valid JSON`,
   );
 });
 

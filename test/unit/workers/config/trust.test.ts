@@ -1,17 +1,21 @@
-import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
 import { mergeLayers } from "../../../../workers/connection/config/merge.ts";
 import { parseConfigText } from "../../../../workers/connection/config/read.ts";
 import {
+  awaitingConsents,
   type Consent,
   consentHash,
   decideTrust,
   describeTarget,
+  everyServerHash,
   type TrustFacts,
 } from "../../../../workers/connection/config/trust.ts";
-import { loadConsents, remember } from "../../../../workers/connection/config/trust-file.ts";
+import { loadTrust, remember } from "../../../../workers/connection/config/trust-file.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "./support.ts";
 
 const CWD = "/work/app";
@@ -25,6 +29,12 @@ const consent = (of: ServerDefinition, decision: Consent["decision"] = "allowed"
   file: of.file,
   decidedAt: 1,
 });
+
+/** Too many of the file's servers were asked for. */
+const ALL_AWAIT: Consent = {
+  ...consent(definition("*", RAW, PROJECT_PI), "awaiting"),
+  hash: everyServerHash(PROJECT_PI.file),
+};
 
 const names = (definitions: { name: string }[]): string[] => definitions.map(({ name }) => name);
 const summary = (decision: ReturnType<typeof decideTrust>) => ({
@@ -60,6 +70,17 @@ describe("decideTrust", () => {
     [".pi/mcp.json, changed live, consented", IN.pi, [consent(IN.pi)], { accepted: live }, run],
     [".pi/mcp.json, accepted before", IN.pi, [], { accepted: new Set([consentHash(IN.pi, CWD)]) }, run],
     [".pi/mcp.json, refused", IN.pi, [consent(IN.pi, "refused")], {}, never],
+    [".pi/mcp.json, awaiting since before", IN.pi, [consent(IN.pi, "awaiting")], {}, ask],
+    [
+      ".pi/mcp.json, awaiting since before, nobody to ask",
+      IN.pi,
+      [consent(IN.pi, "awaiting")],
+      { canAsk: false },
+      never,
+    ],
+    [".pi/mcp.json, all of it awaiting", IN.pi, [ALL_AWAIT], {}, ask],
+    [".pi/mcp.json, all of it awaiting, this one consented", IN.pi, [ALL_AWAIT, consent(IN.pi)], {}, run],
+    [".mcp.json, while all of .pi/mcp.json awaits", IN.file, [ALL_AWAIT], {}, ask],
     [".mcp.json", IN.file, [], {}, ask],
     [".mcp.json, nobody to ask", IN.file, [], { canAsk: false }, never],
     [".mcp.json, consented", IN.file, [consent(IN.file)], {}, run],
@@ -137,6 +158,30 @@ describe("decideTrust", () => {
   });
 });
 
+describe("awaitingConsents", () => {
+  const live = { ...TRUSTED, accepted: new Set<string>() };
+  const awaited = (of: ServerDefinition, known: Consent[], facts: TrustFacts): string[] =>
+    awaitingConsents(decideTrust([of], known, facts), known, 7).map(({ hash }) => hash);
+  const it = [consentHash(IN.pi, CWD)];
+
+  test.each<[string, ServerDefinition, Consent[], TrustFacts, string[]]>([
+    [".pi/mcp.json, changed live", IN.pi, [], live, it],
+    [".pi/mcp.json, changed live, nobody to ask", IN.pi, [], { ...live, canAsk: false }, it],
+    [".pi/mcp.json at the start", IN.pi, [], TRUSTED, []],
+    [".pi/mcp.json, remembered already", IN.pi, [consent(IN.pi, "awaiting")], live, []],
+    [".pi/mcp.json, refused before", IN.pi, [consent(IN.pi, "refused")], live, []],
+    [".pi/mcp.json, all of it awaiting already", IN.pi, [ALL_AWAIT], live, []],
+    [".mcp.json, which is asked for in any case", IN.file, [], live, []],
+  ])("%s -> %#", (_, of, known, facts, expected) => {
+    expect(awaited(of, known, facts)).toEqual(expected);
+  });
+
+  test("says what awaits and since when", () => {
+    const decision = decideTrust([IN.pi], [], live);
+    expect(awaitingConsents(decision, [], 7)).toEqual([{ ...consent(IN.pi, "awaiting"), decidedAt: 7 }]);
+  });
+});
+
 test.each([
   [{ command: "npx", args: ["-y", "@a/b@1.0", "a b", "$(evil)"] }, 'npx -y @a/b@1.0 "a b" "$(evil)"'],
   [{ command: "x", env: { TOKEN: "s3cret", B: "!run me" }, cwd: "/w" }, "x (in /w; env TOKEN, B=!run me)"],
@@ -148,43 +193,98 @@ test.each([
   expect(describeTarget(definition("a", raw))).toBe(text);
 });
 
+const WRITER = join(import.meta.dirname, "../../../fixtures/cache/adds-consents.ts");
+
 describe("mcp-trust.json", () => {
   const one = consent(IN.file);
   const file = async (): Promise<string> => join(await temporaryFolder(), "deep", "mcp-trust.json");
+  const consentsIn = async (path: string): Promise<Consent[]> => (await loadTrust(path)).consents;
+  const numbered = (count: number, decision: Consent["decision"]): Consent[] =>
+    Array.from({ length: count }, (_, i) => consent(definition(`s${i}`, RAW, PROJECT_PI), decision));
 
   test("remembers, replaces by hash, and is private", async () => {
     const path = await file();
-    expect(await loadConsents(path)).toEqual([]);
+    expect(await loadTrust(path)).toEqual({ consents: [] });
     await remember(path, [one]);
-    await remember(path, [{ ...one, decision: "refused" }, consent(IN.pi)]);
-    expect(await loadConsents(path)).toEqual([{ ...one, decision: "refused" }, consent(IN.pi)].slice(0, 2));
+    const other = consent(definition("b", RAW, PROJECT_FILE));
+    await remember(path, [{ ...one, decision: "refused" }, other]);
+    expect(await loadTrust(path)).toEqual({ consents: [{ ...one, decision: "refused" }, other] });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 1 });
   });
 
-  test("decisions made at the same time are all kept", async () => {
+  test("that something awaits an answer never replaces one; an answer replaces it", async () => {
     const path = await file();
-    const many = Array.from({ length: 20 }, (_, i) => consent(definition(`s${i}`, RAW, PROJECT_FILE)));
-    await Promise.all(many.map((entry) => remember(path, [entry])));
-    expect(await loadConsents(path)).toHaveLength(20);
+    await remember(path, [consent(IN.pi, "awaiting")]);
+    expect(await consentsIn(path)).toEqual([consent(IN.pi, "awaiting")]);
+    await remember(path, [one]);
+    expect(await remember(path, [consent(IN.pi, "awaiting")])).toEqual([one]);
+    await remember(path, [consent(IN.pi, "refused")]);
+    expect(await remember(path, [consent(IN.pi, "awaiting")])).toEqual([consent(IN.pi, "refused")]);
   });
 
-  test.each(["", "{", "[]", '{"version":2,"consents":[]}', '{"version":1,"consents":[{"hash":"x"}]}'])(
-    "%s holds no consents and is kept aside",
-    async (text) => {
-      const path = join(await temporaryFolder(), "mcp-trust.json");
-      await writeFile(path, text);
-      expect(await loadConsents(path)).toEqual([]);
-      await remember(path, [one]);
-      expect(await loadConsents(path)).toEqual([one]);
-      expect(await readFile(`${path}.corrupt`, "utf8")).toBe(text);
-      expect((await readdir(join(path, ".."))).sort()).toEqual(["mcp-trust.json", "mcp-trust.json.corrupt"]);
-    },
-  );
+  test("decisions made at the same time in one process are all kept", async () => {
+    const path = await file();
+    await Promise.all(numbered(20, "allowed").map((entry) => remember(path, [entry])));
+    expect(await consentsIn(path)).toHaveLength(20);
+  });
 
-  test("a file that cannot be read holds no consents", async () => {
+  test("decisions made at the same time by four processes are all kept", async () => {
+    const path = await file();
+    const add = (prefix: string) => promisify(execFile)(process.execPath, [WRITER, path, prefix, "15"]);
+    await Promise.all(["a", "b", "c", "d"].map(add));
+    expect(await consentsIn(path)).toHaveLength(60);
+    expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);
+  }, 60_000);
+
+  test("many consents: the oldest go; many that may not run: then nothing of their file may, unless consented", async () => {
+    const path = await file();
+    await remember(path, [one, ...numbered(1_000, "allowed")]);
+    expect(await consentsIn(path)).toHaveLength(1_000);
+    expect(await consentsIn(path)).not.toContainEqual(one);
+
+    await remember(path, numbered(1_001, "awaiting"));
+    expect((await consentsIn(path)).filter(({ decision }) => decision === "awaiting")).toHaveLength(1);
+    const many = await file();
+    await remember(many, [...numbered(201, "awaiting"), consent(IN.pi)]);
+    const folded = await consentsIn(many);
+    expect(folded.map(({ server }) => server).sort()).toEqual(["*", "a"]);
+    const forgotten = definition("s0", RAW, PROJECT_PI);
+    expect(summary(decideTrust([IN.pi, forgotten], folded, TRUSTED))).toMatchObject({
+      allowed: ["a"],
+      pending: ["s0"],
+    });
+    await remember(many, [consent(forgotten)]);
+    expect(summary(decideTrust([forgotten], await consentsIn(many), TRUSTED)).allowed).toEqual(["s0"]);
+  });
+
+  test.each([
+    ["", /no whole JSON/],
+    ["{", /no whole JSON/],
+    ["[]", /not a list of consents/],
+    ['{"version":2,"consents":[]}', /not a list of consents/],
+    ['{"version":1,"consents":[{"hash":"x"}]}', /not a list of consents/],
+  ])("%s holds no consents, says so, and is kept aside", async (text, why) => {
+    const folder = await temporaryFolder();
+    const path = join(folder, "mcp-trust.json");
+    await writeFile(path, text);
+    const { consents, problem } = await loadTrust(path);
+    expect(consents).toEqual([]);
+    expect(problem).toMatchObject({ file: path, message: expect.stringMatching(why) });
+    expect(await readFile(path, "utf8")).toBe(text);
+    await remember(path, [one]);
+    expect(await loadTrust(path)).toEqual({ consents: [one] });
+    const [aside = "", ...others] = (await readdir(folder)).filter((name) => name !== "mcp-trust.json");
+    expect(others).toEqual([]);
+    expect(aside).toMatch(/^mcp-trust\.json\.corrupt-/);
+    expect(await readFile(join(folder, aside), "utf8")).toBe(text);
+  });
+
+  test("a file that cannot be read holds no consents and says so", async () => {
     const path = await temporaryFolder();
-    expect(await loadConsents(path)).toEqual([]);
-    await chmod(path, 0o700);
+    const { consents, problem } = await loadTrust(path);
+    expect(consents).toEqual([]);
+    expect(problem?.message).toContain("it cannot be read (EISDIR");
+    await expect(remember(path, [one])).rejects.toThrow("EISDIR");
   });
 });

@@ -10,6 +10,8 @@ import { parseEntry } from "../../../../workers/connection/config/definition.ts"
 import { DEFAULT_SETTINGS } from "../../../../workers/connection/config/settings.ts";
 import type { Server } from "../../../../workers/connection/server.ts";
 
+const NO_FILES: readonly string[] = [];
+
 /** Of a server only what the catalog reads. */
 function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name: "t" }]): Server {
   const { definition } = parseEntry(name, { command: "c", ...entry }, { file: "/m.json", origin: "user" });
@@ -22,6 +24,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   const events: WorkerEvent[] = [];
   const servers = [server("a"), server("b")] as const;
   const cache: CachePool = {
+    warm: () => undefined,
     hashDefinitions: async () => [],
     readCache: async () => ({ entries: {}, used: {} }),
     storeEntries: (task) => {
@@ -42,7 +45,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     servers: () => servers,
     hashOf: (name) => `hash of ${name}`,
     settings: () => DEFAULT_SETTINGS,
-    configFiles: () => [],
+    configFiles: () => NO_FILES,
     cache,
     emit: (event) => events.push(event),
   };
@@ -50,6 +53,10 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   catalog.noteUsed(used);
   return { catalog, servers, stored, published, events };
 }
+
+/** As if it had listed these tools, or had been given another definition. */
+const change = (of: Server, what: Partial<Pick<Server, "tools" | "definition">>): Server =>
+  Object.assign(of, what);
 
 const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});
 
@@ -98,11 +105,31 @@ describe("createCatalogPublisher", () => {
     expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
   });
 
+  test("a change that no tool shows -> not published again; a list, a hidden tool, a description -> published", async () => {
+    const { catalog, servers, published } = setup(async () => true);
+    const [one] = servers;
+    const publications = async (what: Parameters<typeof change>[1]): Promise<number> => {
+      change(one, what);
+      const before = published.length;
+      catalog.changed();
+      await catalog.flush();
+      return published.length - before;
+    };
+    const { definition } = one;
+    expect(await publications({})).toBe(1);
+    expect(await publications({})).toBe(0);
+    expect(await publications({ definition: { ...definition, requestTimeoutMs: 1 } })).toBe(0);
+    expect(await publications({ tools: [{ name: "t", description: "other" }] })).toBe(1);
+    expect(await publications({ definition: { ...definition, excludeTools: ["t"] } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(0);
+  });
+
   test("a store that waits for a lock -> the snapshots go out, the next store waits, the end waits for both", async () => {
     const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
     const { catalog, servers, stored, events } = setup(() => unlocked);
     for (const one of servers) {
-      catalog.changed(one);
+      catalog.changed(change(one, { tools: [{ name: "new" }] }));
       await catalog.flush();
     }
     expect(events).toHaveLength(2);

@@ -1,0 +1,256 @@
+/**
+ * Owns: what a model wrote into `.pi/mcp.json` and nobody agreed to, across starts of the real Pi: it never runs
+ * unasked. And the question itself, when the connection worker dies under it.
+ */
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
+import { notices } from "../support/rpc-events.ts";
+import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { call, home, model, RAW_ENTRY, root, searchFor } from "./support.ts";
+
+const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
+
+const recordOf = (at: PiHome): string => join(at.cwd, "record");
+const evil = (at: PiHome) => live(["evil"], { RECORD: recordOf(at) });
+const projectFile = (at: PiHome): string => join(at.cwd, ".pi", "mcp.json");
+/** The model's turn that adds a server to the project, beside those that are there. */
+const writesEvil = (at: PiHome, beside: Record<string, unknown> = {}) =>
+  call("write", { path: projectFile(at), content: JSON.stringify(config({ ...beside, evil: evil(at) })) });
+
+const hasRun = (at: PiHome): Promise<boolean> =>
+  stat(recordOf(at)).then(
+    () => true,
+    () => false,
+  );
+
+const trustOf = async (at: PiHome): Promise<{ server: string; decision: string }[]> => {
+  const text = await readFile(join(at.agentDir, "mcp-trust.json"), "utf8").catch(() => '{"consents":[]}');
+  return (JSON.parse(text) as { consents: { server: string; decision: string }[] }).consents;
+};
+
+const untilAwaiting = (at: PiHome): Promise<void> =>
+  expect
+    .poll(() => trustOf(at), { timeout: PATIENCE_MS })
+    .toMatchObject([{ server: "evil", decision: "awaiting" }]);
+
+/** Another start with the same home: asked, and nothing of it has run. */
+async function isAskedAgain(at: PiHome): Promise<Opened> {
+  const pi = await open({ at });
+  const asked = await pi.dialog();
+  expect(asked.title).toContain("live.mjs evil");
+  expect(await hasRun(at)).toBe(false);
+  return pi;
+}
+
+/** `pi -p` whose model does this and then ends. */
+async function print(at: PiHome, ...turns: ReturnType<typeof call>[]) {
+  const scripted = await model([...turns, { text: "ok" }]);
+  return runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
+}
+
+describe("a model writes .pi/mcp.json", () => {
+  test("Not now, restart -> asked again; Allow -> runs; restart -> runs unasked", async () => {
+    const pi = await open({ trusted: true });
+    const { at } = pi;
+    await pi.status();
+    await pi.prompt(writesEvil(at));
+    pi.answer(await pi.dialog(), { value: "Not now" });
+    await pi.rpc.stop();
+
+    const second = await isAskedAgain(at);
+    second.answer(await second.dialog(), { value: "Allow" });
+    await second.statusLine("MCP 1/1 · 1 tool");
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+    await second.rpc.stop();
+
+    const third = await open({ at });
+    await third.prompt(searchFor("select:evil__work"));
+    expect((await third.ask("evil__work")).argv).toEqual(["evil"]);
+    expect(dialogsOf(third.rpc)).toEqual([]);
+  });
+
+  test("Pi is killed while it asks -> refused with a line in print mode, asked at the next start", async () => {
+    const pi = await open({ trusted: true });
+    const { at } = pi;
+    await pi.status();
+    await pi.prompt(writesEvil(at));
+    await pi.dialog();
+    pi.rpc.kill("SIGKILL");
+    await pi.rpc.exited;
+
+    // The search waits until it is known what runs; a shorter run may end before.
+    expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
+      code: 0,
+      stdout: "ok\n",
+      stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
+    });
+    await isAskedAgain(at);
+  });
+
+  test("as the last act of a print run -> the next start asks", async () => {
+    const at = await home({ trusted: true });
+    expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
+    await isAskedAgain(at);
+  });
+
+  test("hotReload off, so that nothing is asked -> the next start asks", async () => {
+    const pi = await open({ trusted: true, mcp: { settings: { hotReload: "off" } } });
+    const { at } = pi;
+    await pi.status();
+    await pi.prompt(writesEvil(at));
+    await untilAwaiting(at);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    await pi.rpc.stop();
+    await isAskedAgain(at);
+  });
+
+  test("beside a server that ran from the start -> only the new one is asked for at the next start", async () => {
+    const own = live(["own"], {}, { lifecycle: "eager" });
+    const pi = await open({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
+    const { at } = pi;
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.prompt(writesEvil(at, { own }));
+    await pi.dialog();
+    await untilAwaiting(at);
+    await pi.rpc.stop();
+    const again = await isAskedAgain(at);
+    await again.statusLine("MCP 1/1 · 1 tool");
+    expect(dialogsOf(again.rpc)).toHaveLength(1);
+  });
+});
+
+test("the user writes .pi/mcp.json while Pi does not run -> it runs unasked", async () => {
+  const pi = await open({ trusted: true });
+  await pi.status();
+  await pi.rpc.stop();
+  await pi.at.writeFile(".pi/mcp.json", config({ evil: evil(pi.at) }));
+  const again = await open({ at: pi.at });
+  await again.statusLine("MCP 1/1 · 1 tool");
+  expect(await hasRun(pi.at)).toBe(true);
+  expect(dialogsOf(again.rpc)).toEqual([]);
+  expect(await trustOf(pi.at)).toEqual([]);
+});
+
+test("a broken mcp-trust.json -> said once, nothing of the project runs unasked, the file is kept", async () => {
+  const at = await home({ trusted: true, files: { ".mcp.json": config({ shared: live() }) } });
+  await at.writeFile(".pi/mcp.json", config({ evil: evil(at) }));
+  await writeFile(join(at.agentDir, "mcp-trust.json"), '{"version":1,"consents":[{');
+  const pi = await open({ at });
+  await pi.notice(/mcp-trust\.json: no consent in it counts: it is no whole JSON/);
+  // One question at a time.
+  pi.answer(await pi.dialog(), { value: "Not now" });
+  await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBe(2);
+  expect(await hasRun(at)).toBe(false);
+  const said = notices(pi.rpc.events).filter(({ message }) => message.includes("mcp-trust.json"));
+  expect(said).toHaveLength(1);
+  const names = (await readdir(at.agentDir)).filter((name) => name.startsWith("mcp-trust.json."));
+  expect(names).toEqual([expect.stringMatching(/^mcp-trust\.json\.corrupt-/)]);
+  expect(await readFile(join(at.agentDir, names[0] ?? ""), "utf8")).toBe('{"version":1,"consents":[{');
+});
+
+test("mcp-trust.json cannot be written -> the answer holds for this session, and that is said", async () => {
+  const at = await home({ files: { ".mcp.json": config({ s: live() }) } });
+  await mkdir(join(at.agentDir, "mcp-trust.json"));
+  const pi = await open({ at });
+  await pi.notice(/mcp-trust\.json: no consent in it counts: it cannot be read \(EISDIR/);
+  pi.answer(await pi.dialog(), { value: "Allow" });
+  await pi.notice(/mcp-trust\.json: it cannot be written .* Your answer holds for this session only\./);
+  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.rpc.stop();
+  const again = await open({ at });
+  expect((await again.dialog()).title).toContain("live.mjs");
+});
+
+describe("the connection worker ends while a question is open", () => {
+  /** The packed extension, whose connection worker ends when `breakWorker` says so. */
+  async function openBreakable(at: PiHome): Promise<Opened> {
+    const folder = join(at.dir, "ext");
+    await cp(join(root, "dist"), folder, { recursive: true });
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const worker = (name: string): string => join(folder, "workers", name);
+    await rename(worker("connection.js"), worker("real.js"));
+    const lines = [
+      'import { existsSync, rmSync } from "node:fs";',
+      'import "./real.js";',
+      `setInterval(() => { if (existsSync("${at.dir}/break")) { rmSync("${at.dir}/break"); process.exit(9); } }, 20);`,
+    ];
+    await writeFile(worker("connection.js"), lines.join("\n"));
+    return open({ at, extensions: [join(folder, "index.js")] });
+  }
+  const breakWorker = async ({ at, notice }: Opened): Promise<void> => {
+    await writeFile(join(at.dir, "break"), "");
+    await notice(/^The MCP connection worker ended unexpectedly/);
+  };
+  const pidsOf = async (at: PiHome): Promise<string[]> =>
+    (await processesWithMarker(`HOME=${at.dir}`))
+      .filter(({ command }) => command.includes("fixtures/servers"))
+      .map(({ command }) => command.split(" ").at(-1) ?? "");
+
+  test("the answer comes after -> applied to what was asked for, asked once; what ran before runs again", async () => {
+    const own = live(["own"], {}, { lifecycle: "eager" });
+    const at = await home({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
+    const pi = await openBreakable(at);
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.prompt(writesEvil(at, { own }));
+    const asked = await pi.dialog();
+    await breakWorker(pi);
+    expect(await pi.status()).toContain("waits for your consent: evil: ");
+    expect(await hasRun(at)).toBe(false);
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
+
+    const since = pi.rpc.events.length;
+    pi.answer(asked, { value: "Allow" });
+    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+    expect((await pidsOf(at)).sort()).toEqual(["evil", "own"]);
+  });
+
+  test("the answer comes before the next worker -> applied by that one", async () => {
+    const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
+    const pi = await openBreakable(at);
+    const asked = await pi.dialog();
+    await breakWorker(pi);
+    pi.answer(asked, { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  });
+
+  test("the worker ends with the answer -> the next one has it", async () => {
+    const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
+    const pi = await openBreakable(at);
+    const asked = await pi.dialog();
+    // The answer is on its way for as long as somebody else has the file of consents.
+    const lock = join(at.agentDir, ".mcp-trust.json.lock");
+    await mkdir(lock);
+    await writeFile(join(lock, "somebody"), "");
+    pi.answer(asked, { value: "Allow" });
+    const waiting = async (): Promise<string> => (await readdir(at.agentDir)).join(" ");
+    await expect.poll(waiting, { timeout: PATIENCE_MS }).toMatch(/\.mcp-trust\.json\.lock\.\w+\.tmp/);
+    await breakWorker(pi);
+    await rm(lock, { recursive: true });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+    expect(notices(pi.rpc.events).filter(({ level }) => level === "error")).toEqual([]);
+  });
+
+  test("the file is another by then -> the old answer allows nothing, the new one is asked for", async () => {
+    const at = await home({ files: { ".mcp.json": config({ evil: live(["one"]) }) } });
+    const pi = await openBreakable(at);
+    const asked = await pi.dialog();
+    await breakWorker(pi);
+    await pi.at.writeFile(".mcp.json", config({ evil: evil(at) }));
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("live.mjs evil");
+    const since = pi.rpc.events.length;
+    pi.answer(asked, { value: "Allow" });
+    expect((await pi.dialog(since)).title).toContain("live.mjs evil");
+    await pi.status();
+    expect(await trustOf(at)).toEqual([]);
+    expect(await hasRun(at)).toBe(false);
+  });
+});
