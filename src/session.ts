@@ -20,7 +20,7 @@ import type { CallResult, ServerStatus, SessionFacts } from "./protocol/types.ts
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
 import { createEventHandler, type SessionState } from "./session-events.ts";
-import { declaredTools, ownerOf } from "./tools/branch-tools.ts";
+import { type DeclaredTool, declaredTools, ownerOf } from "./tools/branch-tools.ts";
 import { directRule } from "./tools/direct.ts";
 import { createLateTools } from "./tools/late-tools.ts";
 import type { ToolCall } from "./tools/mcp-tool.ts";
@@ -122,8 +122,9 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     },
   });
 
-  const settle = async (signal: AbortSignal | undefined): Promise<string[]> => {
-    const { pending, checksum } = await now().runtime.settleTools({ timeoutMs: LIMITS.searchWaitMs }, signal);
+  const settle = async (signal: AbortSignal | undefined, servers?: string[]): Promise<string[]> => {
+    const params = { timeoutMs: LIMITS.searchWaitMs, ...(servers ? { servers } : {}) };
+    const { pending, checksum } = await now().runtime.settleTools(params, signal);
     await store.reached(checksum);
     return pending;
   };
@@ -222,12 +223,12 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     return !snapshotIsOlder(agentDir, place, configFiles());
   };
 
-  const serverOf = (toolName: string): SnapshotServer | undefined => {
+  const serverOf = ({ name: toolName, owner }: DeclaredTool): SnapshotServer | undefined => {
     const known = [...store.current().servers];
     for (const { name } of running?.statuses.values() ?? []) {
       known.push({ name, project: false, toolsKnown: false });
     }
-    return ownerOf(toolName, known);
+    return owner ? known.find(({ name }) => name === owner.server) : ownerOf(toolName, known);
   };
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */

@@ -97,6 +97,12 @@ const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
 export const spellingsOf = (server: string, tool: string): string[] =>
   MODES.map((prefix) => fitted(plainToolName(server, tool, prefix), { server, tool }));
 
+/** What may stand in Pi behind the server's part of the tool's name. */
+export const localSpellingsOf = (server: string, tool: string): string[] =>
+  MODES.map((prefix) =>
+    fitted(plainToolName(server, tool, prefix), { server, tool }).slice(namePrefix(server, prefix).length),
+  );
+
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
 
 /** The name that a tool bears in place of its own, where another extension has that. */

@@ -66,6 +66,8 @@ export interface ServerStatus {
   transport: TransportKind;
   /** Where the server is defined. */
   source: string;
+  /** In the user's words. */
+  description?: string;
   toolCount: number;
   /** Resources and templates that are offered as tools beside those. */
   resourceCount: number;

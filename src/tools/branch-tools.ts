@@ -6,25 +6,58 @@
 import type { CatalogTool } from "../catalog/catalog.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
+import { PROXY_TOOL } from "./tool-search-report.ts";
 
 /** A tool definition as Pi stores it in a transcript. */
 export interface DeclaredTool {
   name: string;
   description: string;
   parameters: Record<string, unknown>;
+  /** Which tool it stands for, where a search or a call of the branch has written it down. */
+  owner?: ToolOwner;
 }
+
+export interface ToolOwner {
+  server: string;
+  /** Name at the server, which the name in Pi need not tell: it may be cut, or without a server. */
+  tool: string;
+}
+
+/** For the `details` of a result, which Pi keeps in the transcript. */
+export const ownersOf = (tools: readonly CatalogTool[]): Record<string, ToolOwner> =>
+  Object.fromEntries(tools.map(({ name, server, tool }) => [name, { server: server.name, tool }]));
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
+const readOwner = (value: unknown): ToolOwner | undefined =>
+  isObject(value) && typeof value.server === "string" && typeof value.tool === "string"
+    ? { server: value.server, tool: value.tool }
+    : undefined;
+
+/** What results of the branch tell of tools: the searches that loaded them, and their own calls. */
+function noteOwners(message: Record<string, unknown>, owners: Map<string, ToolOwner>): void {
+  const { toolName, details } = message;
+  if (message.role !== "toolResult" || typeof toolName !== "string" || !isObject(details)) return;
+  const own = toolName === PROXY_TOOL ? undefined : readOwner(details);
+  if (own) owners.set(toolName, own);
+  for (const [name, value] of isObject(details.owners) ? Object.entries(details.owners) : []) {
+    const owner = readOwner(value);
+    if (owner) owners.set(name, owner);
+  }
+}
+
 /** Replays `toolsAdded` and `toolsRemoved` of the branch's system messages, oldest first. */
 export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredTool> {
   const declared = new Map<string, DeclaredTool>();
+  const owners = new Map<string, ToolOwner>();
   for (const entry of branch) {
     const message = isObject(entry) && entry.type === "message" ? entry.message : undefined;
-    if (!isObject(message) || message.role !== "system") continue;
+    if (!isObject(message)) continue;
+    noteOwners(message, owners);
+    if (message.role !== "system") continue;
     for (const removed of list(message.toolsRemoved)) {
       if (isObject(removed) && typeof removed.name === "string") declared.delete(removed.name);
     }
@@ -33,6 +66,10 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
       const description = typeof tool.description === "string" ? tool.description : "";
       declared.set(tool.name, { name: tool.name, description, parameters: tool.parameters });
     }
+  }
+  for (const [name, owner] of owners) {
+    const tool = declared.get(name);
+    if (tool) tool.owner = owner;
   }
   return declared;
 }
@@ -52,10 +89,10 @@ export const ownerOf = <Server extends { name: string }>(
 
 /** A tool that no catalog holds, as its transcript has it. */
 export function fromTranscript(
-  { name, description, parameters }: DeclaredTool,
+  { name, description, parameters, owner }: DeclaredTool,
   server: SnapshotServer,
 ): CatalogTool {
-  const tool = name.slice(prefixIn(name, server.name)?.length ?? 0);
+  const tool = owner?.tool ?? name.slice(prefixIn(name, server.name)?.length ?? 0);
   const schemaKeys = Object.keys(parameters);
   return { name, tool, server, description, schemaKeys, schema: new Uint8Array(), inputSchema: parameters };
 }

@@ -12,7 +12,7 @@ import { nameLine, stateNote, type WhyMissing } from "./tool-search-report.ts";
 
 export interface ProxyHost {
   /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
-  settle(signal: AbortSignal | undefined): Promise<string[]>;
+  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   /** Other tools can call it afterwards. Answers the tool as Pi knows it. */
@@ -73,7 +73,7 @@ export async function toolNamed(
 ): Promise<CatalogTool> {
   let resolution = resolveTool(host.catalog(), name, server);
   if (resolution.kind === "unknown") {
-    await host.settle(signal);
+    await host.settle(signal, server === undefined ? undefined : [server]);
     resolution = resolveTool(host.catalog(), name, server);
   }
   if (resolution.kind === "tool") return resolution.tool;

@@ -74,7 +74,7 @@ export async function searchMode(
 ): Promise<string> {
   const written = text(params.server);
   const server = written === undefined ? undefined : knownServer(host, written);
-  const pending = await host.settle(signal);
+  const pending = await host.settle(signal, server === undefined ? undefined : [server]);
   const catalog = host.catalog();
   const results =
     params.regex === true ? await byPattern(catalog, words, server) : byWords(catalog, words, server);
@@ -90,7 +90,7 @@ export async function serverMode(
 ): Promise<string> {
   const server = knownServer(host, written);
   const status = host.servers().find(({ name }) => name === server);
-  if (!status?.toolsKnown) await host.settle(signal);
+  if (!status?.toolsKnown) await host.settle(signal, [server]);
   const tools = host.catalog().tools.filter((tool) => tool.server.name === server);
   const lines = tools.slice(0, LISTED).flatMap((tool) => toolLines(tool, params.includeSchemas === true));
   const rest = tools.length - LISTED;

@@ -44,7 +44,7 @@ export interface Registrar {
   restore(
     declared: ReadonlyMap<string, DeclaredTool>,
     catalog: Catalog,
-    serverOf: (toolName: string) => SnapshotServer | undefined,
+    serverOf: (tool: DeclaredTool) => SnapshotServer | undefined,
   ): number;
   activate(tools: readonly CatalogTool[]): Activation;
   /** Other tools can call it afterwards; nothing is declared. Answers the tool as Pi knows it. */
@@ -200,7 +200,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
       for (const tool of missing) {
         if (inPi.has(tool.name)) continue;
         const known = catalog.get(tool.name);
-        const server = known ? undefined : serverOf(tool.name);
+        const server = known ? undefined : serverOf(tool);
         if (known) register(known);
         else if (server) register(fromTranscript(tool, server));
         else left++;

@@ -56,7 +56,10 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
       complete = true;
       const enabled = servers.filter(({ state }) => state !== "disabled");
       register(
-        enabled.map(({ name }) => ({ name })),
+        enabled.map(({ name, description }) => ({
+          name,
+          ...(description === undefined ? {} : { description }),
+        })),
         settings,
       );
     },

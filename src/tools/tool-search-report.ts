@@ -40,22 +40,30 @@ export function reportText({ loaded, refused, more, notes }: Report): string {
   return [...lines, ...notes].join("\n");
 }
 
-/** What is missing from an answer because of the servers' state. */
-export function serverNotes(servers: readonly ServerStatus[], pending: readonly string[]): string[] {
-  const failed = servers.filter(
-    ({ error, toolsKnown, name }) => error && !toolsKnown && !pending.includes(name),
-  );
-  return [
-    ...nameLine("Still connecting, search again later", pending),
-    ...failed.map(
-      ({ name, error }) => `Not available: ${name}: ${error ? describeErrorOf(name, error) : ""}`,
-    ),
-  ];
+/** What is missing from an answer because of the servers' state. `loaded`: names of servers whose tools it loads. */
+export function serverNotes(
+  servers: readonly ServerStatus[],
+  pending: readonly string[],
+  loaded: ReadonlySet<string> = new Set(),
+): string[] {
+  const failed = servers.flatMap(({ error, toolsKnown, name }) => {
+    if (!error || pending.includes(name)) return [];
+    if (!toolsKnown) return [`Not available: ${name}: ${describeErrorOf(name, error)}`];
+    return loaded.has(name)
+      ? [`Not available now, a call tries again: ${name}: ${describeErrorOf(name, error)}`]
+      : [];
+  });
+  return [...nameLine("Still connecting, search again later", pending), ...failed];
 }
+
+/** Set off by the user: neither time nor another search will bring its tools. */
+export const isDisabled = ({ state }: ServerStatus): boolean => state === "disabled";
 
 /** Why a server's tools may be missing; nothing where it is connected. */
 export function stateNote(status: ServerStatus | undefined): string[] {
-  if (!status || status.state === "connected" || (status.toolsKnown && !status.error)) return [];
+  if (!status) return [];
+  if (isDisabled(status)) return [`Server ${status.name} is disabled in ${status.source}.`];
+  if (status.state === "connected" || (status.toolsKnown && !status.error)) return [];
   if (status.error)
     return [`Server ${status.name} is not available: ${describeErrorOf(status.name, status.error)}`];
   return [`Server ${status.name} is ${status.state}: its tools are not known yet, search again later.`];

@@ -10,13 +10,25 @@ import { describeError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
+import { ownersOf } from "./branch-tools.ts";
 import type { Activation } from "./registrar.ts";
 import { createRenderers } from "./render.ts";
-import { nameLine, reportText, serverNotes, TOOL_SEARCH, type WhyMissing } from "./tool-search-report.ts";
+import {
+  isDisabled,
+  nameLine,
+  reportText,
+  serverNotes,
+  stateNote,
+  TOOL_SEARCH,
+  type WhyMissing,
+} from "./tool-search-report.ts";
 
 export interface ToolSearchHost {
-  /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
-  settle(signal: AbortSignal | undefined): Promise<string[]>;
+  /**
+   * Waits, within limits, until the tools of all servers are known, or of those that are named. Answers the
+   * servers that are still connecting.
+   */
+  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   activate(tools: readonly CatalogTool[]): Activation;
@@ -63,17 +75,36 @@ interface Found {
   notes: readonly string[];
 }
 
+/** Names of one request that are looked up: more is a list of everything, not a choice. */
+const NAMES = 60;
+/** Unknown names whose nearest ones are looked for: each is a walk over all tools. */
+const GUESSED = 5;
+/** What is repeated of a name that is none. */
+const NAME_SHOWN = 80;
+
+const isKnown = (catalog: Catalog, name: string, server: string | undefined): boolean =>
+  catalog.named(name).some((tool) => server === undefined || tool.server.name === server);
+
 function findByName(catalog: Catalog, names: readonly string[], server: string | undefined): Found {
   const tools = new Set<CatalogTool>();
   const notes: string[] = [];
-  for (const name of names) {
-    const resolution = resolveTool(catalog, name, server);
-    if (resolution.kind === "tool") tools.add(resolution.tool);
-    else if (resolution.kind === "several") for (const tool of resolution.tools) tools.add(tool);
+  const unknown: string[] = [];
+  for (const name of names.slice(0, NAMES)) {
+    if (!isKnown(catalog, name, server)) unknown.push(name);
     else {
-      const near = resolution.nearest.map((tool) => tool.name);
-      notes.push(`No such tool: ${name}.${near.length > 0 ? ` Nearest: ${near.join(", ")}` : ""}`);
+      const resolution = resolveTool(catalog, name, server);
+      if (resolution.kind === "tool") tools.add(resolution.tool);
+      else if (resolution.kind === "several") for (const tool of resolution.tools) tools.add(tool);
     }
+  }
+  unknown.forEach((name, at) => {
+    const resolution = at < GUESSED ? resolveTool(catalog, name, server) : undefined;
+    const near = resolution?.kind === "unknown" ? resolution.nearest.map((tool) => tool.name) : [];
+    const shown = name.slice(0, NAME_SHOWN);
+    notes.push(`No such tool: ${shown}.${near.length > 0 ? ` Nearest: ${near.join(", ")}` : ""}`);
+  });
+  if (names.length > NAMES) {
+    notes.push(`${names.length - NAMES} more names were not looked up, ${NAMES} at a time.`);
   }
   const all = [...tools];
   const most = LIMITS.searchResultsMost;
@@ -96,7 +127,12 @@ function findByWords(catalog: Catalog, text: string, limit: number, server: stri
   const more = hits.slice(tools.length).map(({ tool }) => tool);
   const notes = nameLine("No tool matches", unmatched);
   if (hits.length === 0 && unmatched.length === 0 && catalog.tools.length > 0) {
-    notes.push("The query has no word that tells tools apart. Say what the tool should do.");
+    const elsewhere = server !== undefined && catalog.search(text, 1).hits.length > 0;
+    notes.push(
+      elsewhere
+        ? `No tool of ${server} matches. Tools of other servers do: search without server.`
+        : "The query has no word that tells tools apart. Say what the tool should do.",
+    );
   }
   return { tools, more, notes };
 }
@@ -113,7 +149,7 @@ const REASONS = 10;
 async function reasonsFor(host: ToolSearchHost, { request, server }: Question): Promise<string[]> {
   if (request.kind !== "select") return [];
   const catalog = host.catalog();
-  const unknown = request.names.filter((name) => resolveTool(catalog, name, server).kind === "unknown");
+  const unknown = request.names.slice(0, NAMES).filter((name) => !isKnown(catalog, name, server));
   const reasons = await Promise.all(
     unknown.slice(0, REASONS).map(async (name) => {
       const error = await host.whyMissing(name);
@@ -129,7 +165,7 @@ function mustWait(host: ToolSearchHost, { request, server }: Question): boolean 
     return !host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
   if (request.kind === "words") return true;
   const catalog = host.catalog();
-  return request.names.some((name) => resolveTool(catalog, name).kind === "unknown");
+  return request.names.slice(0, NAMES).some((name) => !isKnown(catalog, name, undefined));
 }
 
 interface Settled {
@@ -138,9 +174,14 @@ interface Settled {
 }
 
 /** Without a worker the search still answers from what is known, and says what is wrong. */
-async function settled(host: ToolSearchHost, signal: AbortSignal | undefined): Promise<Settled> {
+async function settled(
+  host: ToolSearchHost,
+  signal: AbortSignal | undefined,
+  server: string | undefined,
+): Promise<Settled> {
   try {
-    return { pending: await host.settle(signal), problem: [] };
+    const pending = await host.settle(signal, server === undefined ? undefined : [server]);
+    return { pending, problem: [] };
   } catch (error) {
     const known = error instanceof Error ? error : { message: String(error) };
     return { pending: [], problem: [describeError(known)] };
@@ -157,9 +198,9 @@ const serverNames = (host: ToolSearchHost): string[] => [
 ];
 
 export function createToolSearch(description: string, host: ToolSearchHost): PiTool {
-  const answer = (text: string, loaded: string[] = []): ToolResult => ({
+  const answer = (text: string, loaded: readonly CatalogTool[] = []): ToolResult => ({
     content: [{ type: "text", text }],
-    details: { loaded },
+    details: { loaded: loaded.map(({ name }) => name), owners: ownersOf(loaded) },
   });
   return {
     name: TOOL_SEARCH,
@@ -182,15 +223,14 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
       }
       const question: Question = { request, limit: limitOf(params.limit), server };
       const { pending, problem } = mustWait(host, question)
-        ? await settled(host, signal)
+        ? await settled(host, signal, server)
         : { pending: [], problem: [] };
       const catalog = host.catalog();
       const startedAt = performance.now();
       const { tools, more, notes } = find(catalog, question);
       const tookMs = performance.now() - startedAt;
-      host.log(
-        `scored ${catalog.tools.length} tools for ${JSON.stringify(query)} in ${tookMs.toFixed(2)} ms`,
-      );
+      // Not the query itself: nobody knows what a model writes into it.
+      host.log(`scored ${catalog.tools.length} tools in ${tookMs.toFixed(2)} ms, found ${tools.length}`);
       const { active, refused } = host.activate(tools);
       const servers = host.servers().filter(({ name }) => server === undefined || name === server);
       const waiting = pending.filter((name) => server === undefined || name === server);
@@ -201,14 +241,12 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
         notes: [
           ...notes,
           ...(await reasonsFor(host, question)),
-          ...serverNotes(servers, waiting),
+          ...serverNotes(servers, waiting, new Set(active.map((tool) => tool.server.name))),
+          ...(server === undefined ? [] : servers.filter(isDisabled).flatMap(stateNote)),
           ...problem,
         ],
       });
-      return answer(
-        text,
-        active.map((tool) => tool.name),
-      );
+      return answer(text, active);
     },
   };
 }

@@ -66,10 +66,18 @@ function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): An
   return { text: `Tool ${name} not found: ${error.message}`, error };
 }
 
+/** Of the same server and name there, whatever it is called in Pi. */
+const isSameTool =
+  (one: CatalogTool) =>
+  (other: CatalogTool): boolean =>
+    other.tool === one.tool && other.server.name === one.server.name;
+
 /** Undefined where the call has nothing to do with MCP. */
 async function answer(name: string, host: UnknownCallHost): Promise<Answer | undefined> {
   const catalog = host.catalog();
   const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;
+  const renamed = withdrawn && catalog.tools.find(isSameTool(withdrawn));
+  if (renamed) return { text: loaded(name, [renamed], host) };
   const resolution = resolveTool(catalog, name);
   if (!withdrawn && resolution.kind === "tool") return { text: loaded(name, [resolution.tool], host) };
   if (!withdrawn && resolution.kind === "several") return { text: loaded(name, resolution.tools, host) };

@@ -350,6 +350,27 @@ describe("a session that had activated tools, resumed", () => {
     expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
   });
 
+  const LONG = `long_${"x".repeat(195)}`;
+  test.each(["server", "short", "none", "mcp"])(
+    "toolPrefix %s, names that Pi cuts or mends, snapshot and cache deleted -> there, and called by the server's names",
+    async (toolPrefix) => {
+      const tools = live([], { TOOLS: `my.dotted tool,plain,${LONG}` });
+      const at = await home({ mcp: { settings: { toolPrefix }, mcpServers: { "s-mcp": tools } } });
+      const { requests } = await runOnce(at, [searchFor(`select:my.dotted_tool,plain,${LONG}`)]);
+      const names = (requests.at(-1)?.toolNames ?? []).filter((name) => /dotted|plain|long/.test(name));
+      expect(names).toHaveLength(3);
+      await rm(snapshots(at), { recursive: true });
+      await rm(cache(at));
+      const resumed = await runOnce(
+        at,
+        names.map((name) => call(name, {})),
+        { args: ["--continue"] },
+      );
+      expect(resumed.requests[0]?.toolNames).toEqual(expect.arrayContaining(names));
+      for (const answer of answersIn(resumed.requests).slice(-3)) expect(answer).toContain('"pid"');
+    },
+  );
+
   async function breakSnapshots(at: PiHome): Promise<void> {
     for (const name of await readdir(snapshots(at)))
       await writeFile(join(snapshots(at), name), "PMTS broken");

@@ -5,6 +5,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
+import { localSpellingsOf } from "../../src/protocol/names.ts";
 import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedPrompt } from "../cache/prompt.ts";
 import type { CachedResources } from "../cache/resource.ts";
@@ -189,6 +190,7 @@ export class Server {
       lifecycle: this.#definition.lifecycle,
       transport: this.#connection?.transport ?? transportOf(this.#definition),
       source: this.#definition.file,
+      ...(this.#definition.description === undefined ? {} : { description: this.#definition.description }),
       toolCount: this.#tools?.length ?? 0,
       resourceCount: offeredTools(this).length - (this.#tools?.length ?? 0),
       toolsKnown: this.#tools !== undefined,
@@ -394,14 +396,11 @@ export class Server {
   }
 
   /** Connects where needed, then calls. Never repeats a call: it may have run. */
-  async callTool(request: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
+  async callTool(asked: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
     this.#idle.begin();
     try {
-      const connection = await abortable(
-        this.connect("call"),
-        request.signal,
-        `${this.name}/${request.tool}`,
-      );
+      const connection = await abortable(this.connect("call"), asked.signal, `${this.name}/${asked.tool}`);
+      const request = { ...asked, tool: this.#nameOf(asked.tool) };
       if (this.excludes(request.tool)) throw excludedTool(this.#definition, request.tool);
       const timeoutMs = Math.min(
         this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
@@ -416,6 +415,14 @@ export class Server {
     } finally {
       this.#idle.end();
     }
+  }
+
+  /** A resumed session without a snapshot knows a tool by what Pi called it, which may be cut or mended. */
+  #nameOf(written: string): string {
+    const tools = offeredTools(this);
+    if (tools.some(({ name }) => name === written)) return written;
+    const meant = tools.filter(({ name }) => localSpellingsOf(this.name, name).includes(written));
+    return meant.length === 1 && meant[0] ? meant[0].name : written;
   }
 
   /** What a tool that stands for a resource reads; undefined for any other. */

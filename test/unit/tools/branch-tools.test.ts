@@ -38,6 +38,27 @@ describe("declaredTools", () => {
     expect(namesOf(branch)).toEqual(names);
   });
 
+  test("searches and calls of the branch -> whose tool it is", () => {
+    const result = (toolName: unknown, details: unknown, role = "toolResult") => ({
+      type: "message",
+      message: { role, toolName, details, content: [] },
+    });
+    const owner = { server: "s", tool: "my.tool" };
+    const owners: [string, unknown, unknown][] = [
+      ["searched", result("ToolSearch", { owners: { t: owner } }), owner],
+      ["called", result("t", { ...owner, durationMs: 5 }), owner],
+      ["called through the proxy", result("mcp", owner), undefined],
+      ["of another tool", result("other", owner), undefined],
+      ["not a result", result("t", owner, "user"), undefined],
+      ["malformed", result("ToolSearch", { owners: { t: { server: 5, tool: "x" } } }), undefined],
+      ["no object", result("ToolSearch", { owners: "t" }), undefined],
+    ];
+    for (const [name, entry, expected] of owners) {
+      const found = declaredTools([system({ toolsAdded: [tool("t")] }), entry]).get("t")?.owner;
+      expect(found, name).toEqual(expected);
+    }
+  });
+
   test("a tool declared twice -> as it was last", () => {
     const branch = [system({ toolsAdded: [tool("a", "old")] }), system({ toolsAdded: [tool("a", "new")] })];
     expect(declaredTools(branch).get("a")?.description).toBe("new");

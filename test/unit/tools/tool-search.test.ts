@@ -55,16 +55,19 @@ interface Answer {
   loaded: string[];
   asked: string[][];
   waits: number;
+  waitedFor: (string[] | undefined)[];
   logged: string[];
 }
 
 async function ask(params: Record<string, unknown> | string, host: Host = {}): Promise<Answer> {
   const asked: string[][] = [];
   const logged: string[] = [];
+  const waitedFor: (string[] | undefined)[] = [];
   let waits = 0;
   const tool = createToolSearch("d", {
-    settle: async () => {
+    settle: async (_signal, servers) => {
       waits++;
+      waitedFor.push(servers);
       return host.pending ?? [];
     },
     catalog: () => host.catalog ?? CATALOG,
@@ -84,7 +87,7 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
   const result = await tool.execute("c", given, undefined, undefined, {} as PiToolContext);
   const [content] = result.content;
   const text = content?.type === "text" ? content.text : "";
-  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, waits, logged };
+  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, waits, waitedFor, logged };
 }
 
 describe("ToolSearch: words", () => {
@@ -237,10 +240,46 @@ describe("ToolSearch: what it says of servers", () => {
     );
   });
 
-  test("a failed server whose tools are known -> not named", async () => {
+  test("a failed server whose tools are known -> named only beside its tools", async () => {
     const error = { code: "server_died" as const, message: "gone" };
-    const servers = [status("fs", { state: "failed", error })];
-    expect((await ask("list", { servers })).text).not.toContain("Not available");
+    const servers = [status("fs", { state: "failed", error }), status("web")];
+    expect((await ask("list", { servers })).text.split("\n").at(-1)).toBe(
+      "Not available now, a call tries again: fs: gone",
+    );
+    expect((await ask("select:web__search", { servers })).text).not.toContain("Not available");
+  });
+
+  test("only tools of a disabled server -> where it is disabled", async () => {
+    const servers = [status("off", { state: "disabled", toolsKnown: false }), status("fs")];
+    expect((await ask({ query: "list", server: "off" }, { servers })).text).toMatch(
+      /\nServer off is disabled in \/mcp\.json\.$/,
+    );
+    expect((await ask("list", { servers })).text).not.toContain("disabled");
+  });
+
+  test("a word that only other servers have -> said, not that the query is empty", async () => {
+    expect((await ask({ query: "articles", server: "fs" })).text).toMatch(
+      /\nNo tool of fs matches\. Tools of other servers do: search without server\.$/,
+    );
+  });
+
+  test("one server -> only that one is waited for", async () => {
+    const servers = [status("fs", { toolsKnown: false }), status("slow", { toolsKnown: false })];
+    expect((await ask({ query: "list", server: "fs" }, { servers })).waitedFor).toEqual([["fs"]]);
+    expect((await ask("list", { servers })).waitedFor).toEqual([undefined]);
+  });
+});
+
+describe("ToolSearch: select with more names than a choice has", () => {
+  const names = Array.from({ length: 100 }, (_, i) => `nobody${i}${"x".repeat(200)}`);
+
+  test("names beyond the limit are counted, nearest ones are looked for of the first few only", async () => {
+    const { text, asked } = await ask(`select:fs__raed_file,${names.join(",")}`);
+    expect(asked).toEqual([[]]);
+    expect(text).toMatch(/No such tool: fs__raed_file\. Nearest: fs__read_file/);
+    expect(text).toContain("\n41 more names were not looked up, 60 at a time.");
+    expect(text.match(/Nearest: /g)?.length).toBeLessThanOrEqual(5);
+    expect(text.length).toBeLessThan(10_000);
   });
 });
 
@@ -263,13 +302,16 @@ test("ToolSearch: a worker that does not answer -> still finds what is known, an
     whyMissing: async () => undefined,
   });
   const result = await tool.execute("c", { query: "list" }, undefined, undefined, {} as PiToolContext);
-  expect(result.details).toEqual({ loaded: ["fs__list"] });
+  expect(result.details).toEqual({
+    loaded: ["fs__list"],
+    owners: { fs__list: { server: "fs", tool: "list" } },
+  });
   expect(JSON.stringify(result.content)).toMatch(/fs__list.*It ended\. \/reload\./);
 });
 
 test("ToolSearch: a search -> one line for the log, with how much was scored", async () => {
   const { logged } = await ask("read file");
-  expect(logged).toEqual([expect.stringMatching(/^scored 35 tools for "read file" in \d+\.\d\d ms$/)]);
+  expect(logged).toEqual([expect.stringMatching(/^scored 35 tools in \d+\.\d\d ms, found \d+$/)]);
 });
 
 test("ToolSearch: an empty catalog -> no tools found", async () => {

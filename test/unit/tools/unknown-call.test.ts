@@ -121,6 +121,15 @@ describe("explainUnknownCall", () => {
   const drop = { ...(CATALOG.tools[0] as CatalogTool), name: "fs__drop", tool: "drop" };
   const why = { fs__drop: error };
 
+  test("a name that a tool had before it was renamed -> the tool under its new name", async () => {
+    const read = CATALOG.get("fs__read_file") as CatalogTool;
+    const { text, loaded } = await explain(refused("read_file_"), {
+      withdrawn: { ...read, name: "read_file_" },
+    });
+    expect(loaded).toEqual(["fs__read_file"]);
+    expect(text).toMatch(/It is now: call it by this name/);
+  });
+
   it.each<[string, Host]>([
     ["never had", { why }],
     ["that was taken back", { why, withdrawn: drop }],
