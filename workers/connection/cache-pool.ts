@@ -4,7 +4,7 @@
  * want of its cache.
  */
 import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import { messageOf } from "../../src/protocol/errors.ts";
 import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../cache/metadata-cache.ts";
 import type { PublishResult, PublishTask } from "../cache/publish.ts";
@@ -32,10 +32,13 @@ export interface CachePool {
   close(): Promise<void>;
 }
 
-export function createCachePool(log: Log): CachePool {
+/** `compileCache`: folder of Node's compile cache, where the environment does not name it. */
+export function createCachePool(log: Log, compileCache?: string): CachePool {
   let pool: Piscina | undefined;
   const told = new Set<string>();
-  const openPool = (): Piscina => {
+  const openPool = async (): Promise<Piscina> => {
+    // Loaded when it is needed: the first plan does not need it.
+    const { Piscina } = await import("piscina");
     if (pool) return pool;
     const opened = new Piscina({
       filename: workerFile(),
@@ -43,6 +46,9 @@ export function createCachePool(log: Log): CachePool {
       maxThreads: 1,
       concurrentTasksPerWorker: TASKS_AT_A_TIME,
       idleTimeout: IDLE_MS,
+      ...(compileCache && {
+        env: { ...(process.env as NodeJS.Dict<string>), NODE_COMPILE_CACHE: compileCache },
+      }),
     });
     // A thread that cannot be loaded. Without a listener it would end the connection worker, and the pool
     // would try for ever while its tasks wait: they are given up with it, the next task tries anew.
@@ -55,7 +61,7 @@ export function createCachePool(log: Log): CachePool {
     return opened;
   };
   const run = async <T>(name: string, task: unknown): Promise<T> =>
-    (await openPool().run(task, { name })) as T;
+    (await (await openPool()).run(task, { name })) as T;
   /** Each problem once: a full disk is met again at every change. */
   const tell = (problems: readonly string[]): void => {
     for (const problem of problems) {

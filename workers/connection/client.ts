@@ -20,6 +20,7 @@ import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import { type CachedTool, normalizeTools } from "../cache/tool.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { readProgress } from "./read-progress.ts";
+import { listFailure } from "./server-errors.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
@@ -46,6 +47,7 @@ export interface Connection {
   transport: TransportKind;
   pid: number | undefined;
   instructions: string | undefined;
+  /** Rejects with `ThreadsError`. */
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   callTool(call: CallRequest): Promise<CallToolResult>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
@@ -97,20 +99,8 @@ export const isTimeout = (error: unknown): boolean =>
   error.data !== null &&
   ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
-export function startupTimeout({ definition }: Pick<ConnectOptions, "definition">): ThreadsError {
-  const timeoutMs = definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs;
-  return new ThreadsError(
-    "connect_timeout",
-    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
-    {
-      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
-      data: { server: definition.name, timeoutMs },
-    },
-  );
-}
-
 /** Whether a connection has ended, as far as a failed request tells. */
-export const isClosed = (error: unknown): boolean =>
+const isClosed = (error: unknown): boolean =>
   error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
 
 /** What a connection is made of beside the SDK's client. */
@@ -130,7 +120,13 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     transport: parts.transport,
     pid: parts.pid,
     instructions: client.getInstructions(),
-    listTools: (signal) => listTools(client, parts.definition, signal),
+    listTools: async (signal) => {
+      try {
+        return await listTools(client, parts.definition, signal);
+      } catch (error) {
+        throw listFailure(parts, { error, timedOut: isTimeout(error), closed: isClosed(error) });
+      }
+    },
     callTool: (call) => callTool(client, parts, call),
     ping: async (timeout) => {
       await client.ping({ timeout });

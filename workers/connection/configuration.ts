@@ -7,7 +7,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileStamp } from "../../src/protocol/stamp.ts";
 import type { ConfigProblem, ConsentQuestion, SessionFacts } from "../../src/protocol/types.ts";
-import { followConfig, type LiveConfig } from "./config/live.ts";
+import type { LiveConfig } from "./config/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { type ConfigFacts, type RegisteredServer, trustFile } from "./config/paths.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
@@ -112,6 +112,8 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   // What was written between the start of the session and this read is an edit like any other: asked for.
   if (await changedSinceStart(session)) accepted = new Set();
   await apply(first);
+  // With it comes the watcher, which no first plan needs.
+  const { followConfig } = await import("./config/live.ts");
   const live: LiveConfig = followConfig({
     facts,
     first,
