@@ -11,14 +11,17 @@ const VERSION = 1;
 /** Oldest go first: a hash that is never asked for again costs nothing but space. */
 const KEPT_CONSENTS = 1_000;
 
-const consentSchema = z.object({
-  hash: z.string().regex(/^[0-9a-f]{64}$/),
-  decision: z.enum(["allowed", "refused"]),
-  server: z.string(),
-  file: z.string(),
-  decidedAt: z.number(),
-});
-const trustSchema = z.object({ version: z.literal(VERSION), consents: z.array(consentSchema) });
+/** Made where there is such a file. */
+function trustSchema() {
+  const consent = z.object({
+    hash: z.string().regex(/^[0-9a-f]{64}$/),
+    decision: z.enum(["allowed", "refused"]),
+    server: z.string(),
+    file: z.string(),
+    decidedAt: z.number(),
+  });
+  return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
+}
 
 type Loaded = { consents: Consent[]; corrupt: boolean };
 
@@ -31,7 +34,7 @@ async function load(file: string): Promise<Loaded> {
     throw error;
   }
   try {
-    const { consents } = trustSchema.parse(JSON.parse(text));
+    const { consents } = trustSchema().parse(JSON.parse(text));
     return { consents, corrupt: false };
   } catch {
     // Whatever is wrong with it: an empty list asks again, which is the safe side.
