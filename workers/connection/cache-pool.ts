@@ -10,7 +10,10 @@ import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../cache/m
 import type { PublishResult, PublishTask } from "../cache/publish.ts";
 import type { Log } from "./log.ts";
 
-const IDLE_MS = 5_000;
+/** Tasks come in bursts, and V8 keeps the memory of a thread for 8 s after its end. */
+const IDLE_MS = 1_000;
+/** For new objects. Left alone V8 takes ten times as much for the same tasks in the same time. */
+const YOUNG_MEBIBYTES = 4;
 /** A task that waits for the lock of the cache file must not keep a snapshot waiting. */
 const TASKS_AT_A_TIME = 4;
 
@@ -46,6 +49,7 @@ export function createCachePool(log: Log, compileCache?: string): CachePool {
       maxThreads: 1,
       concurrentTasksPerWorker: TASKS_AT_A_TIME,
       idleTimeout: IDLE_MS,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
       ...(compileCache && {
         env: { ...(process.env as NodeJS.Dict<string>), NODE_COMPILE_CACHE: compileCache },
       }),
