@@ -13,7 +13,7 @@ import { warnOfOtherOwner } from "./ui/other-owner.ts";
 /** `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`, as Pi has it. */
 const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
 
-export default function piMcpThreads(pi: Pi): void | Promise<void> {
+export default function piMcpThreads(pi: Pi): void {
   const location = fileURLToPath(import.meta.url);
   const owner = claim(pi, location);
   if (owner !== undefined) {
@@ -27,7 +27,7 @@ export default function piMcpThreads(pi: Pi): void | Promise<void> {
     return;
   }
   const session = createSession(pi, { agentDir: agentDirectory(), cwd: process.cwd() });
-  const registered = session.register();
+  session.register();
   pi.registerToolRenderer(renderersFor);
   pi.registerFlag(CONFIG_FLAG, {
     type: "string",
@@ -44,5 +44,4 @@ export default function piMcpThreads(pi: Pi): void | Promise<void> {
   pi.on("turn_end", () => session.turnEnded());
   pi.on("message_end", ({ message }) => session.messageEnded(message));
   pi.on("session_shutdown", () => session.stop());
-  return registered;
 }

@@ -32,8 +32,8 @@ import { notify } from "./ui/notices.ts";
 export const CONFIG_FLAG = "mcp-config";
 
 export interface Session extends McpCommandHost {
-  /** For the factory, which Pi awaits: everything that is known before Pi has bound. */
-  register(): void | Promise<void>;
+  /** For the factory: everything that is known before Pi has bound. */
+  register(): void;
   start(ctx: PiContext): void;
   /** Bounded waits for what the first request must hold; then the branch's tools are there. */
   beforeAgentStart(ctx: PiContext): Promise<void>;
@@ -258,11 +258,8 @@ export function createSession(pi: Pi, options: { agentDir: string; cwd: string }
   return {
     register: () => {
       searchTools.declare(store.current());
-      const registered = (): void => {
-        registeredIn = performance.now() - startedAt;
-      };
-      const rest = registrar.registerAll(store.current());
-      return rest ? rest.then(registered) : registered();
+      registrar.registerAll(store.current());
+      registeredIn = performance.now() - startedAt;
     },
     start: (ctx) => {
       // Over RPC `/new` runs session_start twice on one factory instance: the same session.

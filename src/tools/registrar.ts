@@ -10,9 +10,6 @@ import type { DeclaredTool } from "./branch-tools.ts";
 import type { DirectRule } from "./direct.ts";
 import { type CallTool, createMcpTool } from "./mcp-tool.ts";
 
-/** Tools that the factory registers in one go: 4 ms of main thread. */
-const SLICE = 1_250;
-
 export interface Activation {
   /** Declared to the model from the next request on. */
   active: CatalogTool[];
@@ -21,8 +18,8 @@ export interface Activation {
 }
 
 export interface Registrar {
-  /** For the factory. All at once where they are few, else in slices: settled when all are registered. */
-  registerAll(catalog: Catalog): void | Promise<void>;
+  /** For the factory. */
+  registerAll(catalog: Catalog): void;
   /**
    * Re-registers tools that are declared now and whose bytes differ, withdraws those that are gone, and
    * with `wantsDirect` registers direct tools that are new. A withdrawn tool whose server is back is declared
@@ -78,16 +75,6 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
     // The other exposure of a tool that the model has is not worth its prompt cache.
     if (!same) register(tool);
   };
-  const registerSlices = async (tools: readonly CatalogTool[]): Promise<void> => {
-    try {
-      for (const [at, tool] of tools.entries()) {
-        if (at % SLICE === 0) await new Promise(setImmediate);
-        register(tool);
-      }
-    } catch {
-      // Pi's object has become stale between two slices: another load has taken this one's place.
-    }
-  };
   /** Pi has no way to take a tool back: a hidden one is registered but unreachable. */
   const withdraw = (tool: CatalogTool): void => {
     hidden.set(tool.name, { wasActive: pi.getActiveTools().includes(tool.name) });
@@ -100,11 +87,8 @@ export function createRegistrar(pi: Pi, { call, direct }: RegistrarOptions): Reg
     return server === undefined || server.toolsKnown;
   };
   return {
-    registerAll: ({ tools }) => {
-      // So many have taken long to decode already.
-      if (tools.length > SLICE) return registerSlices(tools);
-      for (const tool of tools) register(tool);
-      return undefined;
+    registerAll: (catalog) => {
+      for (const tool of catalog.tools) register(tool);
     },
     follow: (catalog, wantsDirect) => {
       const back = [...hidden].filter(

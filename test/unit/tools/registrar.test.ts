@@ -29,21 +29,6 @@ describe("registrar.registerAll", () => {
     expect(pi.registrations).toEqual(["s__a", "s__b"]);
     expect(pi.activations).toEqual([]);
   });
-
-  test("more tools than one slice -> other work comes in between, then all are registered in order", async () => {
-    const names = Array.from({ length: 2_500 }, (_, at) => `t${at}`);
-    const catalog = catalogOf(Object.fromEntries(names.map((name) => [name, name])));
-    const pi = createRecordingPi();
-    const counts: number[] = [];
-    const registered = createRegistrar(pi, OPTIONS).registerAll(catalog);
-    for (let turn = 0; turn < 3; turn++) {
-      counts.push(pi.registrations.length);
-      await new Promise(setImmediate);
-    }
-    await registered;
-    expect(counts).toEqual([0, 1_250, 2_500]);
-    expect(pi.registrations).toEqual(names.map((name) => `s__${name}`));
-  });
 });
 
 describe("registrar.follow", () => {
