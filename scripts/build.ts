@@ -49,6 +49,21 @@ const pureMsgpackr: Plugin = {
   },
 };
 
+/**
+ * Heavy modules of Node through `require`, when the code that uses them is first run. A static import is
+ * carried out at once, and reads every property of the module: that of `node:http` loads undici, 15 ms.
+ */
+const lateBuiltins: Plugin = {
+  name: "late-builtins",
+  setup(build) {
+    const filter = /^node:(child_process|crypto|http|https|tls|zlib)$/;
+    build.onResolve({ filter, namespace: "file" }, ({ path }) => ({ path, namespace: "builtin" }));
+    build.onLoad({ filter, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -66,14 +81,19 @@ const shared: BuildOptions = {
   plugins: [leaveOut, pureMsgpackr],
 };
 
+const worker: BuildOptions = {
+  banner: { js: COMMONJS_GLOBALS },
+  plugins: [leaveOut, pureMsgpackr, lateBuiltins],
+};
+
 const outputs: Record<string, BuildOptions> = {
   "dist/index.js": { entryPoints: ["src/index.ts"] },
-  "dist/workers/connection.js": { entryPoints: ["workers/connection.ts"], banner: { js: COMMONJS_GLOBALS } },
-  "dist/workers/cache.js": { entryPoints: ["workers/cache.ts"], banner: { js: COMMONJS_GLOBALS } },
+  "dist/workers/connection.js": { entryPoints: ["workers/connection.ts"], ...worker },
+  "dist/workers/cache.js": { entryPoints: ["workers/cache.ts"], ...worker },
   // piscina starts its threads from a file of its own, which it looks for beside the bundle.
   "dist/workers/worker.js": {
     entryPoints: ["node_modules/piscina/dist/worker.js"],
-    banner: { js: COMMONJS_GLOBALS },
+    ...worker,
   },
 };
 

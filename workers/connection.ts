@@ -2,7 +2,6 @@
  * Entry of the connection worker: a guard and wiring. Main starts it with an event port and the path of
  * the log file, and talks to it over comlink.
  */
-import { enableCompileCache } from "node:module";
 import { parentPort, threadId, workerData } from "node:worker_threads";
 import { expose } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
@@ -13,10 +12,10 @@ import { createLog } from "./connection/log.ts";
 import { serve } from "./connection/serve.ts";
 
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");
-// Not inherited from the host process; saves compiling the bundle at every start.
-enableCompileCache();
 
 const boot = workerData as WorkerBoot;
+// It was for this thread: the servers get the user's environment.
+if (boot.compileCache !== undefined) delete process.env.NODE_COMPILE_CACHE;
 const log = createLog({ file: boot.logFile, label: `connection#${threadId}` });
 const emit = (event: WorkerEvent): void => {
   boot.events.postMessage(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
@@ -37,5 +36,5 @@ process.on("unhandledRejection", (reason) => {
   log.error(`unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}`);
 });
 
-expose(serve(createHandlers({ emit, log }), log), nodeEndpoint(parentPort));
+expose(serve(createHandlers({ emit, log, compileCache: boot.compileCache }), log), nodeEndpoint(parentPort));
 log.info("started");

@@ -9,4 +9,6 @@ export interface WorkerBoot {
   /** One-way: `WorkerEvent`s to main. */
   events: EventSink;
   logFile: string;
+  /** Folder of Node's compile cache, where the worker's environment names it only for the worker's own sake. */
+  compileCache: string | undefined;
 }

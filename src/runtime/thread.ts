@@ -2,10 +2,13 @@
  * The connection worker as a thread: spawns it, passes its events on, and tells when it is gone. Knows
  * nothing of what is said to it. The thread never keeps Pi alive except while a request is open.
  */
+import * as nodeModule from "node:module";
+import { dirname } from "node:path";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { ConnectionApi } from "../protocol/api.ts";
+import type { WorkerBoot } from "../protocol/boot.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import type { WorkerEvent } from "../protocol/types.ts";
@@ -20,15 +23,31 @@ export interface RuntimeThread {
   terminate(): Promise<void>;
 }
 
+/**
+ * Folder of the compile cache that the host uses, for a worker, which does not inherit it: it saves the worker
+ * a third of its start. Undefined where the worker has it from the environment, or the host has none (Bun knows
+ * no such cache).
+ */
+function compileCacheFolder(): string | undefined {
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return undefined;
+  const folder = nodeModule.getCompileCacheDir?.();
+  // Below the folder that is asked for, there is one for each version of Node.
+  return folder && dirname(folder);
+}
+
 export function startThread(options: {
   logFile: string;
   onEvent: (event: WorkerEvent) => void;
   url: URL;
 }): RuntimeThread {
   const { port1: events, port2 } = new MessageChannel();
+  const compileCache = compileCacheFolder();
+  const boot = { events: port2, logFile: options.logFile, compileCache } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
-    workerData: { events: port2, logFile: options.logFile },
+    workerData: boot,
+    // Only so is it there before the worker's own file is compiled.
+    ...(compileCache && { env: { ...process.env, NODE_COMPILE_CACHE: compileCache } }),
     transferList: [port2],
     stdout: true,
     stderr: true,

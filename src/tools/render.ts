@@ -135,7 +135,7 @@ function drawProgress(
 }
 
 /** Renderers of one tool's calls; `label` is `server · tool`. */
-export function createRenderers(label: string): ToolRenderers {
+export function createRenderers(label: string): Required<ToolRenderers> {
   return {
     renderCall: (args, theme, context) =>
       component((width) => drawCall(label, args, theme, context.expanded, width)),

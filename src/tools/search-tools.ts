@@ -24,11 +24,12 @@ export interface SearchTools {
 }
 
 function describedServers({ servers, tools }: Catalog): DescribedServer[] {
-  const byServer = Map.groupBy(tools, ({ server }) => server);
+  const byServer = new Map(servers.map((server) => [server, [] as string[]]));
+  for (const tool of tools) byServer.get(tool.server)?.push(tool.tool);
   return servers.map((server) => ({
     name: server.name,
     ...(server.description === undefined ? {} : { description: server.description }),
-    tools: (byServer.get(server) ?? []).map(({ tool }) => tool),
+    tools: byServer.get(server) ?? [],
   }));
 }
 

@@ -5,7 +5,28 @@
  */
 import { eastAsianWidth } from "get-east-asian-width";
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** Made when a row has more than ASCII: the set of all emoji alone takes 4 ms, which no start has to spare. */
+interface Unicode {
+  segmenter: Intl.Segmenter;
+  noCell: RegExp;
+  mark: RegExp;
+  /** Marks that a terminal gives a cell. */
+  spacingMark: RegExp;
+  emoji: RegExp;
+}
+
+let made: Unicode | undefined;
+const unicode = (): Unicode => {
+  made ??= {
+    segmenter: new Intl.Segmenter(undefined, { granularity: "grapheme" }),
+    noCell: /^(?:\p{Default_Ignorable_Code_Point}|\p{Control}|\p{Format}|\p{Mark}|\p{Surrogate})$/u,
+    mark: /^\p{Mark}$/u,
+    spacingMark:
+      /^(?:(?![\u1734\u302e\u302f])\p{Spacing_Mark}|[\u065f\u0f7f\u102b\u102c\u1031\u1033-\u1035\u1038\u103a-\u103e])$/u,
+    emoji: /^(?:\p{RGI_Emoji}|\p{Regional_Indicator}.*)$/v,
+  };
+  return made;
+};
 
 /**
  * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text is one only with
@@ -20,18 +41,13 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb]/g;
 const BIDI_CONTROL = /[\u202a-\u202e\u2066-\u2069]/g;
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
-const NO_CELL = /^(?:\p{Default_Ignorable_Code_Point}|\p{Control}|\p{Format}|\p{Mark}|\p{Surrogate})$/u;
-const MARK = /^\p{Mark}$/u;
-/** Marks that a terminal gives a cell. */
-const SPACING_MARK =
-  /^(?:(?![\u1734\u302e\u302f])\p{Spacing_Mark}|[\u065f\u0f7f\u102b\u102c\u1031\u1033-\u1035\u1038\u103a-\u103e])$/u;
-const EMOJI = /^(?:\p{RGI_Emoji}|\p{Regional_Indicator}.*)$/v;
 
 /** Cells of a character that follows the base of its cluster. */
 function followerWidth(char: string, afterMark: boolean): number {
   const code = char.codePointAt(0) ?? 0;
-  if (SPACING_MARK.test(char)) return 1;
-  if (NO_CELL.test(char)) return 0;
+  const { spacingMark, noCell } = unicode();
+  if (spacingMark.test(char)) return 1;
+  if (noCell.test(char)) return 0;
   const isForm = code >= 0xff00 && code <= 0xffef;
   if (afterMark || isForm) return eastAsianWidth(code);
   // Thai and Lao AM are drawn as two characters.
@@ -39,18 +55,19 @@ function followerWidth(char: string, afterMark: boolean): number {
 }
 
 function clusterWidth(cluster: string): number {
-  if (EMOJI.test(cluster)) return 2;
+  const { emoji, spacingMark, noCell, mark } = unicode();
+  if (emoji.test(cluster)) return 2;
   const chars = [...cluster];
-  if (chars.every((char) => SPACING_MARK.test(char))) return chars.length;
-  const base = chars.findIndex((char) => !NO_CELL.test(char));
+  if (chars.every((char) => spacingMark.test(char))) return chars.length;
+  const base = chars.findIndex((char) => !noCell.test(char));
   if (base === -1) return 0;
   let width = eastAsianWidth(chars[base]?.codePointAt(0) ?? 0);
   let afterMark = false;
   for (const char of chars.slice(base + 1)) {
     width += followerWidth(char, afterMark);
-    if (SPACING_MARK.test(char)) afterMark = false;
-    else if (MARK.test(char)) afterMark = true;
-    else if (!NO_CELL.test(char)) afterMark = false;
+    if (spacingMark.test(char)) afterMark = false;
+    else if (mark.test(char)) afterMark = true;
+    else if (!noCell.test(char)) afterMark = false;
   }
   return width;
 }
@@ -70,7 +87,7 @@ export function visibleWidth(line: string): number {
   const plain = line.replace(ESCAPE, "");
   if (PRINTABLE_ASCII.test(plain)) return plain.length;
   let width = 0;
-  for (const { segment } of segmenter.segment(plain)) width += clusterWidth(segment);
+  for (const { segment } of unicode().segmenter.segment(plain)) width += clusterWidth(segment);
   return width;
 }
 
@@ -82,7 +99,7 @@ function endWithin(line: string, from: number, width: number): number {
   let used = 0;
   let end = from;
   // A cluster has no bound, a line of the screen has: what is looked at is enough for any width.
-  for (const { segment } of segmenter.segment(line.slice(from, from + width * 16 + 64))) {
+  for (const { segment } of unicode().segmenter.segment(line.slice(from, from + width * 16 + 64))) {
     used += clusterWidth(segment);
     if (used > width) break;
     end += segment.length;
@@ -118,8 +135,8 @@ export function wrap(text: string, width: number, maxLines: number): { lines: st
     // A cluster wider than the screen cannot be shown: it is stepped over.
     if (end === at) {
       at +=
-        segmenter
-          .segment(text.slice(at, at + 64))
+        unicode()
+          .segmenter.segment(text.slice(at, at + 64))
           [Symbol.iterator]()
           .next().value?.segment.length ?? 1;
       continue;

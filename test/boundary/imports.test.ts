@@ -84,6 +84,14 @@ describe("built files", () => {
     expect(imports.filter((path) => !builtin.test(path))).toEqual([]);
   });
 
+  test("the connection worker imports no heavy module of Node before it is needed", async () => {
+    const text = await readFile(join(root, "dist/workers/connection.js"), "utf8");
+    const atOnce = [...text.matchAll(/\bfrom ?"node:([^"]+)"/g)].map((match) => match[1]);
+    expect(atOnce).toContain("fs/promises");
+    const heavy = ["child_process", "crypto", "http", "https", "tls", "zlib"];
+    expect(atOnce.filter((name) => heavy.includes(name ?? ""))).toEqual([]);
+  });
+
   test("main is under 170 KB", async () => {
     const { size } = await stat(join(root, "dist/index.js"));
     process.stdout.write(`main bundle: ${(size / 1024).toFixed(1)} KB\n`);

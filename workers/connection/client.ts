@@ -26,6 +26,7 @@ import { listPrompts } from "./prompts.ts";
 import { readProgress } from "./read-progress.ts";
 import { boundText, type Redactor } from "./redact.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
+import { listFailure, startLimitMs } from "./server-errors.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
 const NOTED_TOOLS = 20;
@@ -59,6 +60,7 @@ export interface Connection {
   transport: TransportKind;
   pid: number | undefined;
   instructions: string | undefined;
+  /** Rejects with `ThreadsError`. */
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   /** Never rejects. */
   listResources(signal: AbortSignal): Promise<ListedResources>;
@@ -134,23 +136,8 @@ export const isTimeout = (error: unknown): boolean =>
   error.data !== null &&
   ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
-export function startupTimeout({ definition }: Pick<ConnectOptions, "definition">): ThreadsError {
-  const timeoutMs = startLimitMs(definition);
-  return new ThreadsError(
-    "connect_timeout",
-    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
-    {
-      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
-      data: { server: definition.name, timeoutMs },
-    },
-  );
-}
-
-const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
-  startupTimeoutMs ?? LIMITS.startupTimeoutMs;
-
 /** Whether a connection has ended, as far as a failed request tells. */
-export const isClosed = (error: unknown): boolean =>
+const isClosed = (error: unknown): boolean =>
   error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
 
 /** What a connection is made of beside the SDK's client. */
@@ -172,7 +159,13 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     transport: parts.transport,
     pid: parts.pid,
     instructions: client.getInstructions(),
-    listTools: (signal) => listTools(client, parts, signal),
+    listTools: async (signal) => {
+      try {
+        return await listTools(client, parts, signal);
+      } catch (error) {
+        throw listFailure(parts, { error, timedOut: isTimeout(error), closed: isClosed(error) });
+      }
+    },
     listResources: async (signal) => {
       if (!client.getServerCapabilities()?.resources) return { resources: [], templates: [] };
       const { definition, onNote } = parts;

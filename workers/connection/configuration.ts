@@ -7,7 +7,7 @@ import { fileStamp } from "../../src/protocol/stamp.ts";
 import type { ConfigProblem, ConsentQuestion, SessionFacts } from "../../src/protocol/types.ts";
 import { openConsents } from "./config/consents.ts";
 import type { ServerDefinition } from "./config/definition.ts";
-import { followConfig, type LiveConfig } from "./config/live.ts";
+import type { LiveConfig } from "./config/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { type ConfigFacts, projectPiFile, type RegisteredServer } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
@@ -121,6 +121,8 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   // What was written between the start of the session and this read is an edit like any other: asked for.
   if (await changedSinceStart(session)) consents.distrustStart();
   await apply(first);
+  // With it comes the watcher, which no first plan needs.
+  const { followConfig } = await import("./config/live.ts");
   const live: LiveConfig = followConfig({
     facts,
     first,

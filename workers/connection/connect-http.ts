@@ -7,15 +7,9 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import {
-  type Connection,
-  type ConnectOptions,
-  initialize,
-  isTimeout,
-  startupTimeout,
-  toConnection,
-} from "./client.ts";
+import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
 import type { HttpTarget } from "./config/definition.ts";
+import { startupTimeout } from "./server-errors.ts";
 import { createHttpClient } from "./transports/http-client.ts";
 import { explainConnect, explainRequest, type HttpAddress } from "./transports/http-explain.ts";
 import { classifyFailure, type HttpFailure } from "./transports/http-failure.ts";

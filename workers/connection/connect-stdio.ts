@@ -1,16 +1,10 @@
 /** Connects to a server that is a process of ours, and explains why it could not be done. */
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import {
-  type Connection,
-  type ConnectOptions,
-  initialize,
-  isTimeout,
-  startupTimeout,
-  toConnection,
-} from "./client.ts";
+import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
 import type { StdioTarget } from "./config/definition.ts";
 import { resolveNpx } from "./npx/resolve.ts";
+import { startupTimeout } from "./server-errors.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
 const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);

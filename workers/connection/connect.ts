@@ -2,7 +2,6 @@
 import { homedir } from "node:os";
 import type { Connection, ConnectOptions } from "./client.ts";
 import { resolveTarget } from "./config/resolve.ts";
-import { connectHttp } from "./connect-http.ts";
 import { connectStdio } from "./connect-stdio.ts";
 import { secretsOf } from "./redact.ts";
 
@@ -12,5 +11,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const { env } = process;
   const target = await resolveTarget(definition, { env, home: homedir(), cwd, signal, onSpawn, onExit });
   options.onSecrets(secretsOf(definition.target, target));
-  return target.kind === "stdio" ? connectStdio(target, options) : connectHttp(target, options);
+  if (target.kind === "stdio") return connectStdio(target, options);
+  // Who has local servers only never loads Node's HTTP.
+  const { connectHttp } = await import("./connect-http.ts");
+  return connectHttp(target, options);
 }

@@ -9,8 +9,14 @@ import type { Log } from "./log.ts";
 import type { Handlers } from "./serve.ts";
 import { openSession, type Session } from "./session.ts";
 
-export function createHandlers({ emit, log }: { emit: (event: WorkerEvent) => void; log: Log }): Handlers {
-  const cache = createCachePool(log);
+export function createHandlers(options: {
+  emit: (event: WorkerEvent) => void;
+  log: Log;
+  /** For the cache worker, which does not inherit it. */
+  compileCache?: string | undefined;
+}): Handlers {
+  const { emit, log } = options;
+  const cache = createCachePool(log, options.compileCache);
   let session: Session | undefined;
 
   const current = (): Session => {

@@ -1,7 +1,8 @@
 /** What a user of a server is told when it is not to be had. */
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CachedTool } from "../cache/tool.ts";
-import { type Connection, isClosed, isTimeout, startupTimeout } from "./client.ts";
+import type { ConnectionParts } from "./client.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { ServerPhase } from "./server-state.ts";
 
@@ -54,18 +55,36 @@ export const notTrusted = (server: string, reason: string): ThreadsError =>
     data: { server },
   });
 
-/** A server that connected but could not tell its tools is of no use; its own words say why. */
+/** What a server may take for its start, in milliseconds. */
+export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
+  startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+
+export function startupTimeout({ definition }: { definition: ServerDefinition }): ThreadsError {
+  const timeoutMs = startLimitMs(definition);
+  return new ThreadsError(
+    "connect_timeout",
+    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
+    {
+      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
+      data: { server: definition.name, timeoutMs },
+    },
+  );
+}
+
+/**
+ * A server that connected but could not tell its tools is of no use; its own words say why. `timedOut`,
+ * `closed`: what the error means to the SDK.
+ */
 export function listFailure(
-  definition: ServerDefinition,
-  connection: Connection,
-  error: unknown,
+  { definition, failure, whyClosed }: ConnectionParts,
+  { error, timedOut, closed }: { error: unknown; timedOut: boolean; closed: boolean },
 ): ThreadsError {
   const { name } = definition;
   if (error instanceof ThreadsError) return error;
-  const failure = connection.failure();
-  if (failure) return failure;
-  if (isTimeout(error)) return startupTimeout({ definition });
-  const reason = isClosed(error) ? connection.whyClosed() : `${messageOf(error)}.`;
+  const known = failure?.();
+  if (known) return known;
+  if (timedOut) return startupTimeout({ definition });
+  const reason = closed ? whyClosed() : `${messageOf(error)}.`;
   return new ThreadsError("connect_failed", `${name} did not list its tools: ${reason}`, {
     remedy: "Its messages are in mcp-threads.log.",
     data: { server: name },

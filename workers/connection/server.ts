@@ -14,13 +14,12 @@ import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { exposureOf, mayBeDirect, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
-import { connect } from "./connect.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, type Redactor, redactError } from "./redact.ts";
 import { mergeListed } from "./resources/list.ts";
 import { offeredTools, resourceTools } from "./resources/tools.ts";
-import { excludedTool, listFailure, refusal, unknownTool } from "./server-errors.ts";
+import { excludedTool, refusal, unknownTool } from "./server-errors.ts";
 import { createServerLog, type ServerLog } from "./server-log.ts";
 import {
   type ServerEffect,
@@ -270,6 +269,8 @@ export class Server {
   async #openNow(signal: AbortSignal): Promise<Connection> {
     const { log, emit, cwd, npxCacheFile } = this.#context;
     const startedAt = performance.now();
+    // The SDK and the transports: the first plan does not wait until they are loaded.
+    const { connect } = await import("./connect.ts");
     signal.throwIfAborted();
     let opened: Connection | undefined;
     const connection = await connect({
@@ -302,7 +303,7 @@ export class Server {
       this.#connection = undefined;
       const failure = signal.aborted
         ? new ThreadsError("cancelled", `${this.name} was closed while it was being connected.`)
-        : listFailure(this.#definition, connection, error);
+        : error;
       await connection.close(shutdownTimes);
       throw failure;
     }

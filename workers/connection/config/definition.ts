@@ -6,7 +6,7 @@ import type { TransportKind } from "../../../src/protocol/types.ts";
 import { UNSAFE_KEY } from "./document.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type Entry, entrySchema, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
+import { type Entry, entryShape, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
 import type { Settings } from "./settings.ts";
 
 export type StdioTarget = {
@@ -183,7 +183,7 @@ export function parseEntry(
       mistakes: [mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE)],
     };
   }
-  const { data: entry, mistakes } = check(entrySchema, raw);
+  const { data: entry, mistakes } = check(entryShape, raw);
   if (!entry) return { definition: undefined, mistakes };
   const target = targetOf(entry);
   const { auth, mistakes: authMistakes } = authOf(entry);

@@ -7,6 +7,6 @@ import { fileSchema } from "./schema.ts";
 
 /** The file's text. Draft 7, which every editor knows. */
 export function schemaText(): string {
-  const schema = z.toJSONSchema(fileSchema, { target: "draft-7", io: "input" });
+  const schema = z.toJSONSchema(fileSchema(), { target: "draft-7", io: "input" });
   return `${JSON.stringify(schema, null, 2)}\n`;
 }

@@ -14,7 +14,8 @@ export interface Mistake {
 }
 
 type Issue = z.core.$ZodIssue;
-type ObjectSchema = z.ZodObject<Record<string, z.ZodType>, z.core.$loose>;
+/** Schemas by key. Looking at one may make it. */
+type Shape = Record<string, z.ZodType>;
 
 const EXPECTED: Record<string, string> = {
   array: "a list",
@@ -73,26 +74,22 @@ function issueMessage(issue: Issue, value: unknown): string {
   }
 }
 
-const exampleOf = (schema: ObjectSchema, key: string | undefined): unknown => {
-  const field = key !== undefined && Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined;
+const exampleOf = (shape: Shape, key: string | undefined): unknown => {
+  const field = key !== undefined && Object.hasOwn(shape, key) ? shape[key] : undefined;
   return (field?.meta()?.examples as unknown[] | undefined)?.[0];
 };
 
-function remedyOf(schema: ObjectSchema, path: readonly string[], value: unknown): string {
+function remedyOf(shape: Shape, path: readonly string[], value: unknown): string {
   const [key] = path;
   if (path.length > 1 && ["number", "boolean"].includes(typeof value)) return "Put the value in quotes.";
-  const example = exampleOf(schema, key);
+  const example = exampleOf(shape, key);
   return example === undefined
     ? "Correct or remove this key."
     : `Write for example ${JSON.stringify(key)}: ${JSON.stringify(example)}.`;
 }
 
 /** The mistakes of `value`, all of them. */
-export function explainIssues(
-  schema: ObjectSchema,
-  value: unknown,
-  issues: readonly z.core.$ZodIssue[],
-): Mistake[] {
+export function explainIssues(shape: Shape, value: unknown, issues: readonly Issue[]): Mistake[] {
   return issues.map((issue) => {
     const base = issue.path.map(String);
     const wrong = valueAt(value, issue.path);
@@ -102,24 +99,21 @@ export function explainIssues(
         severity: "error",
         path: [...base, ...path],
         message: text,
-        remedy: remedyOf(schema, base, wrong),
+        remedy: remedyOf(shape, base, wrong),
       };
     }
     return {
       severity: "error",
       path: base,
       message: issueMessage(issue, wrong),
-      remedy: remedyOf(schema, base, wrong),
+      remedy: remedyOf(shape, base, wrong),
     };
   });
 }
 
 /** A warning for each key that nothing reads, with the one that was probably meant. */
-export function unknownKeys(
-  schema: z.ZodObject<Record<string, z.ZodType>, z.core.$loose>,
-  value: object,
-): Mistake[] {
-  const known = Object.keys(schema.shape);
+export function unknownKeys(shape: Shape, value: object): Mistake[] {
+  const known = Object.keys(shape);
   return Object.keys(value)
     .filter((key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"))
     .map((key) => {
@@ -133,14 +127,26 @@ export function unknownKeys(
     });
 }
 
-/** Checks one object: its mistakes, and its data where there is no error. */
-export function check<S extends z.ZodObject<Record<string, z.ZodType>, z.core.$loose>>(
-  schema: S,
+type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
+
+/**
+ * Checks one object, all of whose keys are optional: its mistakes, and its data where there is no error. Key by
+ * key, so that only the schemas of keys that it has are made.
+ */
+export function check<S extends Shape>(
+  shape: S,
   value: object,
-): { data: z.infer<S> | undefined; mistakes: Mistake[] } {
-  const checked = z.safeParse(schema, value);
-  const warnings = unknownKeys(schema, value);
-  return checked.success
-    ? { data: checked.data, mistakes: warnings }
-    : { data: undefined, mistakes: [...explainIssues(schema, value, checked.error.issues), ...warnings] };
+): { data: Checked<S> | undefined; mistakes: Mistake[] } {
+  const data: Record<string, unknown> = { ...value };
+  const issues: Issue[] = [];
+  for (const key of Object.keys(shape)) {
+    if (!Object.hasOwn(value, key)) continue;
+    const checked = z.safeParse(shape[key] as z.ZodType, data[key]);
+    if (checked.success) data[key] = checked.data;
+    else issues.push(...checked.error.issues.map((issue) => ({ ...issue, path: [key, ...issue.path] })));
+  }
+  const warnings = unknownKeys(shape, value);
+  return issues.length === 0
+    ? { data: data as Checked<S>, mistakes: warnings }
+    : { data: undefined, mistakes: [...explainIssues(shape, value, issues), ...warnings] };
 }

@@ -4,7 +4,7 @@
  */
 import { isProject, type Origin, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
-import { type Entry, entrySchema } from "./schema.ts";
+import { type Entry, entryShape } from "./schema.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
 
@@ -37,8 +37,8 @@ export function parseOverride(raw: Record<string, unknown>): {
   override: Override | undefined;
   mistakes: Mistake[];
 } {
-  const { data, mistakes } = check(entrySchema, raw);
-  const idle = Object.keys(raw).filter((key) => Object.hasOwn(entrySchema.shape, key) && !isOverrideKey(key));
+  const { data, mistakes } = check(entryShape, raw);
+  const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
   const ineffective = idle.map(
     (key): Mistake => ({
       severity: "warning",

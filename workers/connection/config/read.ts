@@ -11,7 +11,7 @@ import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from 
 import { kindOf, type Mistake, unknownKeys } from "./mistakes.ts";
 import { isOverride, type Override, parseOverride } from "./override.ts";
 import type { ConfigSource } from "./paths.ts";
-import { fileSchema, HOSTS, type HostName } from "./schema.ts";
+import { fileShape, HOSTS, type HostName } from "./schema.ts";
 import { parseSettings, type Settings } from "./settings.ts";
 import { nearestKey } from "./suggest.ts";
 
@@ -186,7 +186,7 @@ export function parseConfigText(
   }
   const config = emptyFile(source);
   config.problems.push(
-    ...toProblems(document, source.file, [], unknownKeys(fileSchema, root)),
+    ...toProblems(document, source.file, [], unknownKeys(fileShape, root)),
     ...document.repeated.flatMap((path) =>
       toProblems(document, source.file, path.slice(0, -1), [
         {

@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { isProject, type Origin } from "./definition.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type SettingsEntry, settingsSchema, type ToolPrefix } from "./schema.ts";
+import { type SettingsEntry, settingsShape, type ToolPrefix } from "./schema.ts";
 
 export interface Settings {
   toolPrefix: ToolPrefix;
@@ -44,7 +44,7 @@ export function parseSettings(raw: unknown): { settings: Partial<Settings>; mist
       mistakes: [{ severity: "error", path: [], message, remedy: 'Write {"toolPrefix": "server"}.' }],
     };
   }
-  const { mistakes } = check(settingsSchema, raw);
+  const { mistakes } = check(settingsShape, raw);
   const wrong = new Set(
     mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
   );

@@ -18,14 +18,17 @@ const KEPT_ALLOWED = 1_000;
 /** What is not allowed must not be forgotten. Beyond this many of one file, all of that file awaits consent. */
 const KEPT_OF_A_FILE = 200;
 
-const consentSchema = z.object({
-  hash: z.string().regex(/^[0-9a-f]{64}$/),
-  decision: z.enum(["allowed", "refused", "awaiting"]),
-  server: z.string(),
-  file: z.string(),
-  decidedAt: z.number(),
-});
-const trustSchema = z.object({ version: z.literal(VERSION), consents: z.array(consentSchema) });
+/** Made where there is such a file. */
+function trustSchema() {
+  const consent = z.object({
+    hash: z.string().regex(/^[0-9a-f]{64}$/),
+    decision: z.enum(["allowed", "refused", "awaiting"]),
+    server: z.string(),
+    file: z.string(),
+    decidedAt: z.number(),
+  });
+  return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
+}
 
 type Loaded =
   | { state: "usable"; consents: Consent[] }
@@ -42,7 +45,7 @@ async function load(file: string): Promise<Loaded> {
     throw error;
   }
   try {
-    const { success, data } = trustSchema.safeParse(JSON.parse(text));
+    const { success, data } = trustSchema().safeParse(JSON.parse(text));
     return success
       ? { state: "usable", consents: data.consents }
       : { state: "corrupt", what: "it is not a list of consents" };
