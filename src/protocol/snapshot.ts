@@ -15,7 +15,7 @@ const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 24;
 /** The checksum covers everything behind it, the lengths too. */
 const CHECKED_FROM = 12;
-export const SNAPSHOT_VERSION = 6;
+export const SNAPSHOT_VERSION = 7;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -89,21 +89,21 @@ interface Columns {
   names: string;
   tools: string;
   descriptions: string;
-  /** One number a tool. */
-  serverOf: number[];
+  /** One number a tool, as here and below: uint32 LE, since a list of them is decoded one by one. */
+  serverOf: Uint8Array;
   keySets: string[][];
-  keySetOf: number[];
+  keySetOf: Uint8Array;
   /** Two bits a hint: given, and its value. */
-  hints: number[];
+  hints: Uint8Array;
   /** Positions of direct tools, and of those with bare names. */
   direct: number[];
   bare: number[];
   schemas: Uint8Array;
   /** Length of each tool's schema, in order. */
-  schemaBytes: number[];
+  schemaBytes: Uint8Array;
   outputSchemas: Uint8Array;
   /** The same of output schemas; 0 without. */
-  outputSchemaBytes: number[];
+  outputSchemaBytes: Uint8Array;
 }
 
 export type Checksum = (bytes: Uint8Array) => number;
@@ -146,6 +146,12 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
+const packNumbers = (numbers: readonly number[]): Uint8Array =>
+  new Uint8Array(Uint32Array.from(numbers).buffer);
+
+/** From a copy, since a column may start anywhere; not by `slice`, which does not copy a `Buffer`. */
+const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
+
 function toColumns({ settings, servers, tools }: Snapshot): Columns {
   const keySets = new Map<string, number>();
   const keySetOf = tools.map(({ schemaKeys }) => {
@@ -161,16 +167,16 @@ function toColumns({ settings, servers, tools }: Snapshot): Columns {
     names: joined(tools.map((tool) => tool.name)),
     tools: joined(tools.map((tool) => tool.tool)),
     descriptions: joined(tools.map((tool) => tool.description)),
-    serverOf: tools.map((tool) => tool.server),
+    serverOf: packNumbers(tools.map((tool) => tool.server)),
     keySets: [...keySets.keys()].map((key) => JSON.parse(key) as string[]),
-    keySetOf,
-    hints: tools.map((tool) => packHints(tool.annotations)),
+    keySetOf: packNumbers(keySetOf),
+    hints: packNumbers(tools.map((tool) => packHints(tool.annotations))),
     direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
     bare: tools.flatMap((tool, i) => (tool.bare ? [i] : [])),
     schemas: concat(tools.map((tool) => tool.schema)),
-    schemaBytes: tools.map((tool) => tool.schema.length),
+    schemaBytes: packNumbers(tools.map((tool) => tool.schema.length)),
     outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
-    outputSchemaBytes: tools.map((tool) => tool.outputSchema?.length ?? 0),
+    outputSchemaBytes: packNumbers(tools.map((tool) => tool.outputSchema?.length ?? 0)),
   };
 }
 
@@ -178,20 +184,25 @@ function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
   const names = columns.names.split(SEPARATOR);
   const toolNames = columns.tools.split(SEPARATOR);
   const descriptions = columns.descriptions.split(SEPARATOR);
+  const serverOf = unpackNumbers(columns.serverOf);
+  const keySetOf = unpackNumbers(columns.keySetOf);
+  const hints = unpackNumbers(columns.hints);
+  const schemaBytes = unpackNumbers(columns.schemaBytes);
+  const outputSchemaBytes = unpackNumbers(columns.outputSchemaBytes);
   const hintsOf = createHintReader();
   const tools: SnapshotTool[] = [];
   let at = 0;
   let outputAt = 0;
   for (let i = 0; i < columns.count; i++) {
-    const end = at + (columns.schemaBytes[i] ?? 0);
-    const outputEnd = outputAt + (columns.outputSchemaBytes[i] ?? 0);
-    const annotations = hintsOf(columns.hints[i] ?? 0);
+    const end = at + (schemaBytes[i] ?? 0);
+    const outputEnd = outputAt + (outputSchemaBytes[i] ?? 0);
+    const annotations = hintsOf(hints[i] ?? 0);
     const tool: SnapshotTool = {
       name: names[i] ?? "",
-      server: columns.serverOf[i] ?? 0,
+      server: serverOf[i] ?? 0,
       tool: toolNames[i] ?? "",
       description: descriptions[i] ?? "",
-      schemaKeys: columns.keySets[columns.keySetOf[i] ?? 0] ?? [],
+      schemaKeys: columns.keySets[keySetOf[i] ?? 0] ?? [],
       schema: columns.schemas.subarray(at, end),
     };
     if (annotations) tool.annotations = annotations;
