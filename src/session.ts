@@ -3,27 +3,23 @@
  * what the user sees to it. Events of an older generation are dropped.
  */
 import { statSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
-import { snapshotIsOlder } from "./catalog/snapshot-file.ts";
 import { createCatalogStore } from "./catalog/store.ts";
 import { CONFIG_FLAG, configFileOf } from "./config-flag.ts";
+import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
-import type { SnapshotPlace } from "./protocol/paths.ts";
-import { LOG_FILE } from "./protocol/paths.ts";
-import type { SnapshotServer } from "./protocol/snapshot.ts";
+import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
 import { fileStamp } from "./protocol/stamp.ts";
-import type { CallResult, ServerStatus, SessionFacts } from "./protocol/types.ts";
+import type { SessionFacts } from "./protocol/types.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import { type Runtime, startRuntime } from "./runtime/runtime.ts";
+import { createSessionCalls } from "./session-calls.ts";
 import { createEventHandler, type SessionState } from "./session-events.ts";
-import { type DeclaredTool, declaredTools, ownerOf } from "./tools/branch-tools.ts";
 import { directRule } from "./tools/direct.ts";
 import { createLateTools } from "./tools/late-tools.ts";
-import type { ToolCall } from "./tools/mcp-tool.ts";
 import { explainRefusedArguments } from "./tools/refused-arguments.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createSearchTools } from "./tools/search-tools.ts";
@@ -68,10 +64,6 @@ const crashText = ({ reason, givenUp }: Crash): string =>
     ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
     : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
 
-/** Its tools are not known and will be soon: also of one that the plan names and that is about to connect. */
-const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
-  !toolsKnown && (state === "connecting" || state === "idle");
-
 /** Only what can be cloned into the worker. */
 const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
   servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
@@ -87,12 +79,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const startedAt = performance.now();
   const store = createCatalogStore(agentDir, place);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
-  const progress = new Map<string, ToolCall["onProgress"]>();
-  /** Open calls of a tool of ours that calls others for the model. */
-  const modelCalls = new Set<string>();
   let running: Running | undefined;
   let registeredIn = 0;
-  let restoreDue = true;
 
   const now = (): Running => {
     if (running) return running;
@@ -101,17 +89,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     });
   };
 
-  const call = async ({ signal, onProgress, ...request }: ToolCall): Promise<CallResult> => {
-    const { runtime, generation } = now();
-    const { callId } = request;
-    const wantsStructured = request.wantsStructured && !modelCalls.has(callId.replace(/\/\d+$/, ""));
-    progress.set(callId, onProgress);
-    try {
-      return await runtime.callTool({ generation, ...request, wantsStructured }, signal);
-    } finally {
-      progress.delete(callId);
-    }
-  };
+  const { call, forModel, onProgress } = createSessionCalls(now);
   const registrar = createRegistrar(pi, {
     call,
     direct,
@@ -135,14 +113,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     servers: () => [...(running?.statuses.values() ?? [])],
     activate: registrar.activate,
     provide: registrar.provide,
-    forModel: async <T>(callId: string, task: () => Promise<T>): Promise<T> => {
-      modelCalls.add(callId);
-      try {
-        return await task();
-      } finally {
-        modelCalls.delete(callId);
-      }
-    },
+    forModel,
     connect: async (server: string) => {
       await now().runtime.ask("reconnect", { server });
     },
@@ -157,39 +128,6 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const searchTools = createSearchTools(pi, host);
   const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
 
-  /** Without a snapshot ToolSearch cannot name the servers yet: the plan is waited for, but not for long. */
-  const describeServers = async ({ planned }: Running): Promise<void> => {
-    if (searchTools.complete()) return;
-    await Promise.race([planned.promise, elapsed(LIMITS.firstPlanWaitMs)]);
-    if (!running) return;
-    if (store.checksum() !== undefined) {
-      searchTools.declare(store.current());
-      return;
-    }
-    const { settings, statuses } = running;
-    if (settings) searchTools.declarePlan([...statuses.values()], settings);
-  };
-
-  /** Direct tools belong into the first request: servers that have some and never told them are waited for. */
-  const awaitDirectTools = async (session: Running): Promise<void> => {
-    // Without a snapshot, or after an edit since, only the plan tells whether there are any; and whether a
-    // project's server may still run.
-    const endsAt = performance.now() + LIMITS.directWaitMs;
-    if (session.settings === undefined && !snapshotIsSure()) {
-      await Promise.race([session.planned.promise, elapsed(LIMITS.directWaitMs)]);
-    }
-    const servers = [...session.statuses.values()]
-      .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
-      .map(({ name }) => name);
-    if (servers.length === 0) return;
-    const { checksum } = await session.runtime.settleTools(
-      { timeoutMs: Math.max(0, endsAt - performance.now()), servers },
-      undefined,
-    );
-    await store.reached(checksum);
-    registrar.follow(store.current, true);
-  };
-
   const lateTools = createLateTools(pi, {
     registrar,
     catalog: store.current,
@@ -203,33 +141,15 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     isOver: () => running === undefined,
   });
 
-  /** The user's and the project's own files, and whatever else the snapshot was made of. */
-  const configFiles = (): string[] => [
-    join(agentDir, "mcp.json"),
-    join(homedir(), ".config", "mcp", "mcp.json"),
-    join(place.cwd, ".mcp.json"),
-    join(place.cwd, ".pi", "mcp.json"),
-    ...store.current().settings.files,
-  ];
-
-  /** Whether the plan can hold no server that the snapshot does not, and none less. */
-  const snapshotIsSure = (): boolean => {
-    if (store.checksum() === undefined) return false;
-    const { servers } = store.current();
-    // Whether a project's server may still run, and how other extensions define theirs, only the plan tells.
-    if (servers.some(({ project }) => project)) return false;
-    const known = new Set(servers.map(({ name }) => name));
-    if (pi.getMcpServers().some(({ name }) => !known.has(name))) return false;
-    return !snapshotIsOlder(agentDir, place, configFiles());
-  };
-
-  const serverOf = ({ name: toolName, owner }: DeclaredTool): SnapshotServer | undefined => {
-    const known = [...store.current().servers];
-    for (const { name } of running?.statuses.values() ?? []) {
-      known.push({ name, project: false, toolsKnown: false });
-    }
-    return owner ? known.find(({ name }) => name === owner.server) : ownerOf(toolName, known);
-  };
+  const firstRequest = createFirstRequest(pi, {
+    agentDir,
+    place: () => place,
+    store,
+    registrar,
+    searchTools,
+    direct,
+    running: () => running,
+  });
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */
   const takeBackWhatIsNotOurs = (actual: SnapshotPlace, projectTrusted: boolean): void => {
@@ -240,16 +160,6 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     if (elsewhere && projectTrusted) store.open(place);
     else store.clear();
     searchTools.declare(store.current());
-  };
-
-  /** Tools of servers that the plan does not have, or has disabled, are not for the model. */
-  const withdrawAbsent = ({ statuses, settings }: SessionState): void => {
-    if (settings === undefined) return;
-    const isThere = (name: string): boolean => {
-      const state = statuses.get(name)?.state;
-      return state !== undefined && state !== "disabled";
-    };
-    registrar.withdrawActive(({ server }) => !isThere(server.name));
   };
 
   const stop = async (): Promise<void> => {
@@ -319,8 +229,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       store,
       registrar,
       dialogs,
-      onPlanned: withdrawAbsent,
-      onProgress: (event) => progress.get(event.callId)?.(event.message, event),
+      onPlanned: firstRequest.withdrawAbsent,
+      onProgress,
     });
     const runtime = startRuntime({
       logFile: join(agentDir, LOG_FILE),
@@ -368,24 +278,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       const count = `${tools.length} tools of ${servers.length} servers`;
       running.runtime.log("info", `registered ${count} from the snapshot in ${registeredIn.toFixed(1)} ms`);
     },
-    beforeAgentStart: async (ctx) => {
-      if (!running) return;
-      await describeServers(running);
-      await awaitDirectTools(running);
-      if (!restoreDue) return;
-      restoreDue = false;
-      registrar.registerDirect(store.current());
-      const declared = declaredTools(ctx.sessionManager.getBranch());
-      if (registrar.restore(declared, store.current(), serverOf) > 0) {
-        // Whose the others are, only the plan tells; Pi would drop them for good.
-        await Promise.race([running.planned.promise, elapsed(LIMITS.directWaitMs)]);
-        registrar.restore(declared, store.current(), serverOf);
-      }
-      if (running) withdrawAbsent(running);
-    },
-    branchChanged: () => {
-      restoreDue = true;
-    },
+    beforeAgentStart: firstRequest.prepare,
+    branchChanged: firstRequest.branchChanged,
     registeredServersChanged: (servers) => {
       running?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
     },
@@ -419,10 +313,4 @@ function stampOf(path: string): string {
   } catch {
     return "unreadable";
   }
-}
-
-function elapsed(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
 }
