@@ -56,7 +56,7 @@ export interface NamedTool {
   server: string;
   tool: string;
   /** `server` where it is left out. */
-  prefix?: ToolPrefix;
+  prefix?: ToolPrefix | undefined;
 }
 
 export interface AssignedNames {
@@ -82,6 +82,21 @@ const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix
 /** The name that a tool bears in place of its own, where another extension has that. */
 export const fallbackName = (server: string, tool: string): string =>
   fitted(plainToolName(server, tool), { server, tool });
+
+/**
+ * Whatever a tool may be called in a catalog, as far as it can be told without the other tools: `plain` where
+ * it is alone with its name, `hashed` where it is not. Left out is only the hash that a hash has met.
+ */
+export function namesOf({ server, tool, prefix }: NamedTool): { plain: string[]; hashed: string[] } {
+  const prefixes: ToolPrefix[] = isShort({ server, tool, prefix })
+    ? [prefix ?? "server", "server"]
+    : [prefix ?? "server"];
+  const plain = prefixes.map((each) => plainToolName(server, tool, each));
+  return {
+    plain: plain.map((name) => fitted(name, { server, tool })),
+    hashed: plain.map((name) => hashedName(name, { server, tool }, 0)),
+  };
+}
 
 /**
  * Names for a whole catalog, all different. Between short names the first wins and the others get their

@@ -54,6 +54,20 @@ describe("repairInputSchema: the root", () => {
     ["a list", { type: "array", items: STRING }, ANY, ["root"]],
     ["no type", { properties: { a: STRING } }, object({ a: STRING }), ["root"]],
     [
+      "a type in capitals, a required name twice",
+      { type: "OBJECT", properties: { a: STRING }, required: ["a", "a"] },
+      object({ a: STRING }, { required: ["a"] }),
+      ["root", "value"],
+    ],
+    ["a type that is none", { type: null, properties: { a: STRING } }, object({ a: STRING }), ["root"]],
+    ["a list in capitals", { type: "ARRAY", items: STRING }, ANY, ["root"]],
+    [
+      "a union whose part is in capitals",
+      { type: "object", anyOf: [{ type: "Object", properties: { a: STRING } }] },
+      object({ a: STRING }),
+      ["union"],
+    ],
+    [
       "object or null",
       { type: ["object", "null"], properties: { a: STRING } },
       object({ a: STRING }),
@@ -193,8 +207,8 @@ describe("repairInputSchema: inside", () => {
     ["an empty union", inside({ anyOf: [] }), inside({}), ["keyword"]],
     [
       "properties that are named like keywords",
-      object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING }),
-      object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING }),
+      inside(object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING, minimum: STRING })),
+      inside(object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING, minimum: STRING })),
       [],
     ],
     [
@@ -215,6 +229,180 @@ describe("repairInputSchema: inside", () => {
     const { schema, repairs } = repairInputSchema(inside(deep));
     expect(repairs).toEqual(["depth"]);
     expect(JSON.stringify(schema).length).toBeLessThan(3_000);
+  });
+});
+
+/** What stands for a schema and is none. */
+const NONE = [null, "string", 5, []];
+
+describe("repairInputSchema: what is no schema, where one belongs", () => {
+  const rows = NONE.flatMap((none): [string, Schema, Schema, Repair][] => [
+    ["properties", { properties: { b: none } }, { properties: { b: {} } }, "schema"],
+    [
+      "patternProperties",
+      { patternProperties: { "^b": none } },
+      { patternProperties: { "^b": {} } },
+      "schema",
+    ],
+    ["dependentSchemas", { dependentSchemas: { b: none } }, { dependentSchemas: { b: {} } }, "schema"],
+    ["$defs", { $defs: { b: none } }, { $defs: { b: {} } }, "schema"],
+    ["definitions", { definitions: { b: none } }, { definitions: { b: {} } }, "schema"],
+    ["items, by position", { items: [none, STRING] }, { items: [{}, STRING] }, "schema"],
+    ["prefixItems", { prefixItems: [STRING, none] }, { prefixItems: [STRING, {}] }, "schema"],
+    ["allOf", { allOf: [none, STRING] }, { allOf: [STRING] }, "keyword"],
+    ["anyOf", { anyOf: [none, STRING] }, {}, "keyword"],
+    ["oneOf", { oneOf: [none, STRING] }, {}, "keyword"],
+    ...["not", "if", "then", "else", "contains", "propertyNames", "contentSchema", "additionalItems"].map(
+      (key): [string, Schema, Schema, Repair] => [key, { [key]: none }, {}, "keyword"],
+    ),
+    ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems"].map(
+      (key): [string, Schema, Schema, Repair] => [key, { [key]: none }, {}, "keyword"],
+    ),
+  ]);
+  it.each(rows)("%s: %o", (_name, raw, schema, repair) => {
+    expect(repairInputSchema(inside(raw))).toEqual({ schema: inside(schema), repairs: [repair] });
+    expect(repairInputSchema(inside(schema))).toEqual({ schema: inside(schema), repairs: [] });
+  });
+
+  it.each<[string, Schema, Schema, Repair[]]>([
+    ["properties of the root", object({ a: null }), object({ a: {} }), ["schema"]],
+    ["properties of no map", inside({ properties: [STRING] }), inside({}), ["keyword"]],
+    ["dependencies", inside({ dependencies: { b: 5 } }), inside({ dependencies: { b: {} } }), ["schema"]],
+    [
+      "dependencies on names",
+      inside({ dependencies: { b: ["c", 5], d: STRING } }),
+      inside({ dependencies: { b: ["c"], d: STRING } }),
+      ["value"],
+    ],
+    ["items that are a number", inside({ items: 5 }), inside({}), ["keyword"]],
+    ["prefixItems that are a schema", inside({ prefixItems: STRING }), inside({}), ["keyword"]],
+    ["an empty prefixItems", inside({ prefixItems: [] }), inside({}), ["keyword"]],
+    ["allOf of nothing sound", inside({ allOf: [null] }), inside({}), ["keyword"]],
+    [
+      "a reference to it",
+      inside({ $ref: "#/$defs/x" }, { x: null }),
+      inside({}, { x: {} }),
+      ["reference", "schema"],
+    ],
+    [
+      "a reference to what is left out with it",
+      object({ a: { anyOf: [STRING, 5] }, b: { $ref: "#/properties/a/anyOf/0" } }),
+      object({ a: {}, b: {} }),
+      ["keyword", "reference"],
+    ],
+    [
+      "properties that refer to a map",
+      inside(object({ $ref: "#/$defs/x" }, { additionalProperties: false }), { x: { b: STRING } }),
+      inside(object({}), { x: { b: STRING } }),
+      ["reference"],
+    ],
+  ])("%s", (_name, raw, schema, repairs) => {
+    expect(repairInputSchema(raw)).toEqual({ schema, repairs });
+    expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+  });
+});
+
+describe("repairInputSchema: values that their keyword cannot have", () => {
+  const TEXT = ["title", "description", "format", "$schema", "$anchor", "$comment", "contentEncoding"];
+  const COUNT = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
+  const FLAG = ["uniqueItems", "deprecated", "readOnly", "writeOnly"];
+  const rows: [string, unknown[], unknown[]][] = [
+    ...TEXT.map((key): [string, unknown[], unknown[]] => [key, ["", "x"], [5, null, {}, [], true]]),
+    ...COUNT.map((key): [string, unknown[], unknown[]] => [key, [0, 7], [-1, 1.5, "5", null, true]]),
+    ...FLAG.map((key): [string, unknown[], unknown[]] => [key, [true, false], ["true", 1, null]]),
+    ["minimum", [0, -1.5], ["0", null, []]],
+    ["exclusiveMaximum", [0, -1.5], ["0", null, []]],
+    ["multipleOf", [0.1, 2], [0, -2, "2", null]],
+    ["type", ["string", ["string", "null"]], ["any", "", 5, null, [], ["string", "any"], {}]],
+    ["enum", [["a", 1, null, {}]], ["a", {}, [], null, 5]],
+    ["required", [[], ["a"]], [true, "a", null, { a: true }]],
+    ["additionalProperties", [true, false, {}], ["false", 0, null]],
+    ["dependentRequired", [{ b: ["c"] }], [{ b: "c" }, { b: [5] }, [], null]],
+    ["examples", [[], [{}]], ["x", {}]],
+  ];
+  it.each(rows)("%s: %j stay, %j go", (key, sound, unsound) => {
+    for (const value of sound) {
+      const schema = inside({ [key]: value });
+      expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+    }
+    for (const value of unsound) {
+      expect(repairInputSchema(inside({ [key]: value }))).toEqual({
+        schema: inside({}),
+        repairs: ["keyword"],
+      });
+    }
+  });
+
+  it.each<[string, Schema, Schema]>([
+    ["a type in capitals", { type: "STRING" }, { type: "string" }],
+    ["types in capitals", { type: ["Integer", "null"] }, { type: ["integer", "null"] }],
+    ["a type twice", { type: ["string", "string"] }, { type: ["string"] }],
+    [
+      "a required name twice, and what is none",
+      { required: ["a", "b", "a", null] },
+      { required: ["a", "b"] },
+    ],
+    ["a value twice", { enum: ["a", 1, "a", "1", 1] }, { enum: ["a", 1, "1"] }],
+    ["a limit of draft 4", { minimum: 1, exclusiveMinimum: true }, { exclusiveMinimum: 1 }],
+    [
+      "limits of draft 4",
+      { minimum: 1, maximum: 5, exclusiveMinimum: false, exclusiveMaximum: true },
+      { minimum: 1, exclusiveMaximum: 5 },
+    ],
+    ["a flag of draft 4 without a limit", { type: "number", exclusiveMaximum: true }, { type: "number" }],
+  ])("%s -> what it means", (_name, raw, schema) => {
+    expect(repairInputSchema(inside(raw))).toEqual({ schema: inside(schema), repairs: ["value"] });
+    expect(repairInputSchema(inside(schema))).toEqual({ schema: inside(schema), repairs: [] });
+  });
+
+  test("below a keyword of nobody's, names that are keywords are names", () => {
+    const components = { schemas: { title: STRING, required: object({ a: STRING }), properties: STRING } };
+    const refs = ["title", "required", "properties"].map((name) => ({
+      $ref: `#/components/schemas/${name}`,
+    }));
+    const schema = object({ a: { anyOf: refs } }, { components });
+    expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+  });
+});
+
+describe("repairInputSchema: names of parameters", () => {
+  const LONGEST = "k".repeat(64);
+  it.each(["", "a b", "filter[id]", "$top", "é", "a/b", `${LONGEST}k`])(
+    "%j, which Anthropic refuses -> taken, not declared, told",
+    (name) => {
+      const raw = object(
+        { [name]: STRING, b: STRING },
+        { required: [name, "b"], additionalProperties: false },
+      );
+      expect(repairInputSchema(raw)).toEqual({
+        schema: object({ b: STRING }, { required: ["b"] }),
+        repairs: ["name"],
+        undeclared: `Also takes ${JSON.stringify(name)} (string, required).`,
+      });
+    },
+  );
+
+  test("names that it takes, and any deeper one -> declared", () => {
+    const schema = object({ [LONGEST]: STRING, "x.y-z_1": object({ "": STRING, "a b": STRING }) });
+    expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+  });
+
+  test("what judged the others goes, and references to one that is not declared", () => {
+    const raw = object(
+      { "a b": { type: ["string", "null"] }, c: { $ref: "#/properties/a b" } },
+      { additionalProperties: STRING, unevaluatedProperties: false },
+    );
+    expect(repairInputSchema(raw)).toEqual({
+      schema: object({ c: {} }),
+      repairs: ["name", "reference"],
+      undeclared: 'Also takes "a b".',
+    });
+  });
+
+  test("many, and one that nobody would write -> the first 20, counted", () => {
+    const names = ["x ".repeat(1_000), ...Array.from({ length: 30 }, (_, i) => `p ${i}`)];
+    const { undeclared } = repairInputSchema(object(Object.fromEntries(names.map((name) => [name, true]))));
+    expect(undeclared).toMatch(/^Also takes "p 0", "p 1", .*"p 19", 11 more\.$/);
   });
 });
 
