@@ -50,9 +50,9 @@ export function isBounded(value: unknown): boolean {
       if (Array.isArray(node)) {
         for (const child of node) next.push(child);
       } else if (typeof node === "object" && node !== null) {
-        for (const [key, child] of Object.entries(node)) {
+        for (const key of Object.keys(node)) {
           chars += key.length;
-          next.push(child);
+          next.push((node as Record<string, unknown>)[key]);
         }
       } else {
         chars += typeof node === "string" ? node.length : SCALAR_CHARS;

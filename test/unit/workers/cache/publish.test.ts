@@ -292,6 +292,8 @@ describe("publish: a tool from a server that breaks the protocol", () => {
     ["annotations that are null", { name: "odd", annotations: null }],
     ["an input schema that is a text", { name: "odd", inputSchema: "x" }],
     ["an input schema of 20,000 levels", { name: "odd", inputSchema: nested(20_000) }],
+    ["a key of 45 MB in a schema", { name: "odd", inputSchema: { ["k".repeat(45 * 2 ** 20)]: {} } }],
+    ["a description of 80 MB", { name: "odd", description: "x ".repeat(40 * 2 ** 20) }],
     ["an empty name", { name: "" }],
   ])("%s -> costs the catalog no other tool", async (_name, odd) => {
     // As the client and the cache hand on what a server listed.
