@@ -16,8 +16,8 @@ import { openReferences, type References } from "./schema-references.ts";
 
 /** What had to be done. */
 export type Repair =
-  | ("root" | "union" | "reference" | "loop" | "pattern" | "keyword" | "value" | "schema" | "depth")
-  | "name";
+  | ("root" | "union" | "name" | "reference" | "loop" | "pattern")
+  | ("keyword" | "value" | "schema" | "depth");
 
 type Schema = Record<string, unknown>;
 

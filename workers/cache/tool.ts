@@ -67,9 +67,12 @@ export function isBounded(value: unknown): boolean {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
+/** The first half of a character of two. */
+const HALF_AT_END = /[\uD800-\uDBFF]$/;
+
 /** At most so many characters, the last of them an ellipsis where some are left out. */
 const shortened = (value: string, chars: number): string =>
-  value.length <= chars ? value : `${value.slice(0, chars - 1).toWellFormed()}…`;
+  value.length <= chars ? value : `${value.slice(0, chars - 1).replace(HALF_AT_END, "")}…`;
 
 /** Undefined for what is no tool. */
 export function normalizeTool(raw: unknown): CachedTool | undefined {

@@ -85,7 +85,7 @@ test.each<[string, ToolPrefix]>([
   expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
   expect(verdictOf({ excludeTools: [`${name.slice(0, -3)}*`] }, tool, prefix)).toBe("hidden");
   expect(verdictOf({ includeTools: [name] }, tool, prefix)).toBe("search");
-  expect(verdictOf({ toolExposure: { [name]: "direct" } }, tool, prefix)).toBe("direct");
+  expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
   expect(verdictOf({ directTools: [name] }, tool, prefix)).toBe("direct");
 });
 
@@ -101,7 +101,7 @@ test.each<[string, ToolPrefix]>([
     const others = [tool, tool.replace(".", "_")].map((name) => ({ server: "my_srv", tool: name, prefix }));
     const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }, ...others]);
     expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
-    expect(verdictOf({ toolExposure: { [name]: "direct" } }, tool, prefix)).toBe("direct");
+    expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
   },
 );
 
