@@ -3,7 +3,14 @@
  * Pi's own words are understood: `deferred` and `codemode` are both found by ToolSearch here, since a
  * registered tool is reachable from codemode anyway.
  */
-import { namesOf, plainToolName, serverPrefix, type ToolPrefix } from "../../../src/protocol/names.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import {
+  fittedName,
+  hashedName,
+  plainToolName,
+  serverPrefix,
+  type ToolPrefix,
+} from "../../../src/protocol/names.ts";
 import type { Entry, Exposure } from "./schema.ts";
 
 type Written = NonNullable<Entry["exposure"]>;
@@ -43,8 +50,13 @@ export interface RuleNames {
   /** Fit exact names and patterns. */
   names: readonly string[];
   /** End in a hash, so they fit exact names only: a pattern would meet the hash by chance. */
-  hashed: readonly string[];
+  hashed: () => readonly string[];
 }
+
+const NO_NAMES: RuleNames = { names: [], hashed: () => [] };
+
+/** What may be a hashed name at all. Hashes are made only for rules that may mean one: this runs for every tool. */
+const HASHED = /_[0-9a-z]{6}$/;
 
 /**
  * By the name it has in Pi, cut and hashed where it is too long; by the one it would have without
@@ -52,17 +64,16 @@ export interface RuleNames {
  * so the name it would have if another tool wanted the same counts too, whether or not one does.
  */
 export function namesInRules(server: string, tool: string, prefix: ToolPrefix): RuleNames {
-  const own = namesOf({ server, tool, prefix });
-  const whole = namesOf({ server, tool, prefix: "server" });
-  const mcp = namesOf({ server, tool, prefix: "mcp" });
-  const names = [
-    ...[...own.plain, ...whole.plain, ...mcp.plain],
-    ...[plainToolName(server, tool, prefix), plainToolName(server, tool), plainToolName(server, tool, "mcp")],
-    `${serverPrefix(server)}_${tool}`,
-  ];
+  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp"]);
+  const names = [...prefixes].flatMap((each) => {
+    const plain = plainToolName(server, tool, each);
+    return plain.length > LIMITS.toolNameChars
+      ? [plain, fittedName({ server, tool, prefix: each })]
+      : [plain];
+  });
   return {
-    names: [...new Set(names)],
-    hashed: [...own.hashed, ...whole.hashed],
+    names: [...names, `${serverPrefix(server)}_${tool}`],
+    hashed: () => [...prefixes].map((each) => hashedName({ server, tool, prefix: each })),
   };
 }
 
@@ -75,14 +86,17 @@ export function exposureOf(
   tool: string,
   rules: ExposureRules,
   defaultDirect: boolean | string[] = false,
-  { names: otherNames, hashed }: RuleNames = { names: [], hashed: [] },
+  { names: otherNames, hashed }: RuleNames = NO_NAMES,
 ): Exposure {
   const names = [tool, ...otherNames];
   const fits = (pattern: string): boolean =>
-    names.some((name) => matchesPattern(pattern, name)) || hashed.includes(pattern);
+    names.some((name) => matchesPattern(pattern, name)) ||
+    (HASHED.test(pattern) && hashed().includes(pattern));
   if (rules.excludeTools.some(fits)) return "hidden";
   if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
-  const exact = [...names, ...hashed].find((name) => Object.hasOwn(rules.toolExposure, name));
+  const exact =
+    names.find((name) => Object.hasOwn(rules.toolExposure, name)) ??
+    Object.keys(rules.toolExposure).find((name) => HASHED.test(name) && hashed().includes(name));
   if (exact !== undefined) return rules.toolExposure[exact] ?? "search";
   const pattern = Object.keys(rules.toolExposure).find(fits);
   if (pattern !== undefined) return rules.toolExposure[pattern] ?? "search";
