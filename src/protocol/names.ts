@@ -82,14 +82,14 @@ export interface AssignedNames {
   collisions: { server: string; tool: string; wanted: string; name: string; holder: string }[];
 }
 
-function hashedName(plain: string, { server, tool }: NamedTool, salt: number): string {
+function withHash(plain: string, { server, tool }: NamedTool, salt: number): string {
   const hash = shortHash(`${server}\u0000${tool}${salt === 0 ? "" : `\u0000${salt}`}`);
   return `${plain.slice(0, LIMITS.toolNameChars - HASH_CHARS - 1)}_${hash}`;
 }
 
 /** The plain name, or its start and a hash where it is too long. */
 const fitted = (plain: string, tool: NamedTool): string =>
-  plain.length <= LIMITS.toolNameChars ? plain : hashedName(plain, tool, 0);
+  plain.length <= LIMITS.toolNameChars ? plain : withHash(plain, tool, 0);
 
 const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
 
@@ -106,8 +106,15 @@ export const localSpellingsOf = (server: string, tool: string): string[] =>
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
 
 /** The name that a tool bears in place of its own, where another extension has that. */
-export const fallbackName = (server: string, tool: string): string =>
-  fitted(plainToolName(server, tool), { server, tool });
+export const fallbackName = (server: string, tool: string): string => fittedName({ server, tool });
+
+/** The name of a tool that is alone with it. */
+export const fittedName = (tool: NamedTool): string =>
+  fitted(plainToolName(tool.server, tool.tool, tool.prefix), tool);
+
+/** The name of a tool that is not, as long as no hash meets another. */
+export const hashedName = (tool: NamedTool): string =>
+  withHash(plainToolName(tool.server, tool.tool, tool.prefix), tool, 0);
 
 /**
  * Names for a whole catalog, all different. Between short names the first wins and the others get their
@@ -168,7 +175,7 @@ function settle(
     const unsettled = names.map((name, i) => !isFixed[i] && name !== undefined && uses.get(name) !== 1);
     if (!unsettled.includes(true)) return;
     tools.forEach((tool, i) => {
-      if (unsettled[i]) names[i] = hashedName(plain[i] ?? "", tool, salt);
+      if (unsettled[i]) names[i] = withHash(plain[i] ?? "", tool, salt);
     });
   }
 }

@@ -1,6 +1,7 @@
 /** MCP tools as Pi tools, in the real Pi: their names, resources, schemas, and codemode scripts. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { assignToolNames } from "../../src/protocol/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
@@ -193,6 +194,54 @@ test("schemas that hosts choke on: declared as objects, called, and the repairs 
   const repairs = (await readLog(at)).match(/s: schemas repaired, .*/g);
   expect(repairs).toHaveLength(4);
   expect(new Set(repairs).size).toBe(4);
+});
+
+test("schemas with what is none in them, a name that Anthropic refuses, a cut name in a rule", async () => {
+  const long = `long_${"x".repeat(195)}`;
+  const inputSchemas: Record<string, unknown> = {
+    nulls: { type: "object", properties: { a: null, b: "string", c: [], d: { items: [1] } } },
+    capitals: { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a", "a"] },
+    draft4: { type: "object", properties: { a: { type: "number", minimum: 1, exclusiveMinimum: true } } },
+    filter: {
+      type: "object",
+      properties: { "filter[id]": { type: "string" } },
+      required: ["filter[id]"],
+      additionalProperties: false,
+    },
+    [long]: { type: "object" },
+  };
+  const tools = Object.entries(inputSchemas).map(([name, inputSchema]) => ({ name, inputSchema }));
+  const [cut = ""] = assignToolNames([{ server: "s", tool: long }]);
+  const server = { ...fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) }), excludeTools: [cut] };
+  const calls: [string, Record<string, unknown>][] = [
+    ["s__nulls", { a: 1, b: "x", c: null, d: [1] }],
+    ["s__capitals", { a: "x" }],
+    ["s__draft4", { a: 2 }],
+    ["s__filter", { "filter[id]": "x" }],
+  ];
+  const names = calls.map(([name]) => name);
+  const scripted = await model([
+    searchFor(`select:${names.join(",")},${long}`),
+    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
+    { text: "ok" },
+  ]);
+  const at = await home({ mcp: { mcpServers: { s: server } } });
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const declared = new Map(scripted.requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
+  expect([...declared.keys()].filter((name) => name.startsWith("s__")).toSorted()).toEqual(names.toSorted());
+  expect(declared.get("s__nulls")?.parameters).toEqual({
+    type: "object",
+    properties: { a: {}, b: {}, c: {}, d: { items: [{}] } },
+  });
+  expect(declared.get("s__draft4")?.parameters).toMatchObject({ properties: { a: { exclusiveMinimum: 1 } } });
+  expect(declared.get("s__filter")).toMatchObject({
+    description: 'Does filter.\nAlso takes "filter[id]" (string, required).',
+    parameters: { type: "object", properties: {} },
+  });
+  expect(results(scripted.requests[2]).slice(1)).toEqual(
+    calls.map(([name, args]) => `${name.slice(3)} ${JSON.stringify(args)}`),
+  );
+  expect((await readLog(at)).match(/s: schemas repaired, .*/g)).toHaveLength(4);
 });
 
 const SCRIPT = `

@@ -65,6 +65,10 @@ test("all pages, twins marked, malformed ones left out; images and bytes as in r
   await started.call("s", "add");
   await started.event("catalog", () => catalogOf(started).includes("s__get_added"), before);
   expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
+  // Listed twice, told once.
+  const told = "s has resource templates that nobody could fill in, so they are no tools: ";
+  const lines = (await started.log()).split("\n").filter((line) => line.includes(told));
+  expect(lines.map((line) => line.slice(line.indexOf(told) + told.length))).toEqual(['"{"']);
 });
 
 test("the next start knows them from the cache without connecting", async () => {

@@ -72,11 +72,12 @@ function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
     const output = repairOutputSchema(tool.outputSchema);
     noteRepairs(repairs, server.name, tool.name, [...input.repairs, ...(output?.repairs ?? [])]);
     const title = textOf(tool.title) || textOf(tool.annotations?.title);
+    const description = textOf(tool.description) || title || `${tool.name} of ${server.name}`;
     const stored: SnapshotTool = {
       name: names[i] ?? tool.name,
       server: index,
       tool: tool.name,
-      description: textOf(tool.description) || title || `${tool.name} of ${server.name}`,
+      description: input.undeclared ? `${description}\n${input.undeclared}` : description,
       ...(direct ? { direct } : {}),
       ...(bare[i] ? { bare: true } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
@@ -89,7 +90,7 @@ function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
       serverDescription: server.about ?? server.description ?? "",
       name: tool.name,
       fullName: stored.name,
-      description: stored.description,
+      description,
       inputSchema: tool.inputSchema,
     };
     return { stored, indexed };
@@ -97,6 +98,8 @@ function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
   return { tools, collisions, repairs };
 }
 
+/** About what the index holds of a tool. */
+const INDEX_BYTES = 1_000;
 const COLLISIONS_SHOWN = 10;
 
 /** One line a server, for the log and the user. */
@@ -116,13 +119,29 @@ const repairLines = (repairs: Repairs): string[] =>
     [...kinds].map(([repair, tools]) => repairLine(server, repair, tools)),
   );
 
-/** The most leading servers, by count, for which `fits` holds. It must hold for none, and for fewer than it holds for. */
-function mostThatFit(count: number, fits: (servers: number) => boolean): number {
+/** What a tool adds to a snapshot, roughly: its own bytes and its part of the index. */
+const sizeOf = ({ name, description, schema, outputSchema, annotations }: SnapshotTool): number =>
+  INDEX_BYTES +
+  name.length +
+  Buffer.byteLength(description) +
+  schema.length +
+  (outputSchema?.length ?? 0) +
+  (annotations ? encode(annotations).length : 0);
+
+/** Indexes of the servers, the largest first; of equal ones that which is named last. */
+function largestFirst(servers: readonly CatalogServer[], tools: readonly Prepared[]): number[] {
+  const sizes = servers.map(() => 0);
+  for (const { stored } of tools) sizes[stored.server] = (sizes[stored.server] ?? 0) + sizeOf(stored);
+  return sizes.map((_, i) => i).sort((a, b) => (sizes[b] ?? 0) - (sizes[a] ?? 0) || b - a);
+}
+
+/** The fewest, by count, for which `fits` holds. It must hold for all, and for more than it holds for. */
+function fewestThatFit(count: number, fits: (leftOut: number) => boolean): number {
   let [least, most] = [0, count];
   while (least < most) {
-    const middle = Math.ceil((least + most) / 2);
-    if (fits(middle)) least = middle;
-    else most = middle - 1;
+    const middle = Math.floor((least + most) / 2);
+    if (fits(middle)) most = middle;
+    else least = middle + 1;
   }
   return least;
 }
@@ -138,8 +157,9 @@ export interface MadeSnapshot {
 }
 
 /**
- * The snapshot, and what is to be told of it. Left out are the tools of the servers that the configuration
- * names last. Names are given before, so that no tool is called otherwise for that.
+ * The snapshot, and what is to be told of it. Where it would exceed the limit, the tools of the largest servers
+ * are left out, so that one that lists far too much costs no other anything. Names are given before, so that
+ * no tool is called otherwise for that.
  */
 export function makeSnapshot(
   catalog: readonly CatalogServer[],
@@ -149,8 +169,8 @@ export function makeSnapshot(
   const { tools: all, collisions, repairs } = prepareTools(catalog);
   const told = { collisions: collisionLines(collisions), repairs: repairLines(repairs) };
   const servers = catalog.map(({ tools: _tools, about: _about, prefix: _prefix, ...server }) => server);
-  const withToolsOf = (count: number): Uint8Array<ArrayBuffer> => {
-    const kept = all.filter(({ stored }) => stored.server < count);
+  const without = (leftOut: ReadonlySet<number>): Uint8Array<ArrayBuffer> => {
+    const kept = leftOut.size === 0 ? all : all.filter(({ stored }) => !leftOut.has(stored.server));
     const tools = kept.map(({ stored }) => stored);
     const index = buildEngine(
       settings.search,
@@ -158,9 +178,12 @@ export function makeSnapshot(
     );
     return encodeSnapshot({ settings, servers, tools, index }, crc32);
   };
-  const whole = withToolsOf(catalog.length);
+  const whole = without(new Set());
   if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };
-  const kept = mostThatFit(catalog.length - 1, (count) => withToolsOf(count).length <= limitBytes);
-  const leftOut = catalog.slice(kept).filter((server) => server.tools.length > 0);
-  return { snapshot: withToolsOf(kept), leftOut: leftOut.map((server) => server.name), ...told };
+  const order = largestFirst(catalog, all);
+  const largest = (count: number): Set<number> => new Set(order.slice(0, count));
+  const fits = (count: number): boolean => without(largest(count)).length <= limitBytes;
+  const leftOut = largest(1 + fewestThatFit(order.length - 1, (more) => fits(1 + more)));
+  const names = catalog.filter(({ tools }, i) => leftOut.has(i) && tools.length > 0).map(({ name }) => name);
+  return { snapshot: without(leftOut), leftOut: names, ...told };
 }

@@ -3,7 +3,7 @@
  * references must start from that place. Expects a repaired schema, whose references all start at the root.
  */
 import { STRUCTURED_POINTER } from "../../src/protocol/snapshot.ts";
-import { MAPS } from "./schema-nodes.ts";
+import { MAPS } from "./schema-keywords.ts";
 
 const DATA = new Set(["const", "enum", "default", "examples", "example"]);
 const REFERENCES = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);

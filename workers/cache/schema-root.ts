@@ -3,6 +3,7 @@
  * the root, and some read nothing of it but `properties` and `required`; so what the parts of a union take is
  * gathered there. It then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
+import { isObject, soundType } from "./schema-keywords.ts";
 import type { Repair } from "./schema-nodes.ts";
 import { schemaAt } from "./schema-references.ts";
 
@@ -21,13 +22,13 @@ const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] 
 /** A union in a union in a union is no interface for a model. */
 const DEPTH = 8;
 
-const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-const takesObjects = (type: unknown): boolean =>
-  type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
+/** A word that is no type says nothing. */
+function takesObjects(written: unknown): boolean {
+  const type = soundType(written);
+  return type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
+}
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 

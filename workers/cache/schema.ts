@@ -3,6 +3,8 @@
  * in it keeps a host from compiling it. What a sound schema means is not changed; what had to be left out is
  * told. Pure.
  */
+import { isObject } from "./schema-keywords.ts";
+import { declareParameters } from "./schema-names.ts";
 import { type Repair, repairBelow } from "./schema-nodes.ts";
 import { objectRoot } from "./schema-root.ts";
 
@@ -16,15 +18,24 @@ export interface RepairedSchema {
   repairs: Repair[];
 }
 
-const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export interface RepairedInputSchema extends RepairedSchema {
+  /** Parameters that the schema takes and does not declare, in words for the tool's description. */
+  undeclared?: string;
+}
 
 /** MCP 2025-11-25, server/tools: `inputSchema` is a JSON Schema of type object. Anything else takes any object. */
-export function repairInputSchema(raw: unknown): RepairedSchema {
+export function repairInputSchema(raw: unknown): RepairedInputSchema {
   const repairs = new Set<Repair>();
-  const root = objectRoot(raw, (repair) => repairs.add(repair));
-  const schema = repairBelow(root, (repair) => repairs.add(repair));
-  return { schema, repairs: [...repairs] };
+  const note = (repair: Repair): void => {
+    repairs.add(repair);
+  };
+  const root = repairBelow(objectRoot(raw, note), note);
+  const declared = declareParameters(root);
+  if (declared.undeclared === undefined) return { schema: root, repairs: [...repairs] };
+  note("name");
+  // References may lead to what is no longer declared.
+  const schema = repairBelow(declared.schema, note);
+  return { schema, repairs: [...repairs], undeclared: declared.undeclared };
 }
 
 /** Undefined for what is no schema object. Its root may be of any type. */
@@ -44,6 +55,9 @@ const WORDS: Record<Repair, string> = {
   loop: "a $ref that leads back to itself was left out",
   pattern: "a pattern that is no regular expression was left out",
   keyword: "a keyword with a value that it cannot have was left out",
+  value: "a value was rewritten as its keyword takes it",
+  schema: "what stands for a schema and is none was replaced by one that takes anything",
+  name: "parameters with names that providers refuse were moved to the description",
   depth: "what lies too deep was left out",
 };
 

@@ -1,7 +1,7 @@
 /**
  * A tool as a server listed it or a cache file holds it, reduced to what is kept and made safe to handle.
  * Servers are untrusted: a field of the wrong type is left out, a schema too deep or too big to encode is
- * replaced by one that takes any object, and what has no usable name is no tool.
+ * replaced by one that takes any object, a text too long is cut, and what has no usable name is no tool.
  */
 
 /** MCP 2025-11-25, server/tools, reduced. */
@@ -28,11 +28,16 @@ const SCHEMA_DEPTH = 64;
 const SCHEMA_NODES = 20_000;
 const SCHEMA_CHARS = 512 * 1024;
 const NAME_CHARS = 1_000;
+const TITLE_CHARS = 1_000;
+/** Five times what the index reads, and far more than any model is helped by. */
+const DESCRIPTION_CHARS = 20_000;
+/** Stands for the digits of a number, or for a word of JSON. */
+const SCALAR_CHARS = 8;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether a JSON value stays within depth and size. Walks without recursion: depth is what it guards. */
+/** Whether a JSON value stays within depth and size, keys included. Walks without recursion: depth is what it guards. */
 export function isBounded(value: unknown): boolean {
   let level: unknown[] = [value];
   let nodes = 0;
@@ -42,9 +47,16 @@ export function isBounded(value: unknown): boolean {
     if (depth > SCHEMA_DEPTH || nodes > SCHEMA_NODES) return false;
     const next: unknown[] = [];
     for (const node of level) {
-      if (typeof node === "string") chars += node.length;
-      if (typeof node !== "object" || node === null) continue;
-      for (const child of Object.values(node)) next.push(child);
+      if (Array.isArray(node)) {
+        for (const child of node) next.push(child);
+      } else if (typeof node === "object" && node !== null) {
+        for (const key of Object.keys(node)) {
+          chars += key.length;
+          next.push((node as Record<string, unknown>)[key]);
+        }
+      } else {
+        chars += typeof node === "string" ? node.length : SCALAR_CHARS;
+      }
     }
     if (chars > SCHEMA_CHARS) return false;
     level = next;
@@ -55,6 +67,13 @@ export function isBounded(value: unknown): boolean {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
+/** The first half of a character of two. */
+const HALF_AT_END = /[\uD800-\uDBFF]$/;
+
+/** At most so many characters, the last of them an ellipsis where some are left out. */
+const shortened = (value: string, chars: number): string =>
+  value.length <= chars ? value : `${value.slice(0, chars - 1).replace(HALF_AT_END, "")}…`;
+
 /** Undefined for what is no tool. */
 export function normalizeTool(raw: unknown): CachedTool | undefined {
   if (!isObject(raw)) return undefined;
@@ -64,8 +83,8 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
   const tool: CachedTool = { name };
   const title = text(raw.title);
   const description = text(raw.description);
-  if (title !== undefined) tool.title = title;
-  if (description !== undefined) tool.description = description;
+  if (title !== undefined) tool.title = shortened(title, TITLE_CHARS);
+  if (description !== undefined) tool.description = shortened(description, DESCRIPTION_CHARS);
   if (isObject(raw.inputSchema) && isBounded(raw.inputSchema)) tool.inputSchema = raw.inputSchema;
   if (isObject(raw.outputSchema) && isBounded(raw.outputSchema)) tool.outputSchema = raw.outputSchema;
   if (isObject(raw.annotations) && isBounded(raw.annotations)) tool.annotations = raw.annotations;

@@ -3,7 +3,14 @@
  * Pi's own words are understood: `deferred` and `codemode` are both found by ToolSearch here, since a
  * registered tool is reachable from codemode anyway.
  */
-import { plainToolName, serverPrefix, type ToolPrefix } from "../../../src/protocol/names.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import {
+  fittedName,
+  hashedName,
+  plainToolName,
+  serverPrefix,
+  type ToolPrefix,
+} from "../../../src/protocol/names.ts";
 import type { Entry, Exposure } from "./schema.ts";
 
 type Written = NonNullable<Entry["exposure"]>;
@@ -38,32 +45,58 @@ export interface ExposureRules {
   excludeTools: string[];
 }
 
-/**
- * What rules may call a tool beside its own name: by the name it has in Pi, by the one it would have without
- * `toolPrefix`, and as pi-mcp-adapter and Pi's built-in MCP call it.
- */
-export const namesInRules = (server: string, tool: string, prefix: ToolPrefix): string[] => [
-  plainToolName(server, tool, prefix),
-  plainToolName(server, tool),
-  plainToolName(server, tool, "mcp"),
-  `${serverPrefix(server)}_${tool}`,
-];
+/** What rules may call a tool beside its own name. */
+export interface RuleNames {
+  /** Fit exact names and patterns. */
+  names: readonly string[];
+  /** End in a hash, so they fit exact names only: a pattern would meet the hash by chance. */
+  hashed: () => readonly string[];
+}
+
+const NO_NAMES: RuleNames = { names: [], hashed: () => [] };
+
+/** What may be a hashed name at all. Hashes are made only for rules that may mean one: this runs for every tool. */
+const HASHED = /_[0-9a-z]{6}$/;
 
 /**
- * The verdict for one tool, by its original name or another that rules may use. Exclusion wins over everything; then an exact name of
- * `toolExposure`, its first fitting pattern, `directTools`, `exposure`, the settings' `directTools`.
+ * By the name it has in Pi, cut and hashed where it is too long; by the one it would have without
+ * `toolPrefix`; and as pi-mcp-adapter and Pi's built-in MCP call it. Rules are applied before names are given,
+ * so the name it would have if another tool wanted the same counts too, whether or not one does.
+ */
+export function namesInRules(server: string, tool: string, prefix: ToolPrefix): RuleNames {
+  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp"]);
+  const names = [...prefixes].flatMap((each) => {
+    const plain = plainToolName(server, tool, each);
+    return plain.length > LIMITS.toolNameChars
+      ? [plain, fittedName({ server, tool, prefix: each })]
+      : [plain];
+  });
+  return {
+    names: [...names, `${serverPrefix(server)}_${tool}`],
+    hashed: () => [...prefixes].map((each) => hashedName({ server, tool, prefix: each })),
+  };
+}
+
+/**
+ * The verdict for one tool, by its original name or another that rules may use. Exclusion wins over
+ * everything; then an exact name of `toolExposure`, its first fitting pattern, `directTools`, `exposure`, the
+ * settings' `directTools`.
  */
 export function exposureOf(
   tool: string,
   rules: ExposureRules,
   defaultDirect: boolean | string[] = false,
-  otherNames: readonly string[] = [],
+  { names: otherNames, hashed }: RuleNames = NO_NAMES,
 ): Exposure {
   const names = [tool, ...otherNames];
-  const fits = (pattern: string): boolean => names.some((name) => matchesPattern(pattern, name));
+  const fits = (pattern: string): boolean =>
+    names.some((name) => matchesPattern(pattern, name)) ||
+    (HASHED.test(pattern) && hashed().includes(pattern));
   if (rules.excludeTools.some(fits)) return "hidden";
   if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
-  const exact = names.find((name) => Object.hasOwn(rules.toolExposure, name));
+  const exact =
+    names.find((name) => Object.hasOwn(rules.toolExposure, name)) ??
+    Object.keys(rules.toolExposure).find((name) => HASHED.test(name) && hashed().includes(name));
   if (exact !== undefined) return rules.toolExposure[exact] ?? "search";
   const pattern = Object.keys(rules.toolExposure).find(fits);
   if (pattern !== undefined) return rules.toolExposure[pattern] ?? "search";

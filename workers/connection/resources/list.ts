@@ -4,10 +4,12 @@ import { LIMITS } from "../../../src/protocol/limits.ts";
 import {
   boundResources,
   type CachedResources,
+  type CachedTemplate,
   normalizeResources,
   normalizeTemplates,
 } from "../../cache/resource.ts";
 import { listPages, type SendRequest } from "../list-pages.ts";
+import { parseUriTemplate } from "./uri-template.ts";
 
 export interface ListingOptions {
   signal: AbortSignal;
@@ -70,7 +72,24 @@ export async function listResources(send: SendRequest, listing: ListingOptions):
   return { resources, templates };
 }
 
-/** What is known of them now, each once and within the limit. */
+const TEMPLATES_SHOWN = 5;
+const TEMPLATE_CHARS = 100;
+
+/** Templates whose expressions are not closed, or name what no parameter can be called; undefined: none. */
+function unusableNote(templates: readonly CachedTemplate[]): string | undefined {
+  const unusable = templates.filter(({ uriTemplate }) => !parseUriTemplate(uriTemplate));
+  if (unusable.length === 0) return undefined;
+  const shown = unusable
+    .slice(0, TEMPLATES_SHOWN)
+    .map(({ uriTemplate }) => JSON.stringify(uriTemplate.slice(0, TEMPLATE_CHARS)));
+  if (unusable.length > shown.length) shown.push(`${unusable.length - shown.length} more`);
+  return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
+}
+
+/** What was noted of a list, and of those that came before it in this session. */
+const noted = new WeakMap<CachedResources, ReadonlySet<string>>();
+
+/** What is known of them now, each once and within the limit. Each note is told once a session. */
 export function mergeListed(
   before: CachedResources | undefined,
   { resources, templates }: ListedResources,
@@ -80,9 +99,15 @@ export function mergeListed(
     resources: normalizeResources(resources ?? before?.resources),
     templates: normalizeTemplates(templates ?? before?.templates),
   });
-  if (leftOut > 0) {
-    const limit = LIMITS.resourcesPerServer;
-    onNote(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
-  }
+  const told = new Set(before && noted.get(before));
+  const note = (text: string | undefined): void => {
+    if (text === undefined || told.has(text)) return;
+    told.add(text);
+    onNote(text);
+  };
+  const limit = LIMITS.resourcesPerServer;
+  if (leftOut > 0) note(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
+  note(unusableNote(known.templates));
+  noted.set(known, told);
   return known;
 }

@@ -3,6 +3,8 @@
  * in one expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its
  * operator says; only `{+x}` and `{#x}` leave reserved characters as they are. Pure.
  */
+import { PARAMETER_NAME } from "../../cache/schema-names.ts";
+
 type Operator = keyof typeof OPERATORS;
 
 interface Variable {
@@ -36,8 +38,6 @@ const OPERATORS = {
 
 const TEMPLATE_CHARS = 10_000;
 const VARIABLES = 50;
-/** What providers take as the name of a parameter. */
-const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const EXPRESSION = /^([+#./;?&]?)([^+#./;?&{}].*)$/;
 const VARIABLE = /^([^:*]+)(?::([1-9]\d{0,3})|(\*))?$/;
 
@@ -55,7 +55,7 @@ const escapeReserved = (text: string): string =>
 
 function parseVariable(text: string): Variable | undefined {
   const [, name = "", prefix, list] = VARIABLE.exec(text.trim()) ?? [];
-  if (!NAME.test(name) || name === "__proto__") return undefined;
+  if (!PARAMETER_NAME.test(name) || name === "__proto__") return undefined;
   return { name, prefix: prefix === undefined ? undefined : Number(prefix), isList: list !== undefined };
 }
 

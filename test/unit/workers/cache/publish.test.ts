@@ -154,7 +154,7 @@ describe("publish: age of the file", () => {
     ["room for one", 7_500, ["one"], ["two", "three"]],
     ["room for none", 600, [], ["one", "two", "three"]],
   ])(
-    "a catalog with %s -> the last servers' tools are left out, one line",
+    "a catalog of equal servers with %s -> the last ones' tools are left out, one line",
     async (_name, limitBytes, kept, out) => {
       const servers = ["one", "two", "three"].map((name) => ({
         name,
@@ -172,6 +172,29 @@ describe("publish: age of the file", () => {
       );
     },
   );
+
+  test("one server that is too big, named first -> only its tools are left out, all names stay", async () => {
+    const server = (name: string, chars: number) => {
+      const inputSchema = { type: "object", description: "x".repeat(chars) };
+      return { name, project: false, toolsKnown: true, tools: exposed([{ ...ECHO, inputSchema }]) };
+    };
+    const servers = [server("evil", 100_000), server("a", 10), server("big", 60_000), server("a-", 10)];
+    const published = async (limitBytes: number) => {
+      const { snapshot, problems } = await publish(await task([], { servers }), at({ limitBytes }));
+      const names = catalogFrom(snapshot ?? new Uint8Array())?.tools.map(({ name }) => name);
+      return { names, problems };
+    };
+    const all = (await published(2 ** 20)).names ?? [];
+    expect(all).toHaveLength(4);
+    expect(await published(2 ** 17)).toEqual({
+      names: all.slice(1),
+      problems: [expect.stringContaining("the tools of evil are left out")],
+    });
+    expect(await published(2 ** 15)).toEqual({
+      names: [all[1], all[3]],
+      problems: [expect.stringContaining("the tools of evil, big are left out")],
+    });
+  });
 
   const steps: [Step, RegExp][] = [
     ["find", /x\.bin$/],
@@ -243,6 +266,17 @@ describe("publish: description of a tool", () => {
   });
 });
 
+test("parameters that no provider would take the name of -> told in the description", async () => {
+  const inputSchema = { type: "object", properties: { "filter[id]": { type: "string" } } };
+  const { snapshot, repairs } = await publish(await task([{ ...ECHO, inputSchema }]));
+  const [tool] = catalogFrom(snapshot ?? new Uint8Array())?.tools ?? [];
+  expect(tool?.description).toBe('Echoes.\nAlso takes "filter[id]" (string).');
+  expect(tool && inputSchemaOf(tool)).toEqual({ type: "object", properties: {} });
+  expect(repairs).toEqual([
+    "s: schemas repaired, parameters with names that providers refuse were moved to the description: echo",
+  ]);
+});
+
 describe("publish: a tool from a server that breaks the protocol", () => {
   const nested = (levels: number): unknown => {
     let schema: unknown = { type: "string" };
@@ -258,6 +292,8 @@ describe("publish: a tool from a server that breaks the protocol", () => {
     ["annotations that are null", { name: "odd", annotations: null }],
     ["an input schema that is a text", { name: "odd", inputSchema: "x" }],
     ["an input schema of 20,000 levels", { name: "odd", inputSchema: nested(20_000) }],
+    ["a key of 45 MB in a schema", { name: "odd", inputSchema: { ["k".repeat(45 * 2 ** 20)]: {} } }],
+    ["a description of 80 MB", { name: "odd", description: "x ".repeat(40 * 2 ** 20) }],
     ["an empty name", { name: "" }],
   ])("%s -> costs the catalog no other tool", async (_name, odd) => {
     // As the client and the cache hand on what a server listed.

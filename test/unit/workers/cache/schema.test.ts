@@ -54,6 +54,20 @@ describe("repairInputSchema: the root", () => {
     ["a list", { type: "array", items: STRING }, ANY, ["root"]],
     ["no type", { properties: { a: STRING } }, object({ a: STRING }), ["root"]],
     [
+      "a type in capitals, a required name twice",
+      { type: "OBJECT", properties: { a: STRING }, required: ["a", "a"] },
+      object({ a: STRING }, { required: ["a"] }),
+      ["root", "value"],
+    ],
+    ["a type that is none", { type: null, properties: { a: STRING } }, object({ a: STRING }), ["root"]],
+    ["a list in capitals", { type: "ARRAY", items: STRING }, ANY, ["root"]],
+    [
+      "a union whose part is in capitals",
+      { type: "object", anyOf: [{ type: "Object", properties: { a: STRING } }] },
+      object({ a: STRING }),
+      ["union"],
+    ],
+    [
       "object or null",
       { type: ["object", "null"], properties: { a: STRING } },
       object({ a: STRING }),
@@ -193,8 +207,8 @@ describe("repairInputSchema: inside", () => {
     ["an empty union", inside({ anyOf: [] }), inside({}), ["keyword"]],
     [
       "properties that are named like keywords",
-      object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING }),
-      object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING }),
+      inside(object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING, minimum: STRING })),
+      inside(object({ $ref: STRING, pattern: STRING, type: STRING, required: STRING, minimum: STRING })),
       [],
     ],
     [

@@ -65,6 +65,22 @@ describe("normalizeTool", () => {
     }
   });
 
+  it.each([
+    ["description", 20_000],
+    ["title", 1_000],
+  ])("a %s of over %i characters -> cut, with an ellipsis", (field, chars) => {
+    const text = "x".repeat(chars);
+    expect(normalizeTool({ name: "t", [field]: text })).toEqual({ name: "t", [field]: text });
+    const cut = `${text.slice(1)}…`;
+    expect(normalizeTool({ name: "t", [field]: `${text}x` })).toEqual({ name: "t", [field]: cut });
+    // Never within a character.
+    const tool = normalizeTool({ name: "t", [field]: "\u{1f600}".repeat(chars) });
+    const kept = field === "title" ? tool?.title : tool?.description;
+    expect(kept).toBe(`${"\u{1f600}".repeat(chars / 2 - 1)}…`);
+    // What a cache file holds is not cut again.
+    expect(normalizeTool({ name: "t", [field]: cut })).toEqual({ name: "t", [field]: cut });
+  });
+
   test("a name of 1,000 characters of any script -> kept", () => {
     const name = "漢".repeat(1_000);
     expect(normalizeTool({ name })).toEqual({ name });
@@ -119,8 +135,17 @@ describe("isBounded", () => {
     ["depth 64", nested(64), true],
     ["depth 65", nested(65), false],
     ["depth 100,000", nested(100_000), false],
-    ["a text of 512 Ki characters", { a: "x".repeat(512 * 1024) }, true],
-    ["one more", { a: "x".repeat(512 * 1024 + 1) }, false],
+    ["a text and a key of 512 Ki characters", { a: "x".repeat(512 * 1024 - 1) }, true],
+    ["one more", { a: "x".repeat(512 * 1024) }, false],
+    ["a key of 512 Ki characters", { ["x".repeat(512 * 1024)]: {} }, true],
+    ["one more", { ["x".repeat(512 * 1024 + 1)]: {} }, false],
+    [
+      "many long keys",
+      Object.fromEntries(Array.from({ length: 600 }, (_, i) => ["x".repeat(1_000) + i, {}])),
+      false,
+    ],
+    ["15,000 numbers", Array.from({ length: 15_000 }, () => 1e-300), true],
+    ["numbers beside as much text", [...Array.from({ length: 15_000 }, () => 1), "x".repeat(420_000)], false],
     ["19,999 entries", Array.from({ length: 19_999 }, () => 0), true],
     ["20,000 entries", Array.from({ length: 20_000 }, () => 0), false],
   ])("%s -> $2", (_name, value, bounded) => {

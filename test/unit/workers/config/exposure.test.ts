@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { exposureOf, matchesPattern, toExposure } from "../../../../workers/connection/config/exposure.ts";
+import { assignToolNames, type ToolPrefix } from "../../../../src/protocol/names.ts";
+import {
+  exposureOf,
+  matchesPattern,
+  namesInRules,
+  toExposure,
+} from "../../../../workers/connection/config/exposure.ts";
 import { editDistance, nearestKey } from "../../../../workers/connection/config/suggest.ts";
 import { definition } from "./support.ts";
 
@@ -52,6 +58,60 @@ test.each([
 ] as const)("%o: %s with settings %o -> %s", (entry, tool, settings, verdict) => {
   const direct = Array.isArray(settings) ? [...settings] : (settings as boolean | undefined);
   expect(exposureOf(tool, definition("a", { command: "x", ...entry }), direct)).toBe(verdict);
+});
+
+const LONG = `long_${"x".repeat(195)}`;
+
+/** What the rule makes of the tool of server `my-srv`. */
+const verdictOf = (entry: Record<string, unknown>, tool: string, prefix: ToolPrefix = "server"): string =>
+  exposureOf(
+    tool,
+    definition("my-srv", { command: "x", ...entry }),
+    false,
+    namesInRules("my-srv", tool, prefix),
+  );
+
+test.each<[string, ToolPrefix]>([
+  ["plain", "server"],
+  ["my.dotted", "short"],
+  ["read", "none"],
+  [LONG, "server"],
+  [LONG, "short"],
+  [LONG, "none"],
+  [LONG, "mcp"],
+])("the name of %.10s in Pi with toolPrefix %s -> meant by every rule", (tool, prefix) => {
+  const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }]);
+  expect(name.length).toBeLessThanOrEqual(64);
+  expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
+  expect(verdictOf({ excludeTools: [`${name.slice(0, -3)}*`] }, tool, prefix)).toBe("hidden");
+  expect(verdictOf({ includeTools: [name] }, tool, prefix)).toBe("search");
+  expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
+  expect(verdictOf({ directTools: [name] }, tool, prefix)).toBe("direct");
+});
+
+test.each<[string, ToolPrefix]>([
+  ["a.b", "server"],
+  ["a.b", "none"],
+  ["a.b", "mcp"],
+  [LONG, "none"],
+])(
+  "the name of %.10s where another tool wanted it too, toolPrefix %s -> meant, by no pattern",
+  (tool, prefix) => {
+    // The second has the same name, but for what a name cannot hold.
+    const others = [tool, tool.replace(".", "_")].map((name) => ({ server: "my_srv", tool: name, prefix }));
+    const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }, ...others]);
+    expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
+    expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
+  },
+);
+
+test("a pattern that would meet a hash by chance -> not meant", () => {
+  const names = assignToolNames([
+    { server: "my-srv", tool: "a.b" },
+    { server: "my-srv", tool: "a_b" },
+  ]);
+  expect(names[0]).toMatch(/^my_srv__a_b_\w{6}$/);
+  expect(verdictOf({ excludeTools: [`*${names[0]?.slice(-6)}`] }, "a.b")).toBe("search");
 });
 
 test.each([
