@@ -2,7 +2,7 @@
  * The text of a failure, the same for all: what failed and on which server, why in the server's own words,
  * what to do, what the tool expects. Also bounds the data that goes with it. Pure.
  */
-import type { ErrorData, JsonValue } from "./errors.ts";
+import type { ErrorCode, ErrorData, JsonValue } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 
 export interface Failure {
@@ -11,9 +11,19 @@ export interface Failure {
   remedy?: string | undefined;
   /** `status`: HTTP status. `stderrTail`: the server's last words. */
   data?: ErrorData | undefined;
-  /** The tool's parameters, where it has a schema. */
+  /** The tool's parameters, where the failure may be due to the arguments: `reachedServer`. */
   expected?: string | undefined;
 }
+
+const REACHED_SERVER: ReadonlySet<ErrorCode> = new Set([
+  "server_died",
+  "call_timeout",
+  "call_rejected",
+  "message_too_large",
+]);
+
+/** Whether a call that failed so had been sent: only then other arguments may help. */
+export const reachedServer = (code: ErrorCode): boolean => REACHED_SERVER.has(code);
 
 const STDERR_LINES = 10;
 const STDERR_CHARS = 2_000;

@@ -5,7 +5,7 @@
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../host.ts";
 import { type JsonValue, ThreadsError, toWireError } from "../protocol/errors.ts";
-import { failureText } from "../protocol/failure.ts";
+import { failureText, reachedServer } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { CallProgress, CallResult } from "../protocol/types.ts";
@@ -90,8 +90,9 @@ export function createMcpTool(
       error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
     const { message } = known;
     const remedy = "remedy" in known ? known.remedy : undefined;
+    const expected = reachedServer(code) ? expectedCall(tool) : undefined;
     return {
-      content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
+      content: [{ type: "text", text: failureText({ message, remedy, data, expected }) }],
       details: { ...details, code, ...(data === undefined ? {} : { data }) },
       isError: true,
     };

@@ -1,7 +1,7 @@
 /** Owns: an MCP tool as a Pi tool: its definition and its call. */
 import { describe, expect, it, test } from "vitest";
 import type { PiToolContext, ToolResult } from "../../../src/host.ts";
-import { ThreadsError } from "../../../src/protocol/errors.ts";
+import { ERROR_CODES, type ErrorCode, ThreadsError } from "../../../src/protocol/errors.ts";
 import { type CallTool, createMcpTool, type ToolCall } from "../../../src/tools/mcp-tool.ts";
 import { makeTool } from "../make-catalog.ts";
 
@@ -104,6 +104,16 @@ describe("createMcpTool: execute", () => {
     });
   });
 
+  it.each<[ErrorCode, boolean]>(
+    ERROR_CODES.map((code) => [
+      code,
+      ["server_died", "call_timeout", "call_rejected", "message_too_large"].includes(code),
+    ]),
+  )("%s -> with the expected parameters: %s", async (code, expected) => {
+    const { content } = await run(() => Promise.reject(new ThreadsError(code, "No.")));
+    expect(content).toEqual([{ type: "text", text: expected ? `No.\n${EXPECTED}` : "No." }]);
+  });
+
   it.each([
     ["an Error", new Error("boom")],
     ["a string", "boom"],
@@ -112,7 +122,8 @@ describe("createMcpTool: execute", () => {
     const result = await run(() => Promise.reject(thrown));
     expect(result).toMatchObject({ isError: true, details: { code: "internal" } });
     expect(result.content).toHaveLength(1);
-    expect(JSON.stringify(result.content)).toMatch(/my_fs__read-file failed: .*boom.*Expected parameters/);
+    expect(JSON.stringify(result.content)).toMatch(/my_fs__read-file failed: .*boom/);
+    expect(JSON.stringify(result.content)).not.toContain("Expected parameters");
   });
 
   test("a call that throws before it is asynchronous -> an error result", async () => {
