@@ -13,6 +13,8 @@ export interface ConfigFacts {
   projectTrusted: boolean;
   /** `--mcp-config`: read in place of `<agentDir>/mcp.json`. */
   configPath?: string | undefined;
+  /** Root of the Git worktree around `cwd`, where it matters and there is one. */
+  worktree?: string | undefined;
   /** `pi.getMcpServers()`. */
   registered?: readonly RegisteredServer[] | undefined;
   platform: NodeJS.Platform;
@@ -58,8 +60,11 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
 }
 
 /** What `/mcp edit` opens: the user's own file, or the project's. */
-export const editableFile = (facts: ConfigFacts, project: boolean): string =>
-  project ? join(facts.cwd, ".pi", "mcp.json") : (facts.configPath ?? join(facts.agentDir, "mcp.json"));
+export function editableFile(facts: ConfigFacts, project: boolean): string {
+  if (project) return join(facts.cwd, ".pi", "mcp.json");
+  const user = configSources(facts).findLast(({ origin }) => origin === "user");
+  return user?.file ?? join(facts.agentDir, "mcp.json");
+}
 
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 
