@@ -114,11 +114,22 @@ export function explainIssues(
   });
 }
 
-/** A warning for each key that nothing reads, with the one that was probably meant. */
-export function unknownKeys(
-  schema: z.ZodObject<Record<string, z.ZodType>, z.core.$loose>,
-  value: object,
-): Mistake[] {
+/** The object that a field may hold, whatever else it may hold beside. */
+function objectOf(field: z.ZodType | undefined): ObjectSchema | undefined {
+  if (field instanceof z.ZodOptional) return objectOf(field.unwrap() as z.ZodType);
+  if (field instanceof z.ZodUnion) {
+    return field.options
+      .map((option) => objectOf(option as z.ZodType))
+      .find((schema) => schema !== undefined);
+  }
+  return field instanceof z.ZodObject ? (field as ObjectSchema) : undefined;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
+export function unknownKeys(schema: ObjectSchema, value: object): Mistake[] {
   const known = Object.keys(schema.shape);
   return Object.keys(value)
     .filter((key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"))
@@ -133,13 +144,23 @@ export function unknownKeys(
     });
 }
 
+/** The same in the objects that its keys hold, such as `oauth`. */
+function unknownKeysBelow(schema: ObjectSchema, value: object): Mistake[] {
+  return Object.entries(value).flatMap(([key, below]) => {
+    const field = Object.hasOwn(schema.shape, key) ? objectOf(schema.shape[key]) : undefined;
+    if (!field || !isObject(below)) return [];
+    const found = [...unknownKeys(field, below), ...unknownKeysBelow(field, below)];
+    return found.map((mistake) => ({ ...mistake, path: [key, ...mistake.path] }));
+  });
+}
+
 /** Checks one object: its mistakes, and its data where there is no error. */
-export function check<S extends z.ZodObject<Record<string, z.ZodType>, z.core.$loose>>(
+export function check<S extends ObjectSchema>(
   schema: S,
   value: object,
 ): { data: z.infer<S> | undefined; mistakes: Mistake[] } {
   const checked = z.safeParse(schema, value);
-  const warnings = unknownKeys(schema, value);
+  const warnings = [...unknownKeys(schema, value), ...unknownKeysBelow(schema, value)];
   return checked.success
     ? { data: checked.data, mistakes: warnings }
     : { data: undefined, mistakes: [...explainIssues(schema, value, checked.error.issues), ...warnings] };

@@ -70,6 +70,14 @@ export const entrySchema = z
       description: "Environment variables. Values may hold ${VAR}, or be a whole !command.",
       examples: [{ TOKEN: "${TOKEN}" }],
     }),
+    envFile: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: "File of NAME=value lines, from the session's folder; env wins over it.",
+        examples: [".env"],
+      }),
     cwd: z
       .string()
       .optional()
