@@ -63,7 +63,7 @@ export const entrySchema = z
       .optional()
       .meta({ description: "Program of a local server; no shell.", examples: ["npx"] }),
     args: names.optional().meta({
-      description: "Arguments of the command.",
+      description: "Arguments of the command. Values may hold ${VAR}, or be a whole !command.",
       examples: [["-y", "@modelcontextprotocol/server-filesystem", "."]],
     }),
     env: strings.optional().meta({
@@ -81,7 +81,10 @@ export const entrySchema = z
     cwd: z
       .string()
       .optional()
-      .meta({ description: "Working folder, from the session's.", examples: ["~/project"] }),
+      .meta({
+        description: "Working folder, from the session's; ~/ is the home folder.",
+        examples: ["~/project"],
+      }),
     url: httpUrl
       .optional()
       .meta({ description: "Endpoint of a remote server.", examples: ["https://example.com/mcp"] }),
