@@ -41,8 +41,8 @@ function rulesOf(host: HostName, key: string): KeyRules | undefined {
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NAMED = "[A-Za-z_][A-Za-z0-9_]*";
 
-/** What a program's variable becomes; undefined: nothing, it is literal. */
-type Fill = (variable: string) => string | undefined;
+/** What a program's variable becomes: its value, or one of our variables; undefined: it is literal. */
+type Fill = (variable: string) => { value: string } | { ours: string } | undefined;
 
 /** A program's variables: how they look, with the name as first group, and what they become. */
 interface Syntax {
@@ -64,16 +64,17 @@ const editorVariables = ({ platform, home, cwd }: ConfigFacts): Record<string, s
 /** `${env:X}` and the variables of an editor. `unset`: what a variable that is not set becomes. */
 function editorFill(known: Record<string, string>, unset: ":-" | ""): Fill {
   return (variable) => {
-    if (Object.hasOwn(known, variable)) return escapeVariables(known[variable] ?? "");
+    if (Object.hasOwn(known, variable)) return { value: known[variable] ?? "" };
     const name = variable.startsWith("env:") ? variable.slice("env:".length) : "";
-    return NAME.test(name) ? `\${env:${name}${unset}}` : undefined;
+    return NAME.test(name) ? { ours: `\${env:${name}${unset}}` } : undefined;
   };
 }
 
 /** One pass: a default there is literal. */
-function claudeFill(variable: string): string {
-  const [name, ...fallback] = variable.split(":-");
-  return `\${${[name, ...fallback.map(escapeVariables)].join(":-")}}`;
+function claudeFill(variable: string): { ours: string } {
+  const [name = "", ...fallback] = variable.split(":-");
+  if (fallback.length === 0) return { ours: `\${${name}}` };
+  return { ours: `\${${name}:-${escapeVariables(fallback.join(":-"))}}` };
 }
 
 function syntaxOf(host: HostName, facts: ConfigFacts): Syntax | undefined {
@@ -95,24 +96,41 @@ function syntaxOf(host: HostName, facts: ConfigFacts): Syntax | undefined {
       };
     case "opencode":
       // There too.
-      return { pattern: new RegExp(`\\{env:(${NAMED})\\}`, "g"), fill: (name) => `\${${name}:-}` };
+      return {
+        pattern: new RegExp(`\\{env:(${NAMED})\\}`, "g"),
+        fill: (name) => ({ ours: `\${${name}:-}` }),
+      };
     default:
       return undefined;
   }
+}
+
+/** A text as it is, with a variable of ours behind it: the `$` at its end would make that an escape. */
+function literalBefore(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "$") end--;
+  const rest = escapeVariables(text.slice(0, end));
+  return end === text.length ? rest : `${rest}\${:-${text.slice(end)}}`;
 }
 
 /** A text with its variables translated and all else literal. */
 function translateText(text: string, syntax: Syntax | undefined): string {
   if (!syntax) return escapeVariables(text);
   let translated = "";
+  let literal = "";
   let seen = 0;
   for (const { 0: whole, 1: variable = "", index } of text.matchAll(syntax.pattern)) {
     const filled = syntax.fill(variable);
     if (filled === undefined) continue;
-    translated += escapeVariables(text.slice(seen, index)) + filled;
+    literal += text.slice(seen, index);
     seen = index + whole.length;
+    if ("value" in filled) literal += filled.value;
+    else {
+      translated += literalBefore(literal) + filled.ours;
+      literal = "";
+    }
   }
-  return translated + escapeVariables(text.slice(seen));
+  return translated + escapeVariables(literal + text.slice(seen));
 }
 
 /** Every text in a value, however deep, changed. */
@@ -123,11 +141,11 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }
 
-/** What is put before a text so that its first character stays what it is. */
-function escapeOf(text: string, { commands, home }: KeyRules): string {
-  if (commands && text.startsWith("!")) return "!";
-  if (home === "neither") return "";
-  return (home === "ours" ? /^~+($|[/\\])/ : /^~~+($|[/\\])/).test(text) ? "~" : "";
+/** The first character stays what it is, also that of a folder's name which was filled in. */
+function withLiteralStart(text: string, { commands, home }: KeyRules): string {
+  if (commands && text.startsWith("!")) return `!${text}`;
+  if (home === "neither") return text;
+  return (home === "ours" ? /^~+($|[/\\])/ : /^~~+($|[/\\])/).test(text) ? `~${text}` : text;
 }
 
 /** `entry`: in our shape, with the host's values. */
@@ -136,7 +154,7 @@ export function translateEntry(host: HostName, entry: Data, facts: ConfigFacts):
   const translated = Object.entries(entry).map(([key, value]) => {
     const rules = rulesOf(host, key);
     if (!rules) return [key, value];
-    return [key, mapTexts(value, (text) => escapeOf(text, rules) + translateText(text, syntax))];
+    return [key, mapTexts(value, (text) => withLiteralStart(translateText(text, syntax), rules))];
   });
   return Object.fromEntries(translated);
 }

@@ -1,7 +1,7 @@
 /**
  * Variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `{env:VAR}`; a default may hold
- * others. Twice the first character stands for itself: `$${`, `$$env:`, `{{env:`. One pass, so that a value
- * that looks like a variable stays as it is. Pure.
+ * others, and without a name, as in `${:-$}`, it is just a text. Twice the first character stands for itself:
+ * `$${`, `$$env:`, `{{env:`. One pass, so that a value that looks like a variable stays as it is. Pure.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,7 +20,7 @@ const TOKEN = new RegExp(
   [
     "(?<escaped>\\$\\$\\{|\\$\\$env:|\\{\\{env:)",
     `\\$\\{(?:env:)?(?<braced>${NAME})\\}`,
-    `(?<opening>\\$\\{(?:env:)?(?<defaulted>${NAME}):-)`,
+    `(?<opening>\\$\\{(?:(?:env:)?(?<defaulted>${NAME}))?:-)`,
     `\\$env:(?<plain>${NAME})`,
     `\\{env:(?<bare>${NAME})\\}`,
     "(?<end>\\})",

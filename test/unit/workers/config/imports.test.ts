@@ -173,6 +173,10 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   ["windsurf", "${file:~/.key}", undefined],
   ["vscode", "${env:X}${env:NO} ${X} $env:X ${cwd} ${unknown}", "filled ${X} $env:X /work/app ${unknown}"],
   ["vscode", "~/x", "~/x", "/home/me/x"],
+  ["vscode", "$${env:X} $$${env:X}$", "$filled $$filled$"],
+  ["vscode", "$${workspaceFolderBasename}{env:X}", "$app{env:X}"],
+  ["opencode", "${env:X} {{env:X}}", "$filled {filled}"],
+  ["claude-code", "$${X}${NO:-$}", "$filled$"],
   ["vscode", "${fileBasename}", undefined],
   ["vscode", "${env:ProgramFiles(x86)}", undefined],
   ["opencode", "{env:X}{env:NO} ${X} $env:X", "filled ${X} $env:X"],
@@ -195,6 +199,12 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   }
   expect(file.problems).toEqual([]);
   expect(await given(byName(file).s)).toMatchObject({ args: [arg], env: { V: env } });
+});
+
+test("a folder whose name looks like a command is a name where the editor fills it in", async () => {
+  const text = JSON.stringify({ servers: { s: { command: "x", args: ["${workspaceFolderBasename}"] } } });
+  const [server] = read("vscode", text, [], { cwd: "/work/!exit 1 #${X}" }).servers;
+  expect(await given(server)).toMatchObject({ args: ["!exit 1 #${X}"] });
 });
 
 test("Codex: broken TOML is one problem with its place", () => {

@@ -41,6 +41,8 @@ test.each([
   ["${NOPE:-$${TOKEN}}!", "${TOKEN}!"],
   ["${TOKEN:-$${NOPE}}!", "s3cret!"],
   ["$$", "$$"],
+  ["${:-$}${TOKEN}", "$s3cret"],
+  ["${:-}", ""],
 ])("%s -> %s", (text, expected) => {
   expect(interpolate(text, ENV)).toEqual({ text: expected, missing: [] });
 });
