@@ -225,7 +225,8 @@ describe("a warm cache and all servers unreachable", () => {
       expect(answers.slice(0, 2)).toEqual(known);
       expect(answers[2]).toMatch(/^everything .*exited with code 1/);
       expect(answers[2]).toContain("everything.mjs");
-      expect(answers[2]).toMatch(/Expected parameters: everything__echo\(message: string\)$/);
+      // No other arguments would help.
+      expect(answers[2]).not.toContain("Expected parameters");
       expect(answers[3]).toMatch(/^s .*exited with code 1/);
       expect(run.stderr.split("\n").filter((line) => line.includes("MCP server everything"))).toHaveLength(1);
     },
