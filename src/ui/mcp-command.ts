@@ -31,6 +31,7 @@ const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
   .join(" | ")}`;
 const PROJECT = "--project";
+const BOM = "\uFEFF";
 
 type Completion = { value: string; label: string };
 
@@ -63,11 +64,14 @@ function readOptions(rest: string | undefined): { server: string | undefined; pr
 }
 
 async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const { file, text } = await host.ask("readConfig", { project });
+  const { file, text: before } = await host.ask("readConfig", { project });
+  // An editor may show a BOM as a character, or drop it.
+  const bom = before.startsWith(BOM) ? BOM : "";
+  const text = before.slice(bom.length);
   if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
   const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
   if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
-  await host.ask("writeConfig", { project, before: text, text: edited });
+  await host.ask("writeConfig", { project, before, text: bom + edited });
   notify(ctx, `${file} is written.`, "info");
 }
 

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
+import { extensionErrors, notices, type RpcDialog, type RpcToolEnd } from "../support/rpc-events.ts";
 import {
   dialogsOf,
   effectsOf,
@@ -451,6 +451,35 @@ describe("/mcp enable, disable and edit", () => {
     await close(pi);
   });
 
+  test("disable, a project's files override other keys -> the user's file changes, on its one line", async () => {
+    const text = JSON.stringify({ mcpServers: { s: live() } });
+    const project = {
+      ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
+      ".pi/mcp.json": "// ours\n",
+    };
+    const pi = await open({ mcp: text, trusted: true, files: project });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp disable s", PATIENCE_MS);
+    await pi.notice(/^mcp\.json: - s \(disabled\)$/, since);
+    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text.replace(/\}\}\}$/, ',"enabled":false}}}'));
+    for (const [name, before] of Object.entries(project))
+      expect(await readFile(join(pi.at.cwd, name), "utf8")).toBe(before);
+
+    // A file that says it itself is the one that counts.
+    let from = pi.rpc.events.length;
+    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
+    await pi.notice(/^mcp\.json: \+ s/, from);
+    from = pi.rpc.events.length;
+    await pi.at.writeFile(".mcp.json", '{"mcpServers": {"s": {"enabled": false}}}');
+    await pi.notice(/^mcp\.json: - s \(disabled\)$/, from);
+    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
+    expect(await readFile(join(pi.at.cwd, ".mcp.json"), "utf8")).toBe(
+      '{"mcpServers": {"s": {"enabled": true}}}',
+    );
+    await close(pi);
+  });
+
   test("edit -> the file in the editor; what is written applies, what is closed does not", async () => {
     const text = COMMENTED(live());
     const pi = await open({ mcp: text });
@@ -565,6 +594,77 @@ describe("other sources", () => {
     await pi.at.writeFile("my.json", { mcpServers: { mine: live(["two"]) } });
     await pi.notice(/~ mine \(args\)/, since);
     expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
+    await close(pi);
+  });
+
+  test("/mcp edit with --mcp-config=~/x.json -> that very file, its BOM stays", async () => {
+    const pi = await open({ args: ["--mcp-config", "~/x.json"] });
+    await pi.notice(/there is no such file/);
+    const file = join(pi.at.dir, "x.json");
+    await writeFile(file, '\uFEFF{"mcpServers": {}}');
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
+    const edited = JSON.stringify({ mcpServers: { mine: live() } });
+    pi.rpc.answerUi({ value: edited });
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp edit", PATIENCE_MS);
+    expect(dialogsOf(pi.rpc)).toMatchObject([
+      { method: "editor", title: file, prefill: '{"mcpServers": {}}' },
+    ]);
+    await pi.notice(/^mcp\.json: \+ mine/, since);
+    expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
+    await close(pi);
+  });
+
+  test("mistakes that only show at connect or below a key -> /mcp names server, key and line", async () => {
+    const web = { url: "http://127.0.0.1:9/mcp" };
+    const mcpServers = {
+      empty: live([], { TOKEN: "!" }),
+      silent: { ...web, bearerToken: "!true" },
+      signin: { ...web, auth: "oauth", oauth: { client_id: "x" } },
+      file: live([], {}, { envFile: "no.env" }),
+    };
+    const pi = await open({ mcp: { mcpServers } });
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^file: failed/m);
+    const status = await pi.status();
+    expect(status).toMatch(/^empty: failed .*env\.TOKEN has no command behind its "!"/m);
+    expect(status).toMatch(/^silent: failed .*bearerToken: its command printed nothing/m);
+    expect(status).toMatch(/^file: failed .*envFile no\.env cannot be used: there is no such file/m);
+    expect(status).toMatch(
+      /mcp\.json:\d+:\d+: mcpServers\.signin\.oauth\.client_id: unknown key, did you mean "clientId"/,
+    );
+    expect(status).toMatch(/mcp\.json:\d+:\d+: mcpServers\.signin\.auth: there is no OAuth sign-in yet/);
+    await close(pi);
+  });
+
+  test("imported servers -> given what their program would give them", async () => {
+    // Variables as other programs' files hold them.
+    const variable = (name: string): string => `$\{${name}}`;
+    const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+    const token = `$${variable("X")} $env:X !x`;
+    const { command, args } = live([`~/${variable("X")}`]) as { command: string; args: string[] };
+    const text = `[mcp_servers.codex]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { TOKEN = ${JSON.stringify(token)} }\n`;
+    const vscode = { type: "stdio", ...live(), envFile: `${variable("workspaceFolder")}/.env` };
+    const pi = await open({
+      mcp: { imports: ["codex", "vscode"] },
+      trusted: true,
+      env: { X: "filled" },
+      files: {
+        ".env": `TOKEN='from ${variable("X")}'\n`,
+        ".codex/config.toml": text,
+        ".vscode/mcp.json": { servers: { vscode, asks: { command: variable("input:x") } } },
+      },
+    });
+    for (let answered = 0; answered < 2; answered++) {
+      await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBeGreaterThan(answered);
+      pi.answer(dialogsOf(pi.rpc)[answered] as RpcDialog, { value: "Allow" });
+    }
+    await pi.statusLine("MCP 2/2 · 2 tools");
+    await pi.prompt(searchFor("select:codex__work,vscode__work"));
+    expect(await pi.ask("codex__work")).toMatchObject({ argv: [`~/${variable("X")}`], token: hash(token) });
+    expect((await pi.ask("vscode__work")).token).toBe(hash(`from ${variable("X")}`));
+    expect(await pi.status()).toContain(
+      `servers.asks: cannot be imported: it asks for an ${variable("input:...")}`,
+    );
     await close(pi);
   });
 

@@ -51,6 +51,8 @@ const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;
 /** What variables or a command put into a text: the part that differs from what was written. */
 function substituted(written: string, resolved: string): string[] {
   if (!HOLDS_VARIABLE.test(written) || written === resolved) return [];
+  // The command's text has nothing to do with what it printed.
+  if (/^!(?!!)/.test(written)) return [resolved];
   let start = 0;
   while (start < written.length && written[start] === resolved[start]) start++;
   let end = 0;

@@ -206,6 +206,16 @@ describe("/mcp edit", () => {
     expect(notices).toEqual([[`${FILE} is as it was.`, "info"]]);
   });
 
+  test("a file with a BOM -> edited without, written with it", async () => {
+    const readConfig = () => ({ file: FILE, text: `\uFEFF${TEXT}` });
+    const { asked, dialogs } = await run("edit", { answers: { readConfig }, editor: () => "{}" });
+    expect(dialogs).toMatchObject([{ prefill: TEXT }]);
+    expect(asked.at(-1)).toEqual([
+      "writeConfig",
+      { project: false, before: `\uFEFF${TEXT}`, text: "\uFEFF{}" },
+    ]);
+  });
+
   test("no file yet -> offered what a file begins with", async () => {
     const readConfig = () => ({ file: FILE, text: "" });
     const { dialogs } = await run("edit", { answers: { readConfig } });

@@ -52,4 +52,6 @@ test("a definition's secrets are its header and environment values, and what onl
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable as a file writes it.
   const written = { ...stdio, args: ["--key=${KEY}", "plain"] };
   expect(secretsOf(written, { ...stdio, args: ["--key=s3cret", "plain"] })).toEqual(["v", "s3cret"]);
+  const printed = { ...stdio, args: ["!pass show key-of-db"] };
+  expect(secretsOf(printed, { ...stdio, args: ["s3cret-of-db"] })).toEqual(["v", "s3cret-of-db"]);
 });

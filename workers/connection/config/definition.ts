@@ -14,6 +14,8 @@ export type StdioTarget = {
   args: string[];
   env: Record<string, string>;
   cwd: string | undefined;
+  /** File of more environment variables, read at connect; `env` wins over it. */
+  envFile?: string | undefined;
 };
 export type HttpTarget = { url: string; headers: Record<string, string>; sseOnly: boolean };
 
@@ -45,6 +47,8 @@ export interface ServerDefinition extends ExposureRules {
   project: boolean;
   /** Files that override some keys of it, lowest precedence first. */
   overrides: string[];
+  /** The last of them that holds `enabled` or `disabled`: it alone can switch the server. */
+  switchedBy: string | undefined;
   enabled: boolean;
   description: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
@@ -95,7 +99,8 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   }
   if (type === "stdio" || (type === undefined && command !== undefined)) {
     if (command === undefined) return mistake([], "command is missing", SHAPE);
-    return { kind: "stdio", command, args: entry.args ?? [], env: entry.env ?? {}, cwd: entry.cwd };
+    const { args = [], env = {}, cwd, envFile } = entry;
+    return { kind: "stdio", command, args, env, cwd, ...(envFile === undefined ? {} : { envFile }) };
   }
   if (url === undefined) {
     return type === undefined
@@ -105,28 +110,52 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   return { kind: "http", url, headers: entry.headers ?? {}, sseOnly: type === "sse" };
 }
 
+const warning = (key: string, message: string, remedy: string): Mistake => ({
+  severity: "warning",
+  path: [key],
+  message,
+  remedy,
+});
+
+/** What is accepted, since other programs know it, and has no effect here. */
+function ineffective({ auth, oauth, bearerToken, bearerTokenEnv, command }: Entry): Mistake[] {
+  const found: Mistake[] = [];
+  const remedy = "Give the server a token or headers.";
+  if (command?.startsWith("!")) {
+    const instead = 'Write the program itself, or "command": "sh" with "args": ["-c", "..."].';
+    found.push(warning("command", "a !command is not run here: this is taken for a program's name", instead));
+  }
+  if (auth === "oauth") {
+    found.push(warning("auth", 'there is no OAuth sign-in yet, so "oauth" sends no token', remedy));
+    for (const [key, value] of Object.entries({ bearerToken, bearerTokenEnv })) {
+      if (value !== undefined)
+        found.push(warning(key, 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
+    }
+  }
+  if (typeof oauth === "object")
+    found.push(warning("oauth", "has no effect: there is no OAuth sign-in yet", remedy));
+  if (typeof auth === "object") {
+    const instead = 'Write "bearerTokenEnv", or give the server headers.';
+    found.push(warning("auth", "the sign-in of a Pi provider cannot be used here", instead));
+  }
+  return found;
+}
+
 function authOf(entry: Entry): { auth: AuthSettings; mistakes: Mistake[] } {
   const { auth, bearerToken: token, bearerTokenEnv: tokenEnv } = entry;
   const settings = (scheme: AuthSettings["scheme"]): AuthSettings => ({ scheme, token, tokenEnv });
-  if (auth === false || auth === "none") return { auth: settings("none"), mistakes: [] };
-  if (typeof auth === "object") {
-    const warning: Mistake = {
-      severity: "warning",
-      path: ["auth"],
-      message: "the sign-in of a Pi provider cannot be used here",
-      remedy: 'Write "bearerTokenEnv", or leave auth out and sign in to the server itself.',
-    };
-    return { auth: settings("auto"), mistakes: [warning] };
-  }
+  const mistakes = ineffective(entry);
+  if (auth === false || auth === "none") return { auth: settings("none"), mistakes };
+  if (typeof auth === "object") return { auth: settings("auto"), mistakes };
   if (auth === "bearer" && token === undefined && tokenEnv === undefined) {
     const missing = mistake(
       ["auth"],
       "there is no bearer token",
       'Write "bearerTokenEnv": "NAME_OF_VARIABLE" beside it.',
     );
-    return { auth: settings("bearer"), mistakes: [missing] };
+    return { auth: settings("bearer"), mistakes: [...mistakes, missing] };
   }
-  return { auth: settings(auth ?? "auto"), mistakes: [] };
+  return { auth: settings(auth ?? "auto"), mistakes };
 }
 
 function toDefinition(
@@ -143,6 +172,7 @@ function toDefinition(
     ...rest,
     project: isProject(source.origin),
     overrides: [],
+    switchedBy: undefined,
     enabled: entry.enabled ?? !(entry.disabled ?? false),
     description: entry.description,
     oauth: entry.oauth,

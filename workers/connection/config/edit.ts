@@ -9,23 +9,12 @@ import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import { reasonOf } from "../../cache/file-system.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
+import { setValue } from "./insert.ts";
 import { type ConfigFacts, type ConfigSource, configSources } from "./paths.ts";
 import { readText } from "./read.ts";
 
 const BOM = "\uFEFF";
-const NEW_FILE = "{}\n";
-
-/** How the file is written: its own line ends and first indentation, else two spaces. */
-function formatOf(text: string): jsonc.FormattingOptions {
-  const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? "  ";
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  return { insertSpaces: !indent.startsWith("\t"), tabSize: indent.length, eol };
-}
-
-function set(text: string, path: string[], value: unknown): string {
-  const edits = jsonc.modify(text, path, value, { formattingOptions: formatOf(text) });
-  return jsonc.applyEdits(text, edits);
-}
+const NEW_OBJECT = "{}\n";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -46,7 +35,22 @@ function checked(text: string, file: string): Record<string, unknown> {
   });
 }
 
-/** The text with the server switched on or off. `text`: undefined or empty for a new file. `file`: for errors. */
+/** A text of nothing but comments gets an object behind them. */
+function withObject(text: string): string {
+  const scanner = jsonc.createScanner(text, true);
+  if (scanner.scan() !== jsonc.SyntaxKind.EOF) return text;
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  if (text.trim() === "") return NEW_OBJECT;
+  return text + (text.endsWith("\n") ? "" : eol) + NEW_OBJECT.replace("\n", eol);
+}
+
+/** Of two spellings the one that is read last, and so counts. */
+const SERVER_KEYS = ["mcp-servers", "mcpServers"] as const;
+
+/**
+ * The text with the server switched on or off. `text`: undefined or empty for a new file. Where the entry
+ * says `disabled`, that is what is changed. `file`: for errors.
+ */
 export function editEnabled(
   text: string | undefined,
   server: string,
@@ -54,13 +58,10 @@ export function editEnabled(
   file = "The file",
 ): string {
   const bom = text?.startsWith(BOM) ? BOM : "";
-  const plain = (text ?? "").slice(bom.length);
-  const before = plain.trim() === "" ? NEW_FILE : plain;
+  const before = withObject((text ?? "").slice(bom.length));
   const root = checked(before, file);
   const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
-  const key =
-    ["mcpServers", "mcp-servers"].find(holds) ??
-    (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
+  const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
   for (const path of [[key], [key, server]]) {
     const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), root);
     if (value !== undefined && !isObject(value)) {
@@ -70,10 +71,13 @@ export function editEnabled(
     }
   }
   const servers = root[key] as Record<string, Record<string, unknown> | undefined> | undefined;
-  const entry = servers !== undefined && Object.hasOwn(servers, server) ? servers[server] : undefined;
-  const hadDisabled = entry !== undefined && Object.hasOwn(entry, "disabled");
-  const written = set(before, [key, server, "enabled"], enabled);
-  return bom + (hadDisabled ? set(written, [key, server, "disabled"], undefined) : written);
+  const entry = (servers !== undefined && Object.hasOwn(servers, server) && servers[server]) || {};
+  const says = (word: string): boolean => Object.hasOwn(entry, word);
+  const path = [key, server];
+  let after = before;
+  if (says("disabled")) after = setValue(after, [...path, "disabled"], !enabled);
+  if (says("enabled") || !says("disabled")) after = setValue(after, [...path, "enabled"], enabled);
+  return bom + after;
 }
 
 function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): string {
@@ -86,8 +90,9 @@ function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): st
 
 /**
  * The file to change: with `project` the project's own, as an override; else the one that defines the
- * server, or the user's where that is another program's file or an extension. A file that overrides
- * `enabled` further up must be the one that is changed, or nothing would happen.
+ * server, or the user's where that is another program's file or an extension. A file further up that says
+ * `enabled` itself must be the one that is changed, or nothing would happen; one that overrides only other
+ * keys is left alone, since it may be shared with others.
  */
 export function fileToEdit(
   definition: ServerDefinition,
@@ -97,8 +102,8 @@ export function fileToEdit(
   const sources = configSources(facts);
   const own = (file: string): boolean => sources.some((source) => source.file === file);
   if (project) return projectFile(facts, sources);
-  const overriding = definition.overrides.findLast(own);
-  if (overriding !== undefined) return overriding;
+  const { switchedBy } = definition;
+  if (switchedBy !== undefined && own(switchedBy)) return switchedBy;
   if (own(definition.file)) return definition.file;
   return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
 }

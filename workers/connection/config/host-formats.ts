@@ -1,8 +1,9 @@
 /**
- * What other programs write, turned into our own entries. Pure. A host's values are literal where ours
- * are not: a leading `!` is escaped, and its own variables are replaced.
+ * What other programs write, turned into our own entries. Pure. Its values are translated by
+ * host-values.ts: what is literal there stays so here.
  */
-import { type ConfigFacts, pathsOf } from "./paths.ts";
+import { headerVariable, translateEntry, unusableReason } from "./host-values.ts";
+import type { ConfigFacts } from "./paths.ts";
 import type { HostName } from "./schema.ts";
 
 type Data = Record<string, unknown>;
@@ -16,8 +17,6 @@ export interface HostEntry {
   /** Why it cannot be used here. */
   unusable?: string;
 }
-
-type Convert = (entry: Data) => Data;
 
 export const isData = (value: unknown): value is Data =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -35,6 +34,14 @@ const pick = (entry: Data, keys: readonly string[]): Data =>
   Object.fromEntries(keys.map((key) => [key, entry[key]]));
 
 const SHARED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "disabled", "enabled"] as const;
+
+type Convert = (entry: Data) => Data;
+
+/** An entry, and headers whose values are variables of these names. */
+interface Converted {
+  entry: Data;
+  headersFromEnv: Data;
+}
 
 /** Cursor, Claude, Windsurf and VS Code write nearly the same entry. */
 const fromCommon: Convert = (entry) => {
@@ -56,25 +63,25 @@ const fromCommon: Convert = (entry) => {
   };
 };
 
+/** `envFile` is for local servers only. */
+const fromCursor: Convert = (entry) => ({
+  ...fromCommon(entry),
+  envFile: entry.command === undefined ? undefined : entry.envFile,
+});
+
 /** VS Code allows numbers and null in `env`. */
 const fromVscode: Convert = (entry) => {
   const env = isData(entry.env) ? compact(entry.env) : undefined;
   const texts = env && Object.entries(env).map(([key, value]) => [key, String(value)]);
-  return { ...fromCommon(entry), env: texts && Object.fromEntries(texts) };
+  return { ...fromCursor(entry), env: texts && Object.fromEntries(texts) };
 };
 
 const fromCodex: Convert = (entry) => {
-  const fromEnv = isData(entry.env_http_headers) ? entry.env_http_headers : {};
-  const headers = {
-    ...(isData(entry.http_headers) ? entry.http_headers : {}),
-    // A header whose variable is not set is not sent.
-    ...Object.fromEntries(Object.entries(fromEnv).map(([header, name]) => [header, `\${${name}:-}`])),
-  };
   const oauth = isData(entry.oauth) ? entry.oauth : {};
   const scope = Array.isArray(entry.scopes) ? entry.scopes.join(" ") : undefined;
   return {
     ...pick(entry, ["command", "args", "env", "cwd", "url", "enabled"]),
-    headers: Object.keys(headers).length > 0 ? headers : undefined,
+    headers: entry.http_headers,
     bearerTokenEnv: entry.bearer_token_env_var,
     startupTimeoutMs: seconds(entry.startup_timeout_sec) ?? entry.startup_timeout_ms,
     requestTimeoutMs: seconds(entry.tool_timeout_sec),
@@ -101,56 +108,8 @@ const fromOpencode: Convert = (entry) => {
   };
 };
 
-/** Every text in a value, however deep, changed. */
-function mapTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  if (!isData(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
-}
-
-/** Replaces the host's own variables by what they stand for, or by ours. */
-function replacer(host: HostName, facts: ConfigFacts): (text: string) => string {
-  // There a variable that is not set is empty.
-  if (host === "opencode") return (text) => text.replace(/\{env:([A-Za-z_][A-Za-z0-9_]*)\}/g, "$${$1:-}");
-  const { basename, sep } = pathsOf(facts.platform);
-  const own: Record<string, string> = {
-    userHome: facts.home,
-    workspaceFolder: facts.cwd,
-    workspaceFolderBasename: basename(facts.cwd),
-    pathSeparator: sep,
-    "/": sep,
-  };
-  return (text) =>
-    text.replace(/\$\{([A-Za-z]+|\/)\}/g, (whole, name: string) =>
-      Object.hasOwn(own, name) ? (own[name] ?? whole) : whole,
-    );
-}
-
-/** Values that could be a `!command` in our own files. */
-const COMMAND_KEYS = ["env", "headers", "url", "oauth"];
-
-function finish(entry: Data, replace: (text: string) => string): Data {
-  const literal = (text: string): string => replace(text).replace(/^!/, "!!");
-  const finished = Object.entries(entry).map(([key, value]) => [
-    key,
-    mapTexts(value, COMMAND_KEYS.includes(key) ? literal : replace),
-  ]);
-  return compact(Object.fromEntries(finished));
-}
-
-/** What an entry needs that only its own program has. */
-function unusableReason(entry: Data): string | undefined {
-  const { command, args, env, environment, url, headers } = entry;
-  const text = JSON.stringify([command, args, env, environment, url, headers]);
-  if (text.includes("${input:")) return "it asks for an ${input:...}";
-  if (/\{file:|\$\{file:/.test(text)) return "it reads a value from a file";
-  if (entry.headersHelper !== undefined) return "it gets its headers from a helper";
-  return undefined;
-}
-
 const CONVERT: Record<HostName, Convert> = {
-  cursor: fromCommon,
+  cursor: fromCursor,
   "claude-code": fromCommon,
   "claude-desktop": fromCommon,
   windsurf: fromCommon,
@@ -158,6 +117,44 @@ const CONVERT: Record<HostName, Convert> = {
   codex: fromCodex,
   opencode: fromOpencode,
 };
+
+function convert(host: HostName, entry: Data): Converted {
+  const headersFromEnv = host === "codex" && isData(entry.env_http_headers) ? entry.env_http_headers : {};
+  return { entry: CONVERT[host](entry), headersFromEnv };
+}
+
+function toOwnEntry(host: HostName, { entry, headersFromEnv }: Converted, facts: ConfigFacts): Data {
+  const translated = translateEntry(host, entry, facts);
+  const variables = Object.entries(headersFromEnv).map(([header, name]) => [header, headerVariable(name)]);
+  const headers = isData(translated.headers) ? translated.headers : {};
+  const all = { ...headers, ...Object.fromEntries(variables) };
+  return compact(variables.length === 0 ? translated : { ...translated, headers: all });
+}
+
+/** How Claude Code writes a folder: on Windows with either slash, and the drive letter in either case. */
+function sameFolder(a: string, b: string, { platform }: ConfigFacts): boolean {
+  if (platform !== "win32") return a === b;
+  const plain = (path: string): string => path.replaceAll("/", "\\").replace(/\\+$/, "").toLowerCase();
+  return plain(a) === plain(b);
+}
+
+/** Claude Code's entries of this very folder: on Windows there may be several, the one spelt as here last. */
+function localEntries(root: Data, facts: ConfigFacts): [folder: string, entry: Data][] {
+  const { cwd } = facts;
+  return Object.entries(isData(root.projects) ? root.projects : {})
+    .filter((entry): entry is [string, Data] => isData(entry[1]) && sameFolder(entry[0], cwd, facts))
+    .sort(([a], [b]) => Number(a === cwd) - Number(b === cwd));
+}
+
+/** Names that Claude Code's `/mcp` switched off in this folder. */
+function switchedOff(host: HostName, root: Data, facts: ConfigFacts): ReadonlySet<unknown> {
+  if (host !== "claude-code") return new Set();
+  return new Set(
+    localEntries(root, facts).flatMap(([, { disabledMcpServers: names }]) =>
+      Array.isArray(names) ? names : [],
+    ),
+  );
+}
 
 /** The objects of servers in a host's file, later ones winning, each with its path. */
 function groupsOf(host: HostName, root: Data, facts: ConfigFacts): { path: string[]; servers: unknown }[] {
@@ -175,22 +172,24 @@ function groupsOf(host: HostName, root: Data, facts: ConfigFacts): { path: strin
   }
   const own = { path: ["mcpServers"], servers: root.mcpServers };
   if (host !== "claude-code") return [own];
-  const projects = isData(root.projects) ? root.projects : {};
-  const local = Object.hasOwn(projects, facts.cwd) ? projects[facts.cwd] : undefined;
-  if (!isData(local)) return [own];
-  return [own, { path: ["projects", facts.cwd, "mcpServers"], servers: local.mcpServers }];
+  const local = localEntries(root, facts).map(([folder, { mcpServers: servers }]) => ({
+    path: ["projects", folder, "mcpServers"],
+    servers,
+  }));
+  return [own, ...local];
 }
 
 /** Entries of a parsed host file, in our shape. What is no object of servers is left out. */
 export function hostEntries(host: HostName, root: unknown, facts: ConfigFacts): HostEntry[] {
   if (!isData(root)) return [];
-  const replace = replacer(host, facts);
+  const off = switchedOff(host, root, facts);
   return groupsOf(host, root, facts).flatMap(({ path, servers }) =>
     Object.entries(isData(servers) ? servers : {}).map(([name, entry]): HostEntry => {
       const at = { path: [...path, name], name };
       if (!isData(entry)) return { ...at, raw: entry };
-      const unusable = unusableReason(entry);
-      const raw = finish(CONVERT[host](entry), replace);
+      const unusable = unusableReason(host, entry);
+      const converted = toOwnEntry(host, convert(host, entry), facts);
+      const raw = off.has(name) ? { ...converted, enabled: false } : converted;
       return unusable === undefined ? { ...at, raw } : { ...at, raw, unusable };
     }),
   );

@@ -28,8 +28,49 @@ function placesOf(facts: ConfigFacts): Places {
   return { facts, join, config, appData: given(env.APPDATA) ?? join(home, "AppData", "Roaming") };
 }
 
-/** Files of the user and, from the working folder, of the project. */
-const FILES: Record<HostName, (places: Places) => { user: string[]; project: string[] }> = {
+interface HostFiles {
+  user: string[];
+  /** From the working folder. */
+  project: string[];
+  /** Files of the user that win over the project's. */
+  userLast?: string[];
+}
+
+/** The working folder and those above it up to the worktree's root, the outermost first. */
+function foldersUp({ cwd, worktree, platform }: ConfigFacts): string[] {
+  const { dirname } = pathsOf(platform);
+  const folders = [cwd];
+  for (let folder = cwd; worktree !== undefined && folder !== worktree; ) {
+    const parent = dirname(folder);
+    // A worktree that is not above the folder.
+    if (parent === folder) return [cwd];
+    folders.unshift(parent);
+    folder = parent;
+  }
+  return folders;
+}
+
+/**
+ * OpenCode's own order (its config/config.ts and paths.ts, opencode.ai/docs/config, "Precedence order"). Of
+ * nested `.opencode` folders the inner one wins here, as its version 2 has it; version 1 has it the other way.
+ */
+function opencodeFiles({ facts, config, join }: Places): HostFiles {
+  const { cwd, env, home, platform } = facts;
+  const both = (folder: string): string[] =>
+    ["opencode.json", "opencode.jsonc"].map((name) => join(folder, name));
+  const folders = foldersUp(facts);
+  const named = given(env.OPENCODE_CONFIG);
+  const folder = given(env.OPENCODE_CONFIG_DIR);
+  const absolute = (path: string): string => pathsOf(platform).resolve(cwd, path);
+  return {
+    user: [...both(join(config, "opencode")), ...(named === undefined ? [] : [absolute(named)])],
+    project: [...folders.flatMap(both), ...folders.flatMap((each) => both(join(each, ".opencode")))],
+    userLast: [...both(join(home, ".opencode")), ...(folder === undefined ? [] : both(absolute(folder)))],
+  };
+}
+
+/** Files of the user and of the project. */
+const FILES: Record<HostName, (places: Places) => HostFiles> = {
   cursor: ({ facts: { home, cwd }, join }) => ({
     user: [join(home, ".cursor", "mcp.json")],
     project: [join(cwd, ".cursor", "mcp.json")],
@@ -56,28 +97,19 @@ const FILES: Record<HostName, (places: Places) => { user: string[]; project: str
     project: [join(cwd, ".vscode", "mcp.json")],
   }),
   // Follows the XDG rules on every platform.
-  opencode: ({ facts: { cwd, env }, config, join }) => ({
-    user: [
-      join(config, "opencode", "opencode.json"),
-      join(config, "opencode", "opencode.jsonc"),
-      ...[given(env.OPENCODE_CONFIG)].filter((file) => file !== undefined),
-    ],
-    project: [
-      join(cwd, "opencode.json"),
-      join(cwd, "opencode.jsonc"),
-      join(cwd, ".opencode", "opencode.json"),
-      join(cwd, ".opencode", "opencode.jsonc"),
-    ],
-  }),
+  opencode: opencodeFiles,
 };
 
 /** Files of one host. A project's files need a consent for each server, like `.mcp.json`. */
 export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] {
-  const { user, project } = FILES[host](placesOf(facts));
-  const sources: ConfigSource[] = user.map((file) => ({ file, origin: "import", required: false }));
-  if (!facts.projectTrusted) return sources;
+  const { user, project, userLast = [] } = FILES[host](placesOf(facts));
+  const sourceOf =
+    (origin: ConfigSource["origin"]) =>
+    (file: string): ConfigSource => ({ file, origin, required: false });
+  // A file that is the project's too, for a session in the home folder, is only that.
   return [
-    ...sources,
-    ...project.map((file): ConfigSource => ({ file, origin: "project-file", required: false })),
+    ...user.map(sourceOf("import")),
+    ...(facts.projectTrusted ? project : []).map(sourceOf("project-file")),
+    ...userLast.filter((file) => !project.includes(file)).map(sourceOf("import")),
   ];
 }

@@ -1,10 +1,10 @@
 /** Reads one file of another program: its servers as our definitions. A mistake in it is a warning. Pure. */
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
-import { parseEntry, type ServerDefinition } from "./definition.ts";
+import { type Origin, parseEntry, type ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
 import { type HostEntry, hostEntries, isData } from "./host-formats.ts";
 import type { ConfigFacts, ConfigSource } from "./paths.ts";
-import { brokenFile, toProblems } from "./read.ts";
+import { brokenFile, toProblems, withoutBom } from "./read.ts";
 import type { HostName } from "./schema.ts";
 import { parseTomlText } from "./toml-document.ts";
 
@@ -16,21 +16,35 @@ export interface HostFile {
 
 const NO_SERVERS: HostFile = { servers: [], problems: [], broken: false };
 
-/** OpenCode merges its files key by key: an entry without a target changes one of a file before. */
-const completed = (host: HostName, entry: HostEntry, before: readonly ServerDefinition[]): unknown => {
-  if (host !== "opencode" || !isData(entry.raw) || (entry.raw.command ?? entry.raw.url)) return entry.raw;
-  const base = before.findLast(({ name }) => name === entry.name);
-  return base ? { ...base.raw, ...entry.raw } : undefined;
-};
+interface Completed {
+  raw: unknown;
+  origin: Origin;
+}
 
-/** `before`: servers of the host's files of lower precedence. The text has no BOM. */
+/**
+ * OpenCode merges its files key by key: an entry without a target changes one of a file before. What then
+ * runs is trusted no further than where its command or URL stands.
+ */
+function completed(
+  host: HostName,
+  entry: HostEntry,
+  { origin, before }: { origin: Origin; before: readonly ServerDefinition[] },
+): Completed | undefined {
+  if (host !== "opencode" || !isData(entry.raw) || (entry.raw.command ?? entry.raw.url))
+    return { raw: entry.raw, origin };
+  const base = before.findLast(({ name }) => name === entry.name);
+  if (!base) return undefined;
+  return { raw: { ...base.raw, ...entry.raw }, origin: base.project ? base.origin : origin };
+}
+
+/** `before`: servers of the host's files of lower precedence. */
 export function parseHostText(
   text: string,
   options: { host: HostName; source: ConfigSource; facts: ConfigFacts; before: readonly ServerDefinition[] },
 ): HostFile {
   const { host, source, facts, before } = options;
   if (text.trim() === "") return NO_SERVERS;
-  const parsed = host === "codex" ? parseTomlText(text) : parseJsonc(text);
+  const parsed = (host === "codex" ? parseTomlText : parseJsonc)(withoutBom(text));
   if ("problem" in parsed) {
     const { problems } = brokenFile(source, parsed.problem);
     return { ...NO_SERVERS, problems, broken: true };
@@ -39,12 +53,10 @@ export function parseHostText(
   const servers: ServerDefinition[] = [];
   const problems: ConfigProblem[] = [];
   for (const entry of hostEntries(host, document.value, facts)) {
-    const raw = completed(host, entry, before);
-    if (raw === undefined) continue;
-    const { definition, mistakes } = parseEntry(entry.name, raw, {
-      file: source.file,
-      origin: source.origin,
-    });
+    const whole = completed(host, entry, { origin: source.origin, before });
+    if (whole === undefined) continue;
+    const { raw, origin } = whole;
+    const { definition, mistakes } = parseEntry(entry.name, raw, { file: source.file, origin });
     const unusable = entry.unusable === undefined ? [] : [`cannot be imported: ${entry.unusable}`];
     if (definition && unusable.length === 0) servers.push(definition);
     const reported = [

@@ -1,6 +1,7 @@
 /**
- * Variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `{env:VAR}`. One pass, so
- * that a value that looks like a variable stays as it is. Pure.
+ * Variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `{env:VAR}`; a default may hold
+ * others, and without a name, as in `${:-$}`, it is just a text. Twice the first character stands for itself:
+ * `$${`, `$$env:`, `{{env:`. One pass, so that a value that looks like a variable stays as it is. Pure.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -14,26 +15,89 @@ export function lookUp(env: Environment, name: string, platform: NodeJS.Platform
 }
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]*";
-const VARIABLE = new RegExp(
-  `\\$\\{(?:env:)?(?<braced>${NAME})(?::-(?<fallback>[^}]*))?\\}|\\$env:(?<plain>${NAME})|\\{env:(?<bare>${NAME})\\}`,
+/** Escapes first: the text behind one is not looked at as a variable. */
+const TOKEN = new RegExp(
+  [
+    "(?<escaped>\\$\\$\\{|\\$\\$env:|\\{\\{env:)",
+    `\\$\\{(?:env:)?(?<braced>${NAME})\\}`,
+    `(?<opening>\\$\\{(?:(?:env:)?(?<defaulted>${NAME}))?:-)`,
+    `\\$env:(?<plain>${NAME})`,
+    `\\{env:(?<bare>${NAME})\\}`,
+    "(?<end>\\})",
+  ].join("|"),
   "g",
 );
+const HOLDS_VARIABLE = /\$\{|\$env:|\{env:/;
 
-/** `missing`: variables that are not set and have no default. */
+/** Whether a value is known only when its variables are filled in. An escape counts as one. */
+export const holdsVariable = (text: string): boolean => HOLDS_VARIABLE.test(text);
+
+/** The text written so that `interpolate` gives it back as it is. */
+export const escapeVariables = (text: string): string =>
+  text.replace(/\$\{|\$env:|\{env:/g, (start) => `${start[0]}${start}`);
+
+/** A default that is being read, or the text itself. */
+interface Frame {
+  /** As written, and the variable it stands in for. */
+  opening: string;
+  name: string;
+  text: string;
+  /** Not set, and needed if this default is used. */
+  missing: string[];
+  /** Braces that an escape opened: the next `}` closes these. */
+  braces: number;
+}
+
+const frame = (opening: string, name: string): Frame => ({ opening, name, text: "", missing: [], braces: 0 });
+
+/** What a default that is complete stands for. As in a shell, `:-` also stands in for an empty value. */
+function close({ text, missing }: Frame, into: Frame, value: string | undefined): void {
+  into.text += value ? value : text;
+  if (!value) into.missing.push(...missing);
+}
+
+/** `missing`: variables that are not set and have no default. Linear in the text. */
 export function interpolate(
   text: string,
   env: Environment,
   platform: NodeJS.Platform = "linux",
 ): { text: string; missing: string[] } {
-  const missing: string[] = [];
-  const replaced = text.replace(VARIABLE, (...match) => {
-    const { braced, fallback, plain, bare } = match.at(-1) as Record<string, string | undefined>;
-    const name = braced ?? plain ?? bare ?? "";
-    const value = lookUp(env, name, platform);
-    // As in a shell, `:-` also stands in for an empty value.
-    if (fallback !== undefined) return value ? value : fallback;
-    if (value === undefined) missing.push(name);
-    return value ?? "";
-  });
-  return { text: replaced, missing };
+  const open: Frame[] = [];
+  const whole = frame("", "");
+  let at = whole;
+  let seen = 0;
+  for (const { 0: token, index, groups = {} } of text.matchAll(TOKEN)) {
+    at.text += text.slice(seen, index);
+    seen = index + token.length;
+    const { escaped, braced, opening, defaulted = "", plain, bare, end } = groups;
+    if (escaped !== undefined) {
+      at.text += escaped.slice(1);
+      if (escaped !== "$$env:") at.braces++;
+    } else if (opening !== undefined) {
+      open.push(at);
+      at = frame(opening, defaulted);
+    } else if (end !== undefined) {
+      const parent = at.braces === 0 ? open.pop() : undefined;
+      if (parent) {
+        close(at, parent, lookUp(env, at.name, platform));
+        at = parent;
+      } else {
+        at.text += end;
+        at.braces = Math.max(0, at.braces - 1);
+      }
+    } else {
+      const name = braced ?? plain ?? bare ?? "";
+      const value = lookUp(env, name, platform);
+      if (value === undefined) at.missing.push(name);
+      at.text += value ?? "";
+    }
+  }
+  at.text += text.slice(seen);
+  // What is never closed is no variable.
+  for (let parent = open.pop(); parent; parent = open.pop()) {
+    parent.text += at.opening + at.text;
+    parent.missing.push(...at.missing);
+    at = parent;
+  }
+  return { text: whole.text, missing: whole.missing };
 }

@@ -15,6 +15,7 @@ import { type ConfigFacts, type ConfigSource, configSources, type RegisteredServ
 import { brokenFile, emptyFile, type FileConfig, type FileText, parseConfigText, readText } from "./read.ts";
 import type { HostName } from "./schema.ts";
 import type { Settings } from "./settings.ts";
+import { findWorktree } from "./worktree.ts";
 
 export interface LoadedConfig {
   servers: ServerDefinition[];
@@ -120,11 +121,19 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
 }
 
 /** Never throws for what a file holds or how it is. `last`: the load before, if there was one. */
-export async function loadConfig(facts: ConfigFacts, last?: LoadedConfig): Promise<LoadedConfig> {
-  const reading: Reading = { facts, lastTexts: last?.texts ?? new Map(), texts: new Map(), broken: [] };
-  const sources = configSources(facts);
+export async function loadConfig(given: ConfigFacts, last?: LoadedConfig): Promise<LoadedConfig> {
+  const reading: Reading = {
+    facts: given,
+    lastTexts: last?.texts ?? new Map(),
+    texts: new Map(),
+    broken: [],
+  };
+  const sources = configSources(given);
   const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
   const imports = [...new Set(files.flatMap((file) => file.imports))];
+  // The only one that looks further up than the session's folder.
+  if (imports.includes("opencode")) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  const { facts } = reading;
   const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
   const registered = facts.registered ?? [];
   const merged = mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files });

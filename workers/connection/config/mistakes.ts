@@ -111,7 +111,19 @@ export function explainIssues(shape: Shape, value: unknown, issues: readonly Iss
   });
 }
 
-/** A warning for each key that nothing reads, with the one that was probably meant. */
+/** The object that a field may hold, whatever else it may hold beside. */
+function objectOf(field: z.ZodType | undefined): Shape | undefined {
+  if (field instanceof z.ZodOptional) return objectOf(field.unwrap() as z.ZodType);
+  if (field instanceof z.ZodUnion) {
+    return field.options.map((option) => objectOf(option as z.ZodType)).find((shape) => shape !== undefined);
+  }
+  return field instanceof z.ZodObject ? (field.shape as Shape) : undefined;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
 export function unknownKeys(shape: Shape, value: object): Mistake[] {
   const known = Object.keys(shape);
   return Object.keys(value)
@@ -125,6 +137,16 @@ export function unknownKeys(shape: Shape, value: object): Mistake[] {
         remedy: near ? `Write "${near}".` : "Remove it.",
       };
     });
+}
+
+/** The same in the objects that its keys hold, such as `oauth`. */
+function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
+  return Object.entries(value).flatMap(([key, below]) => {
+    const field = isObject(below) && Object.hasOwn(shape, key) ? objectOf(shape[key]) : undefined;
+    if (!field) return [];
+    const found = [...unknownKeys(field, below), ...unknownKeysBelow(field, below)];
+    return found.map((mistake) => ({ ...mistake, path: [key, ...mistake.path] }));
+  });
 }
 
 type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
@@ -145,7 +167,7 @@ export function check<S extends Shape>(
     if (checked.success) data[key] = checked.data;
     else issues.push(...checked.error.issues.map((issue) => ({ ...issue, path: [key, ...issue.path] })));
   }
-  const warnings = unknownKeys(shape, value);
+  const warnings = [...unknownKeys(shape, value), ...unknownKeysBelow(shape, value)];
   return issues.length === 0
     ? { data: data as Checked<S>, mistakes: warnings }
     : { data: undefined, mistakes: [...explainIssues(shape, value, issues), ...warnings] };

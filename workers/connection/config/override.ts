@@ -71,7 +71,8 @@ export function applyOverride(
   );
   if (!definition) return base;
   const replaced = base.replaced && applyOverride(base.replaced, override, by);
-  const overridden = { ...definition, overrides: [...base.overrides, by.file], replaced };
+  const switchedBy = override.enabled === undefined ? base.switchedBy : by.file;
+  const overridden = { ...definition, overrides: [...base.overrides, by.file], switchedBy, replaced };
   if (!isProject(by.origin) || base.project || base.enabled || !definition.enabled) return overridden;
   return { ...overridden, origin: by.origin, project: true, replaced: base };
 }

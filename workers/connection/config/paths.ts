@@ -13,6 +13,8 @@ export interface ConfigFacts {
   projectTrusted: boolean;
   /** `--mcp-config`: read in place of `<agentDir>/mcp.json`. */
   configPath?: string | undefined;
+  /** Root of the Git worktree around `cwd`, where it matters and there is one. */
+  worktree?: string | undefined;
   /** `pi.getMcpServers()`. */
   registered?: readonly RegisteredServer[] | undefined;
   platform: NodeJS.Platform;

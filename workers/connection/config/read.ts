@@ -39,14 +39,14 @@ export type FileText =
   | { kind: "unreadable"; reason: string }
   | { kind: "text"; text: string };
 
-const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
+export const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
 
-/** Never throws. A folder or a file without permission is `unreadable`. */
+/** With its BOM. Never throws. A folder or a file without permission is `unreadable`. */
 export async function readText(file: string): Promise<FileText> {
   try {
     const { size } = await stat(file);
     if (size > FILE_BYTES) return { kind: "unreadable", reason: `it has ${size} bytes` };
-    return { kind: "text", text: withoutBom(await readFile(file, "utf8")) };
+    return { kind: "text", text: await readFile(file, "utf8") };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
@@ -161,7 +161,7 @@ export const brokenFile = (source: ConfigSource, problem: Omit<ConfigProblem, "f
   broken: true,
 });
 
-/** Checks the text of a file, without BOM. Never throws. */
+/** Checks the text of a file. Never throws. */
 export function parseConfigText(
   text: string,
   source: ConfigSource,
@@ -176,7 +176,7 @@ export function parseConfigText(
       remedy: `Write ${EXAMPLE}, or delete the file.`,
     });
   }
-  const parsed = parse(text);
+  const parsed = parse(withoutBom(text));
   if ("problem" in parsed) return brokenFile(source, parsed.problem);
   const { document } = parsed;
   const root = document.value;

@@ -5,12 +5,13 @@
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "./definition.ts";
-import { type Environment, interpolate } from "./interpolate.ts";
+import { readEnvFile } from "./env-file.ts";
+import { type Environment, escapeVariables, interpolate } from "./interpolate.ts";
 import { expandHome } from "./paths.ts";
 import { runCommand } from "./run-command.ts";
 
 export type ResolvedTarget =
-  | ({ kind: "stdio" } & StdioTarget & { cwd: string })
+  | ({ kind: "stdio" } & Omit<StdioTarget, "envFile"> & { cwd: string })
   | ({ kind: "http" } & HttpTarget);
 
 export interface ResolveOptions {
@@ -29,10 +30,12 @@ export interface ResolveOptions {
 interface Resolver {
   /** Variables only. */
   text(key: string, value: string): string;
-  /** Variables and a leading `~/`. */
+  /** Variables and a leading `~/`, or a literal `~/` written `~~/`. */
   path(key: string, value: string): string;
   /** Variables, or a whole `!command`, or a literal `!` written `!!`. */
   secret(key: string, value: string): Promise<string>;
+  /** All of it. */
+  value(key: string, value: string): Promise<string>;
 }
 
 const badConfig = (definition: ServerDefinition, message: string, remedy: string): ThreadsError =>
@@ -43,39 +46,54 @@ const badConfig = (definition: ServerDefinition, message: string, remedy: string
 
 function createResolver(definition: ServerDefinition, options: ResolveOptions): Resolver {
   const { env, home, cwd, platform = process.platform } = options;
+  /** A process cannot be given one, and Node's own error for it holds the value. */
+  const withoutNul = (key: string, resolved: string): string => {
+    if (!resolved.includes("\0")) return resolved;
+    throw badConfig(definition, `${key} holds a NUL character`, `Remove it in ${definition.file}.`);
+  };
   const text = (key: string, value: string): string => {
     const { text: resolved, missing } = interpolate(value, env, platform);
-    if (missing.length === 0) return resolved;
+    if (missing.length === 0) return withoutNul(key, resolved);
     throw badConfig(
       definition,
       `${key} needs ${missing.join(" and ")}, which is not set in the environment`,
       `Set it before starting Pi, or write \${${missing[0]}:-default} in ${definition.file}.`,
     );
   };
-  return {
-    text,
-    // First the home folder: a variable's value that begins with ~/ means itself.
-    path: (key, value) => text(key, expandHome(value, { home, platform })),
-    secret: async (key, value) => {
-      if (value.startsWith("!!")) return text(key, value.slice(1));
-      if (!value.startsWith("!")) return text(key, value);
-      const label = `${definition.name}: ${key}`;
-      return runCommand({ ...options, command: value.slice(1), label, cwd, env });
-    },
+  // First the home folder: a variable's value that begins with ~/ means itself.
+  const path = (key: string, value: string): string =>
+    text(
+      key,
+      /^~~+($|[/\\])/.test(value)
+        ? value.slice(1)
+        : expandHome(value, { home: escapeVariables(home), platform }),
+    );
+  const output = async (key: string, command: string): Promise<string> => {
+    if (command.trim() === "") {
+      const remedy = 'Write the command behind it, or "!!" for a literal "!".';
+      throw badConfig(definition, `${key} has no command behind its "!"`, remedy);
+    }
+    const label = `${definition.name}: ${key}`;
+    const printed = await runCommand({ ...options, command: withoutNul(key, command), label, cwd, env });
+    return withoutNul(key, printed);
   };
+  const withCommands =
+    (otherwise: (key: string, value: string) => string) =>
+    async (key: string, value: string): Promise<string> => {
+      if (value.startsWith("!!")) return text(key, value.slice(1));
+      return value.startsWith("!") ? output(key, value.slice(1)) : otherwise(key, value);
+    };
+  return { text, path, secret: withCommands(text), value: withCommands(path) };
 }
 
 async function resolveAll(
   entries: Record<string, string>,
   under: string,
-  resolver: Resolver,
+  resolve: Resolver["value"],
 ): Promise<Record<string, string>> {
   const resolved = await Promise.all(
     Object.entries(entries).map(
-      async ([key, value]): Promise<[string, string]> => [
-        key,
-        await resolver.secret(`${under}.${key}`, value),
-      ],
+      async ([key, value]): Promise<[string, string]> => [key, await resolve(`${under}.${key}`, value)],
     ),
   );
   return Object.fromEntries(resolved);
@@ -126,7 +144,7 @@ async function resolveHttp(
 ): Promise<ResolvedTarget> {
   const [url, written, token] = await Promise.all([
     resolver.secret("url", target.url),
-    resolveAll(target.headers, "headers", resolver),
+    resolveAll(target.headers, "headers", resolver.secret),
     bearerToken(definition, resolver),
   ]);
   // A header whose variables are all empty is not sent.
@@ -137,11 +155,37 @@ async function resolveHttp(
   return { kind: "http", url: checkUrl(definition, url), headers, sseOnly: target.sseOnly };
 }
 
-async function resolveStdio(target: StdioTarget, resolver: Resolver, cwd: string): Promise<ResolvedTarget> {
+async function fromEnvFile(
+  definition: ServerDefinition,
+  { envFile }: StdioTarget,
+  { resolver, cwd }: { resolver: Resolver; cwd: string },
+): Promise<Record<string, string>> {
+  if (envFile === undefined) return {};
+  const read = await readEnvFile(resolvePath(cwd, resolver.path("envFile", envFile)));
+  if ("entries" in read) return read.entries;
+  // As written: what a variable stands for is told nowhere.
+  throw badConfig(
+    definition,
+    `envFile ${envFile} cannot be used: ${read.reason}`,
+    `Create it, or correct envFile in ${definition.file}.`,
+  );
+}
+
+async function resolveStdio(
+  definition: ServerDefinition,
+  target: StdioTarget,
+  { resolver, cwd }: { resolver: Resolver; cwd: string },
+): Promise<ResolvedTarget> {
   const command = resolver.path("command", target.command);
-  const args = target.args.map((arg, i) => resolver.path(`args.${i}`, arg));
-  const folder = target.cwd === undefined ? cwd : resolvePath(cwd, resolver.path("cwd", target.cwd));
-  return { kind: "stdio", command, args, env: await resolveAll(target.env, "env", resolver), cwd: folder };
+  if (Object.keys(target.env).some((key) => key.includes("\0")))
+    throw badConfig(definition, "env holds a name with a NUL character", "Correct the name.");
+  const [args, folder, file, env] = await Promise.all([
+    Promise.all(target.args.map((arg, i) => resolver.value(`args.${i}`, arg))),
+    target.cwd === undefined ? cwd : resolver.value("cwd", target.cwd),
+    fromEnvFile(definition, target, { resolver, cwd }),
+    resolveAll(target.env, "env", resolver.value),
+  ]);
+  return { kind: "stdio", command, args, env: { ...file, ...env }, cwd: resolvePath(cwd, folder) };
 }
 
 /** Throws `bad_config`, or `cancelled` where the signal was aborted. No command is left running. */
@@ -153,18 +197,18 @@ export async function resolveTarget(
   const running = new Set<Promise<unknown>>();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   const resolver = createResolver(definition, { ...options, signal });
-  const tracked: Resolver = {
-    ...resolver,
-    secret: (key, value) => {
-      const work = resolver.secret(key, value);
+  const track =
+    (resolve: Resolver["value"]): Resolver["value"] =>
+    (key, value) => {
+      const work = resolve(key, value);
       running.add(work);
       return work;
-    },
-  };
+    };
+  const tracked = { ...resolver, secret: track(resolver.secret), value: track(resolver.value) };
   const { target } = definition;
   try {
     return target.kind === "stdio"
-      ? await resolveStdio(target, tracked, options.cwd)
+      ? await resolveStdio(definition, target, { resolver: tracked, cwd: options.cwd })
       : await resolveHttp(definition, target, tracked);
   } finally {
     // After the first failure the other commands are of no use.

@@ -2,7 +2,8 @@
  * Runs a `!command` of the configuration in a shell and gives what it printed. Bounded in time and
  * bytes; its whole process group ends with it. What it printed is a secret: it is in no error.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { killTree, onWindows } from "../transports/process-tree.ts";
 
@@ -21,28 +22,43 @@ export interface CommandOptions {
   timeoutMs?: number;
 }
 
+const startShell = (
+  command: string,
+  { cwd, env }: Pick<CommandOptions, "cwd" | "env">,
+): ChildProcessByStdio<null, Readable, null> =>
+  spawn(command, {
+    shell: true,
+    cwd,
+    env: { ...env },
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: !onWindows,
+    windowsHide: true,
+  });
+
 const REMEDY = "Run it in a shell to see why.";
 
-/** Trimmed output. Throws `bad_config` or `cancelled`; nothing is left running then. */
+/** Trimmed output, which is not empty. Throws `bad_config` or `cancelled`; nothing is left running then. */
 export function runCommand(options: CommandOptions): Promise<string> {
   const { command, label, cwd, env, signal, timeoutMs = TIMEOUT_MS } = options;
   const cancelled = (): ThreadsError => new ThreadsError("cancelled", `${label}: its command was cancelled.`);
   if (signal.aborted) return Promise.reject(cancelled());
+  const fail = (text: string): ThreadsError =>
+    new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
+  const start = (): ReturnType<typeof startShell> | undefined => {
+    try {
+      return startShell(command, { cwd, env });
+    } catch {
+      // Too long, or holds what no command may; Node's own error would show it.
+      return undefined;
+    }
+  };
   return new Promise((resolve, reject) => {
-    const child = spawn(command, {
-      shell: true,
-      cwd,
-      env: { ...env },
-      stdio: ["ignore", "pipe", "ignore"],
-      detached: !onWindows,
-      windowsHide: true,
-    });
+    const child = start();
+    if (!child) return reject(fail("could not be started"));
     const { pid } = child;
     const chunks: Buffer[] = [];
     let bytes = 0;
     let failure: ThreadsError | undefined;
-    const fail = (text: string): ThreadsError =>
-      new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
     const stop = (reason: ThreadsError): void => {
       failure ??= reason;
       if (pid !== undefined) killTree(pid, "SIGKILL");
@@ -62,8 +78,10 @@ export function runCommand(options: CommandOptions): Promise<string> {
     const settle = (error: ThreadsError | undefined): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
+      const printed = Buffer.concat(chunks).toString("utf8").trim();
       if (error) reject(error);
-      else resolve(Buffer.concat(chunks).toString("utf8").trim());
+      else if (printed === "") reject(fail("printed nothing"));
+      else resolve(printed);
     };
     child.once("error", () => {
       // Without a pid no "close" follows.

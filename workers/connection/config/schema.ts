@@ -80,7 +80,7 @@ export const entryShape = lazily({
       .meta({ description: "Program of a local server; no shell.", examples: ["npx"] }),
   args: () =>
     names.optional().meta({
-      description: "Arguments of the command.",
+      description: "Arguments of the command. Values may hold ${VAR}, or be a whole !command.",
       examples: [["-y", "@modelcontextprotocol/server-filesystem", "."]],
     }),
   env: () =>
@@ -88,11 +88,23 @@ export const entryShape = lazily({
       description: "Environment variables. Values may hold ${VAR}, or be a whole !command.",
       examples: [{ TOKEN: "${TOKEN}" }],
     }),
+  envFile: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: "File of NAME=value lines, from the session's folder; env wins over it.",
+        examples: [".env"],
+      }),
   cwd: () =>
     z
       .string()
       .optional()
-      .meta({ description: "Working folder, from the session's.", examples: ["~/project"] }),
+      .meta({
+        description: "Working folder, from the session's; ~/ is the home folder.",
+        examples: ["~/project"],
+      }),
   url: () =>
     httpUrl
       .optional()

@@ -9,7 +9,9 @@ import {
   writeEnabled,
 } from "../../../../workers/connection/config/edit.ts";
 import { schemaText } from "../../../../workers/connection/config/json-schema.ts";
-import { applyOverride } from "../../../../workers/connection/config/override.ts";
+import { applyOverride, type Override } from "../../../../workers/connection/config/override.ts";
+import type { ConfigSource } from "../../../../workers/connection/config/paths.ts";
+import { parseConfigText } from "../../../../workers/connection/config/read.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "./support.ts";
 
 const COMMENTED = `{
@@ -40,7 +42,6 @@ describe("editEnabled", () => {
     ["", '{\n  "mcpServers": {\n    "a": {\n      "enabled": false\n    }\n  }\n}\n'],
     ["{}", '{\n  "mcpServers": {\n    "a": {\n      "enabled": false\n    }\n  }\n}'],
     ['{"mcp-servers": {"a": {"command": "x"}}}', undefined],
-    ['{"mcpServers": {"a": {"command": "x", "disabled": false}}}', undefined],
     ["\uFEFF{}", undefined],
     [
       '{\r\n\t"mcpServers": {}\r\n}',
@@ -54,6 +55,95 @@ describe("editEnabled", () => {
     expect(servers.a.enabled).toBe(false);
     expect(servers.a).not.toHaveProperty("disabled");
     expect(text.startsWith("\uFEFF")).toBe(before?.startsWith("\uFEFF") ?? false);
+  });
+
+  test.each<[what: string, before: string, after: string]>([
+    [
+      "compact",
+      '{"mcpServers":{"a":{"command":"x"}}}',
+      '{"mcpServers":{"a":{"command":"x","enabled":false}}}',
+    ],
+    [
+      "one line",
+      '{"mcpServers": {"a": {"command": "x"}}}',
+      '{"mcpServers": {"a": {"command": "x", "enabled": false}}}',
+    ],
+    [
+      "spaced braces",
+      '{ "mcpServers": { "b": { "command": "x" } } }\n',
+      '{ "mcpServers": { "b": { "command": "x" }, "a": { "enabled": false } } }\n',
+    ],
+    ["an empty object on one line", '{"mcpServers":{}}', '{"mcpServers":{"a":{"enabled":false}}}'],
+    [
+      "a comment alone inside",
+      '{"mcpServers":{"a":{ /* none */ }}}',
+      '{"mcpServers":{"a":{ /* none */ "enabled":false }}}',
+    ],
+    [
+      "a trailing comma",
+      '{"mcpServers": {"a": {"command": "x",}}}',
+      '{"mcpServers": {"a": {"command": "x", "enabled": false,}}}',
+    ],
+    [
+      "one line among lines",
+      '{\n  "mcpServers": {\n    "a": { "command": "x" }, // first\n    "b": {}\n  }\n}\n',
+      '{\n  "mcpServers": {\n    "a": { "command": "x", "enabled": false }, // first\n    "b": {}\n  }\n}\n',
+    ],
+    [
+      "a new entry beside entries on one line",
+      '{\n  "mcpServers": {\n    "b": { "command": "x" } // only\n  }\n}\n',
+      '{\n  "mcpServers": {\n    "b": { "command": "x" }, // only\n    "a": { "enabled": false }\n  }\n}\n',
+    ],
+    [
+      "a comment behind the last line, tabs",
+      '{\n\t"mcpServers": {\n\t\t"a": {\n\t\t\t"command": "x" // why\n\t\t}\n\t}\n}',
+      '{\n\t"mcpServers": {\n\t\t"a": {\n\t\t\t"command": "x", // why\n\t\t\t"enabled": false\n\t\t}\n\t}\n}',
+    ],
+    [
+      "CRLF, a comma behind the last line",
+      '{\r\n  "mcpServers": {\r\n    "a": {\r\n      "command": "x", // why\r\n    }\r\n  }\r\n}\r\n',
+      '{\r\n  "mcpServers": {\r\n    "a": {\r\n      "command": "x", // why\r\n      "enabled": false,\r\n    }\r\n  }\r\n}\r\n',
+    ],
+    [
+      "comments only",
+      "// mine\n/* not yet */",
+      '// mine\n/* not yet */\n{\n  "mcpServers": {\n    "a": {\n      "enabled": false\n    }\n  }\n}\n',
+    ],
+    [
+      "a name given twice",
+      '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}',
+      '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y", "enabled": false}}}',
+    ],
+    [
+      "a key given twice",
+      '{"mcpServers": {"a": {"command": "x", "enabled": true, "enabled": true}}}',
+      '{"mcpServers": {"a": {"command": "x", "enabled": true, "enabled": false}}}',
+    ],
+    [
+      "both spellings",
+      '{"mcp-servers": {"a": {"command": "y"}}, "mcpServers": {"a": {"command": "x"}}}',
+      '{"mcp-servers": {"a": {"command": "y", "enabled": false}}, "mcpServers": {"a": {"command": "x"}}}',
+    ],
+    [
+      "disabled",
+      '{"mcpServers": {"a": {"command": "x", "disabled": false}}}',
+      '{"mcpServers": {"a": {"command": "x", "disabled": true}}}',
+    ],
+    [
+      "both words",
+      '{"mcpServers": {"a": {"disabled": false, "enabled": true}}}',
+      '{"mcpServers": {"a": {"disabled": true, "enabled": false}}}',
+    ],
+  ])("%s -> keeps the style that is there, and the server is off when it is read", (_what, before, after) => {
+    expect(editEnabled(before, "a", false)).toBe(after);
+    const { entries } = parseConfigText(after, USER);
+    const off = entries.flatMap((entry) =>
+      entry.kind === "server"
+        ? [[entry.definition.name, entry.definition.enabled]]
+        : [[entry.name, entry.override.enabled]],
+    );
+    expect(off.findLast(([name]) => name === "a")).toEqual(["a", false]);
+    expect(editEnabled(editEnabled(after, "a", true), "a", false)).toBe(after);
   });
 
   test.each(["{", "[]", '{"mcpServers": []}', '{"mcpServers": {"a": "x"}}'])("%s is left alone", (text) => {
@@ -139,9 +229,24 @@ test("a broken file -> the error names file and position", async () => {
   );
 });
 
-test("where a project overrides a server, that override is what is changed", () => {
-  const overridden = applyOverride(definition("a", { command: "x" }), { enabled: false }, PROJECT_PI);
-  expect(fileToEdit(overridden, facts(), { project: false })).toBe(PROJECT_PI.file);
+test.each<[overrides: [ConfigSource, Override][], file: string]>([
+  [[[PROJECT_PI, { enabled: false }]], PROJECT_PI.file],
+  [[[PROJECT_FILE, { enabled: true }]], PROJECT_FILE.file],
+  [[[PROJECT_PI, { lifecycle: "eager" }]], USER.file],
+  [[[PROJECT_FILE, { excludeTools: ["x"] }]], USER.file],
+  [
+    [
+      [PROJECT_FILE, { enabled: false }],
+      [PROJECT_PI, { idleTimeout: 1 }],
+    ],
+    PROJECT_FILE.file,
+  ],
+])("overridden by %o -> changes %s, the one that says whether it is on", (overrides, file) => {
+  const overridden = overrides.reduce(
+    (server, [by, override]) => applyOverride(server, override, by),
+    definition("a", { command: "x" }),
+  );
+  expect(fileToEdit(overridden, facts(), { project: false })).toBe(file);
 });
 
 test("schema/mcp.schema.json is up to date: npm run schema", async () => {

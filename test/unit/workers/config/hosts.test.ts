@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { editableFile } from "../../../../workers/connection/config/edit.ts";
 import { hostSources } from "../../../../workers/connection/config/hosts.ts";
 import { configSources } from "../../../../workers/connection/config/paths.ts";
 import { HOSTS, type HostName } from "../../../../workers/connection/config/schema.ts";
@@ -70,6 +71,45 @@ describe("hostSources", () => {
     );
   });
 
+  test("OpenCode looks upwards to the worktree's root; nearer files and .opencode folders win", () => {
+    const over = { cwd: "/work/app/a/b", worktree: "/work/app", env: { OPENCODE_CONFIG_DIR: "dir" } };
+    const names = (at: string): string[] => [`${at}/opencode.json`, `${at}/opencode.jsonc`];
+    expect(hostSources("opencode", facts(over)).map(({ file }) => file)).toEqual(
+      [
+        "/home/me/.config/opencode",
+        "/work/app",
+        "/work/app/a",
+        "/work/app/a/b",
+        "/work/app/.opencode",
+        "/work/app/a/.opencode",
+        "/work/app/a/b/.opencode",
+        "/home/me/.opencode",
+        "/work/app/a/b/dir",
+      ].flatMap(names),
+    );
+  });
+
+  test.each([undefined, "/elsewhere"])(
+    "OpenCode outside of a worktree (%s) -> this folder only",
+    (worktree) => {
+      const files = hostSources("opencode", facts({ worktree })).map(({ file }) => file);
+      expect(files.filter((file) => file.startsWith("/work"))).toHaveLength(4);
+    },
+  );
+
+  test("OpenCode in the home folder -> its .opencode is the project's, which needs consent", () => {
+    const sources = hostSources("opencode", facts({ cwd: "/home/me" }));
+    expect(sources.filter(({ file }) => file.startsWith("/home/me/.opencode"))).toMatchObject([
+      { origin: "project-file" },
+      { origin: "project-file" },
+    ]);
+  });
+
+  test("a relative OPENCODE_CONFIG starts from the session's folder", () => {
+    const sources = hostSources("opencode", facts({ env: { OPENCODE_CONFIG: "o.json" } }));
+    expect(sources[2]).toMatchObject({ file: "/work/app/o.json", origin: "import" });
+  });
+
   test.each(HOSTS)("%s: a project's files need consent, and none is read without trust", (host) => {
     const sources = hostSources(host, facts());
     for (const { file, origin } of sources)
@@ -106,6 +146,17 @@ describe("configSources", () => {
   ])("--mcp-config %s takes the place of the user's file", (configPath, file) => {
     expect(files({ configPath })[1]).toBe(file);
     expect(configSources(facts({ configPath }))[1]).toMatchObject({ origin: "user", required: true });
+  });
+
+  test.each([
+    [{}, false, "/home/me/.pi/agent/mcp.json"],
+    [{}, true, "/work/app/.pi/mcp.json"],
+    [{ configPath: "~/x.json" }, false, "/home/me/x.json"],
+    [{ configPath: "conf/x.json" }, false, "/work/app/conf/x.json"],
+    [{ configPath: "/abs.json" }, false, "/abs.json"],
+    [{ configPath: ".mcp.json" }, false, "/work/app/.mcp.json"],
+  ])("/mcp edit of %o, project %s -> the file that is read: %s", (over, project, file) => {
+    expect(editableFile(facts(over), project)).toBe(file);
   });
 
   test("a file that is named and also found is read once, as the named one", () => {

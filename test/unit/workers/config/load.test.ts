@@ -131,6 +131,28 @@ describe("loadConfig", () => {
     expect(await loadConfig(at, second)).toMatchObject({ servers: [], problems: [], broken: [] });
   });
 
+  test.each([
+    ["a folder", ".git/HEAD", ["outer", "inner"]],
+    ["a file, in a linked worktree", ".git", ["outer", "inner"]],
+    ["not there", "other", ["inner"]],
+  ])("OpenCode below the root of a worktree, .git %s -> %s, servers %j", async (_what, git, found) => {
+    const { at, user } = await place();
+    const root = at.cwd;
+    const cwd = join(root, "a", "b");
+    const server = (name: string): object => ({ mcp: { [name]: { type: "local", command: ["x"] } } });
+    await put(user, { imports: ["opencode"] });
+    await put(join(root, git), "x");
+    await put(join(root, "opencode.json"), server("outer"));
+    await put(join(cwd, ".opencode", "opencode.jsonc"), server("inner"));
+    await put(join(root, "..", "opencode.json"), server("outside"));
+    const loaded = await loadConfig({ ...at, cwd });
+    expect(names(loaded)).toEqual(found);
+    expect(loaded.servers.every(({ origin }) => origin === "project-file")).toBe(true);
+    // A file that comes later is waited for.
+    expect(loaded.files.includes(join(root, "a", "opencode.json"))).toBe(found.includes("outer"));
+    expect(names(await loadConfig({ ...at, cwd, projectTrusted: false }))).toEqual([]);
+  });
+
   test("a file that was whole and is gone now -> its servers are gone", async () => {
     const { at, user } = await place();
     await put(user, { mcpServers: { a: { command: "a" } } });

@@ -5,8 +5,7 @@ import { PROJECT_PI } from "./support.ts";
 
 const FILE = PROJECT_PI.file;
 const parse = (text: string): { names: string[]; problems: unknown[] } => {
-  // As `readText` hands it on.
-  const { entries, problems } = parseConfigText(text.replace(/^\uFEFF/, ""), PROJECT_PI);
+  const { entries, problems } = parseConfigText(text, PROJECT_PI);
   return {
     names: entries.flatMap((entry) => (entry.kind === "server" ? [entry.definition.name] : [])),
     problems,

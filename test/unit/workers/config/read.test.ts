@@ -49,7 +49,9 @@ describe("parseConfigText", () => {
       includeTools: ["a*"],
       description: "d",
       debug: true,
-      oauth: { clientId: "c" },
+      // An object is read too, but has no effect yet.
+      oauth: false,
+      envFile: ".env",
       headers: {},
       toolPrefix: "short",
     };
@@ -196,6 +198,31 @@ describe("parseConfigText", () => {
       'warning 1:28: settings.toolPrefx: unknown key, did you mean "toolPrefix"?',
     ],
     [
+      "an unknown key below outputGuard",
+      '{"mcpServers": {"a": {"command": "x", "outputGuard": {"maxlines": 9}}}}',
+      'warning 1:67: mcpServers.a.outputGuard.maxlines: unknown key, did you mean "maxLines"? Write "maxLines".',
+    ],
+    [
+      "an unknown key below a setting",
+      '{"settings": {"captureStats": {"pth": "x"}}}',
+      'warning 1:39: settings.captureStats.pth: unknown key, did you mean "path"?',
+    ],
+    [
+      "a !command as command",
+      '{"mcpServers": {"a": {"command": "!which x"}}}',
+      "warning 1:34: mcpServers.a.command: a !command is not run here: this is taken for a program's name. Write",
+    ],
+    [
+      "a sign-in",
+      '{"mcpServers": {"a": {"url": "https://x.y", "auth": "oauth"}}}',
+      'warning 1:53: mcpServers.a.auth: there is no OAuth sign-in yet, so "oauth" sends no token. Give the server a token or headers.',
+    ],
+    [
+      "settings of a sign-in",
+      '{"mcpServers": {"a": {"url": "https://x.y", "oauth": {"scope": "s"}}}}',
+      "warning 1:54: mcpServers.a.oauth: has no effect: there is no OAuth sign-in yet.",
+    ],
+    [
       "an unknown host",
       '{"imports": ["cursr"]}',
       'error 1:14: imports.0: this is no program whose servers can be imported. Write "cursor".',
@@ -209,6 +236,23 @@ describe("parseConfigText", () => {
     const [first, ...more] = problemsOf(text);
     expect(first).toContain(message);
     expect(more).toEqual([]);
+  });
+
+  test("a token beside a sign-in, and a key below one -> each on its own line", () => {
+    const text = `{"mcpServers": {"a": {"url": "https://x.y",
+      "auth": "oauth",
+      "bearerToken": "t",
+      "bearerTokenEnv": "T",
+      "oauth": {
+        "client_id": "x" }}}}`;
+    expect(problemsOf(text).map((line) => line.replace(/\. .*/, ""))).toEqual([
+      'warning 6:22: mcpServers.a.oauth.client_id: unknown key, did you mean "clientId"? Write "clientId".',
+      'warning 2:15: mcpServers.a.auth: there is no OAuth sign-in yet, so "oauth" sends no token',
+      'warning 3:22: mcpServers.a.bearerToken: is not sent with "auth": "oauth"',
+      'warning 4:25: mcpServers.a.bearerTokenEnv: is not sent with "auth": "oauth"',
+      "warning 5:16: mcpServers.a.oauth: has no effect: there is no OAuth sign-in yet",
+    ]);
+    expect(servers(text)).toEqual(["a"]);
   });
 
   test("a bad entry, setting or import costs only itself", () => {

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../src/protocol/errors.ts";
-import { interpolate } from "../../../../workers/connection/config/interpolate.ts";
+import { escapeVariables, interpolate } from "../../../../workers/connection/config/interpolate.ts";
 import { type ResolvedTarget, resolveTarget } from "../../../../workers/connection/config/resolve.ts";
 import { runCommand } from "../../../../workers/connection/config/run-command.ts";
-import { definition, temporaryFolder } from "./support.ts";
+import { createRandom, definition, put, temporaryFolder } from "./support.ts";
 
 const ENV = { PATH: process.env.PATH, TOKEN: "s3cret", EMPTY: "", NESTED: "${TOKEN}", HOST: "h.example.com" };
 
@@ -26,12 +26,42 @@ test.each([
   ["${not-a-name}", "${not-a-name}"],
   ["${}", "${}"],
   ["plain", "plain"],
+  ["${NOPE:-${TOKEN}}", "s3cret"],
+  ["${NOPE:-${EMPTY:-$env:HOST}}/x", "h.example.com/x"],
+  ["${TOKEN:-${NOPE}}", "s3cret"],
+  ['${NOPE:-{"a":1}}', '{"a":1}'],
+  ["${NOPE:-", "${NOPE:-"],
+  ["${NOPE:-${TOKEN}", "${NOPE:-s3cret"],
+  ["$${TOKEN}", "${TOKEN}"],
+  ["$$env:TOKEN", "$env:TOKEN"],
+  ["{{env:TOKEN}", "{env:TOKEN}"],
+  ["$${env:TOKEN}", "${env:TOKEN}"],
+  ["$${A:-${TOKEN}}", "${A:-s3cret}"],
+  ["$$${TOKEN}", "$${TOKEN}"],
+  ["${NOPE:-$${TOKEN}}!", "${TOKEN}!"],
+  ["${TOKEN:-$${NOPE}}!", "s3cret!"],
+  ["$$", "$$"],
+  ["${:-$}${TOKEN}", "$s3cret"],
+  ["${:-}", ""],
 ])("%s -> %s", (text, expected) => {
   expect(interpolate(text, ENV)).toEqual({ text: expected, missing: [] });
 });
 
 test("names what is missing, also what every object has", () => {
   expect(interpolate("${A} $env:B {env:constructor}", ENV).missing).toEqual(["A", "B", "constructor"]);
+});
+
+test("names what is missing in a default that is used", () => {
+  expect(interpolate("${A:-${B}} ${TOKEN:-${C}}", ENV).missing).toEqual(["B"]);
+});
+
+test("20,000 texts of dollars and braces: escaped, each is given back as it was", () => {
+  const random = createRandom(7);
+  const parts = ["$", "{", "}", "env:", "A", ":-", "TOKEN", "${", "$env:", "{env:", "$$"];
+  for (let i = 0; i < 20_000; i++) {
+    const text = Array.from({ length: 8 }, () => parts[Math.floor(random() * parts.length)]).join("");
+    expect(interpolate(escapeVariables(text), ENV)).toEqual({ text, missing: [] });
+  }
 });
 
 test("on Windows the case of a name does not matter", () => {
@@ -71,18 +101,31 @@ describe("resolveTarget", () => {
   test("fills in every part of a local server", async () => {
     const { target, spawned } = resolve({
       command: "~/bin/${TOKEN}",
-      args: ["~/x", "a~/x", "${HOST}", "!not-a-command", "!!"],
-      env: { A: "!echo '  out  '", B: "!!literal", C: "${TOKEN}", D: "~/stays" },
-      cwd: "~/work",
+      args: ["~/x", "a~/x", "${HOST}", "!echo arg", "!!", "~~/x", "!!~/x"],
+      env: { A: "!echo '  out  '", B: "!!literal", C: "${TOKEN}", D: "~/sub", E: "~~/stays" },
+      cwd: "!echo '~/work'",
     });
     expect(await target).toEqual({
       kind: "stdio",
       command: "/home/me/bin/s3cret",
-      args: ["/home/me/x", "a~/x", "h.example.com", "!not-a-command", "!!"],
-      env: { A: "out", B: "!literal", C: "s3cret", D: "~/stays" },
-      cwd: "/home/me/work",
+      args: ["/home/me/x", "a~/x", "h.example.com", "arg", "!", "~/x", "!~/x"],
+      env: { A: "out", B: "!literal", C: "s3cret", D: "/home/me/sub", E: "~/stays" },
+      // What a command prints is taken as it is.
+      cwd: "/tmp/~/work",
     });
-    expect(spawned).toHaveLength(1);
+    expect(spawned).toHaveLength(3);
+  });
+
+  test("a program's name begins with what it begins with", async () => {
+    expect(await resolve({ command: "!x" }).target).toMatchObject({ command: "!x" });
+  });
+
+  test("envFile: read at connect from the session's folder, env wins, values are literal", async () => {
+    const cwd = await temporaryFolder();
+    await put(join(cwd, ".env"), "\uFEFF# ours\nA=1\nexport B='two words'\nC=${TOKEN}\nD=from file\n");
+    const { target } = resolve({ command: "x", envFile: "./.env", env: { D: "from env" } }, { cwd });
+    const env = { A: "1", B: "two words", C: "${TOKEN}", D: "from env" };
+    expect(await target).toEqual({ kind: "stdio", command: "x", args: [], env, cwd });
   });
 
   test.each([
@@ -136,6 +179,25 @@ describe("resolveTarget", () => {
       { command: "x", env: { A: "!head -c 2000000 /dev/zero" } },
       "docs: env.A: its command printed more than 1 MiB.",
     ],
+    [{ command: "x", env: { A: "!" } }, 'docs: env.A has no command behind its "!".'],
+    [{ command: "x", args: ["a", "! "] }, 'docs: args.1 has no command behind its "!".'],
+    [{ url: "https://x.y", bearerToken: "!" }, 'docs: bearerToken has no command behind its "!".'],
+    [{ url: "https://x.y", bearerToken: "!true" }, "docs: bearerToken: its command printed nothing."],
+    [{ url: "https://x.y", headers: { A: "!echo" } }, "docs: headers.A: its command printed nothing."],
+    [{ command: "x", env: { A: "!echo s3cret\0" } }, "docs: env.A holds a NUL character."],
+    [{ command: "x", env: { A: "!printf 's3cret\\0'" } }, "docs: env.A holds a NUL character."],
+    [{ command: "x", args: ["s3cret\0"] }, "docs: args.0 holds a NUL character."],
+    [{ command: "x", env: { "s3cret\0": "1" } }, "docs: env holds a name with a NUL character."],
+    [
+      { command: "x", env: { A: `!echo s3cret ${"x".repeat(3_000_000)}` } },
+      "docs: env.A: its command could not be started.",
+    ],
+    [
+      { command: "x", envFile: "${TOKEN}/.env" },
+      "docs: envFile ${TOKEN}/.env cannot be used: there is no such file.",
+    ],
+    [{ command: "x", envFile: "/" }, "docs: envFile / cannot be used: it is a folder."],
+    [{ command: "x", cwd: "!exit 4" }, "docs: cwd: its command ended with code 4."],
   ])("%o -> an error without any value", async (entry, message) => {
     const error = await failureOf(resolve(entry).target);
     expect(error).toBeInstanceOf(ThreadsError);
