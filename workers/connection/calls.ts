@@ -53,7 +53,7 @@ export async function runCall(
       store: results.store,
       wantsStructured,
       redact: called.redact,
-      ...results.settingsFor(called.definition),
+      ...results.settingsFor(called, supervisor.servers),
     });
     record(shaped);
     return encode(shaped);

@@ -50,7 +50,7 @@ describe("block -> what the model reads", () => {
         mimeType: "text/plain",
         size: 2048,
       },
-      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt is a resource of the MCP server server.",
+      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a link to the web",

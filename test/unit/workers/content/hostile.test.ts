@@ -63,17 +63,17 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a title of escapes",
       { type: "resource_link", uri: "a:b", title: ESCAPES },
-      "[Resource link: ]8;;https://evil.test x ]8;; 2J [31m] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: ]8;;https://evil.test x ]8;; 2J [31m] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a name with ../ and NUL",
       { type: "resource_link", uri: "a:b", name: "../../\0x" },
-      "[Resource link: ../../ x] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: ../../ x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a size beyond all",
       { type: "resource_link", uri: "a:b", name: "x", size: -1 },
-      "[Resource link: x] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a kind of lines",

@@ -25,6 +25,7 @@ export async function shape(result: unknown, options: Partial<ShapeOptions> = {}
     toon: false,
     wantsStructured: false,
     redact: (text) => text,
+    readResource: () => undefined,
     ...options,
   });
 }
