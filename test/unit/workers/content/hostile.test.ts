@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/protocol/limits.ts";
 import { createResultStore } from "../../../../workers/connection/content/store.ts";
 import { createRedactor } from "../../../../workers/connection/redact.ts";
-import { pathIn, shape, tempFolder, textOf } from "./support.ts";
+import { imageOf, pathIn, shape, tempFolder, textOf } from "./support.ts";
 
-const PNG = Buffer.from("\x89PNG\r\n\x1a\n rest", "latin1").toString("base64");
+const PNG = imageOf.png(2, 3);
 const data = Buffer.from("data").toString("base64");
 const SECRET = "s3cr3t-of-the-test";
 const redact = createRedactor([SECRET]);
