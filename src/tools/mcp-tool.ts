@@ -82,7 +82,7 @@ export function createMcpTool(
     const row: RowDetails = {
       ...details,
       durationMs: Math.round(result.durationMs),
-      ...(bytes ? { bytes } : {}),
+      ...(bytes ? { bytes: { received: bytes.received, shown: bytes.shown } } : {}),
       ...(storedAt === undefined ? {} : { storedAt }),
       ...(forUser === undefined ? {} : { forUser }),
     };

@@ -40,6 +40,7 @@ export async function runCall(
       failed: result?.isError ?? true,
       receivedBytes: result?.bytes?.received ?? 0,
       shownBytes: result?.bytes?.shown ?? 0,
+      savedTextBytes: result?.bytes?.savedText ?? 0,
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {

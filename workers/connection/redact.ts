@@ -91,7 +91,8 @@ export function secretsOf(written: Target, resolved: Target): string[] {
   return [...Object.values(resolved.env), ...texts.flatMap(([from = "", to = ""]) => substituted(from, to))];
 }
 
-function redactValue(value: JsonValue, redact: Redactor): JsonValue {
+/** Every text in it. */
+export function redactValue(value: JsonValue, redact: Redactor): JsonValue {
   if (typeof value === "string") return redact(value);
   if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
   return typeof value === "object" && value !== null ? redactData(value, redact) : value;
