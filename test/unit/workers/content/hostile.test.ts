@@ -10,7 +10,7 @@ import { imageOf, pathIn, shape, tempFolder, textOf } from "./support.ts";
 const PNG = imageOf.png(2, 3);
 const data = Buffer.from("data").toString("base64");
 const SECRET = "s3cr3t-of-the-test";
-const redact = createRedactor([SECRET]);
+const redact = createRedactor({ values: [SECRET], named: [] });
 const ESCAPES = "\u001b]8;;https://evil.test\u0007x\u001b]8;;\u0007\u009b2J\u001b[31m\u0000\u202e";
 
 describe("labels -> one line, bounded, without control characters", () => {

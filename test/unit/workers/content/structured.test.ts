@@ -63,7 +63,7 @@ test.each<[string, Record<string, unknown>, unknown]>([
 
 test("a script reads no secret in a failure; an answer is the server's own", async () => {
   const content = texts('401 for "tok\\en"');
-  const options = { wantsStructured: true, redact: createRedactor(['"tok\\en"']) };
+  const options = { wantsStructured: true, redact: createRedactor({ values: ['"tok\\en"'], named: [] }) };
   for (const [isError, expected] of [
     [true, "401 for [redacted]"],
     [false, '401 for "tok\\en"'],
