@@ -8,9 +8,9 @@ import type { Secrets } from "./redact.ts";
 type Target = ServerDefinition["target"];
 
 const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;
-/** In the name of a flag, variable, header or query parameter. */
+/** In the name of a flag, variable, header or query parameter. Tokens that are counted are a model's. */
 const SECRET_NAME =
-  /secret|token|password|passwd|passphrase|credential|bearer|cookie|api[-_]?key|(access|private|auth)[-_]?key|(^|[-_])(key|pass|pwd|pat|auth|authorization)($|[-_])/i;
+  /secret|token(?!s|iz|[-_]?(limit|count|budget))|password|passwd|passphrase|credential|bearer|cookie|api[-_]?key|(access|private|auth)[-_]?key|(^|[-_])(key|pass|pwd|pat|auth|authorization)($|[-_])/i;
 /** `--name=value`, `NAME=value` as for `docker run -e`, and `Name: value` as for `--header`. */
 const NAMED_VALUE = /^-{0,2}([A-Za-z][\w.-]*)[=:]\s*(.+)$/s;
 /** A part of a path that nobody would choose as a name. */

@@ -82,6 +82,7 @@ test.each<[string, string[], string[]]>([
     ["--author=me", "--monkey", "tree", "--keyboard=dvorak", "C:/x", "--compass=n"],
     [],
   ],
+  ["tokens that are counted", ["--max-tokens", "4096", "TOKEN_LIMIT=8192", "--tokenizer=bpe1"], []],
 ])("literal arguments, %s -> what is secret for sure", (_name, args, named) => {
   expect(secretsOf({ ...STDIO, args }, { ...STDIO, args }).named).toEqual(named);
 });

@@ -25,9 +25,16 @@ interface Parts {
   forUser: string | undefined;
 }
 
-async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Promise<Parts> {
+async function readBlocks(
+  blocks: readonly unknown[],
+  options: ShapeOptions,
+  isError: boolean,
+): Promise<Parts> {
   const contents: ResultContent[] = [];
   const forUser: string[] = [];
+  // Before the cut: of a secret cut in two neither half would be found.
+  const shownToUser = (value: string): string =>
+    (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
   for (const block of blocks) {
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
@@ -35,7 +42,7 @@ async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Pr
     }
     const isImage = isObject(block) && block.type === "image";
     const shown = await (isImage ? imageForPerson(block, options) : blockContent(block, options));
-    forUser.push(...shown.filter(isText).map((content) => content.text.slice(0, FOR_USER_CHARS)));
+    forUser.push(...shown.filter(isText).map((content) => shownToUser(content.text)));
   }
   return {
     contents: await limitImages(contents, options),
@@ -108,7 +115,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
   const files = limitFiles(options.store, LIMITS.filesPerResult);
-  const parts = await readBlocks(blocks, { ...options, store: files });
+  const parts = await readBlocks(blocks, { ...options, store: files }, isError);
 
   const found = readStructured(result.structuredContent);
   const structured = isStructured(found) ? found : undefined;

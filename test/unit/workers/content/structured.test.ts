@@ -61,16 +61,18 @@ test.each<[string, Record<string, unknown>, unknown]>([
   expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(expected);
 });
 
-test("a script reads no secret in a failure; an answer is the server's own", async () => {
+test("a script and the person read no secret in a failure; an answer is the server's own", async () => {
   const content = texts('401 for "tok\\en"');
+  const own = { ...content[0], annotations: { audience: ["user"] } };
   const options = { wantsStructured: true, redact: createRedactor({ values: ['"tok\\en"'], named: [] }) };
   for (const [isError, expected] of [
     [true, "401 for [redacted]"],
     [false, '401 for "tok\\en"'],
   ] as const) {
-    const { scriptResult } = await shape({ content, isError }, options);
+    const { scriptResult, forUser } = await shape({ content: [...content, own], isError }, options);
+    expect(forUser).toBe(expected);
     const whole = JSON.parse(Buffer.from(scriptResult ?? []).toString()) as { content: unknown };
-    expect(whole.content).toEqual(texts(expected));
+    expect(whole.content).toEqual([...texts(expected), { ...own, text: expected }]);
   }
 });
 
