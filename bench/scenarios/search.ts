@@ -7,9 +7,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/protocol/snapshot.ts";
+import {
+  type CatalogSettings,
+  DEFAULT_CATALOG_SETTINGS,
+  decodeSnapshot,
+} from "../../src/protocol/snapshot.ts";
 import {
   hasSearchData,
   hitAt5,
@@ -54,6 +59,7 @@ const TARGETS_US: Readonly<Record<number, { p50?: number; p99: number }>> = {
   10000: { p99: 600 },
 };
 const FIRST_QUERY_TARGET_MS = 3;
+const INDEX_TARGET_BYTES = 1_024;
 const HIT_TARGETS = { natural: 89, keyword: 88 };
 
 /** Past its end the catalog repeats under other server names: longer postings, no new terms. */
@@ -116,6 +122,12 @@ async function snapshotOf(
 /** As the ToolSearch tool does it. */
 function ask(catalog: Catalog, query: string): void {
   catalog.search(query, LIMITS.searchResults + LIMITS.searchNamesMore);
+}
+
+function indexBytes(snapshot: Uint8Array): number {
+  const decoded = decodeSnapshot(snapshot, crc32);
+  if (!decoded) throw new Error("the snapshot cannot be read back");
+  return decoded.index.length;
 }
 
 async function firstQuery(snapshotFile: string): Promise<{ wallMs: number; cpuMs: number }> {
@@ -183,6 +195,7 @@ async function rowsOfSize(source: Source, count: number, runs: number, folder: s
       timings.map(({ openMs }) => openMs),
     ),
     row("size of the snapshot", "KB", [snapshot.length / 1024]),
+    row("index in it, a tool", "bytes", [indexBytes(snapshot) / count], INDEX_TARGET_BYTES),
   ];
 }
 

@@ -14,7 +14,12 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
 /** After the last server has listed its tools: until its client knows them. */
 const SETTLE_MS = 500;
-const DECLARATION_TOKENS = 1_400;
+/** Ours under each setting that changes what is declared: what stands behind the label, and the most tokens. */
+const CASES: readonly { suffix: string; settings?: Record<string, unknown>; target: number }[] = [
+  { suffix: "", target: 1_400 },
+  { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 300 },
+  { suffix: ", proxyTool: true", settings: { proxyTool: true }, target: 350 },
+];
 const NAMES_SHOWN = 3;
 
 const encoder = new Tiktoken(o200k);
@@ -42,8 +47,8 @@ function toldIn(request: ModelRequest): Told {
 }
 
 /** The first request of a session, once the tools of every server are known. */
-async function firstRequest(variant: Variant): Promise<Told> {
-  const home = await createBenchHome(variant, SHAPE);
+async function firstRequest(variant: Variant, settings?: Record<string, unknown>): Promise<Told> {
+  const home = await createBenchHome(variant, { ...SHAPE, ...(settings ? { settings } : {}) });
   try {
     // Twice: what a client keeps from one start to the next, it has at the second.
     for (let start = 0; ; start++) {
@@ -63,7 +68,14 @@ async function firstRequest(variant: Variant): Promise<Told> {
   }
 }
 
-function rowsOf({ id, label }: Variant, told: Told, bare: Told): Row[] {
+interface Case {
+  label: string;
+  isOurs: boolean;
+  told: Told;
+  target?: number;
+}
+
+function rowsOf({ label, isOurs, told, target: most }: Case, bare: Told): Row[] {
   const added = [...told.declarations].filter(([name, json]) => bare.declarations.get(name) !== json);
   const declared = measure(added.map(([, json]) => json).join("\n"));
   const system = {
@@ -75,15 +87,15 @@ function rowsOf({ id, label }: Variant, told: Told, bare: Told): Row[] {
     metric,
     unit,
     values: [value],
-    ...(id === "ours" ? {} : { ours: "ours" }),
-    ...(id === "ours" && target !== undefined ? { target } : {}),
+    ...(isOurs ? {} : { ours: "ours" }),
+    ...(target === undefined ? {} : { target }),
   });
   const names = added.map(([name]) => name);
   const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : "";
   const note = `${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
   return [
     { ...row("declarations", "characters", declared.characters), note },
-    row("declarations", "tokens", declared.tokens, DECLARATION_TOKENS),
+    row("declarations", "tokens", declared.tokens, most),
     row("more in the system prompt", "characters", system.characters),
     row("more in the system prompt", "tokens", system.tokens),
     row("together", "tokens", declared.tokens + system.tokens),
@@ -93,16 +105,25 @@ function rowsOf({ id, label }: Variant, told: Told, bare: Told): Row[] {
 async function run(options: ScenarioOptions): Promise<Row[]> {
   // Bare Pi is what the others are counted beyond, so it always runs.
   const variants = await loadVariants({ ...options, vs: [...new Set([...options.vs, "none"])] });
-  const told = new Map<Variant, Told>();
+  const cases: Case[] = [];
+  let bare: Told | undefined;
   for (const variant of variants) {
+    if (variant.id === "ours") {
+      for (const { suffix, settings, target } of CASES) {
+        const label = `${variant.label}${suffix}`;
+        options.progress(`tokens: ${label}`);
+        cases.push({ label, isOurs: true, told: await firstRequest(variant, settings), target });
+      }
+      continue;
+    }
     options.progress(`tokens: ${variant.label}`);
-    told.set(variant, await firstRequest(variant));
+    const told = await firstRequest(variant);
+    if (variant.id === "none") bare = told;
+    else cases.push({ label: variant.label, isOurs: false, told });
   }
-  const bare = [...told].find(([{ id }]) => id === "none")?.[1];
-  if (bare === undefined) throw new Error("bare Pi was not measured");
-  return [...told]
-    .filter(([{ id }]) => id !== "none")
-    .flatMap(([variant, what]) => rowsOf(variant, what, bare));
+  const beyond = bare;
+  if (beyond === undefined) throw new Error("bare Pi was not measured");
+  return cases.flatMap((one) => rowsOf(one, beyond));
 }
 
 export const tokens: Scenario = {

@@ -37,6 +37,8 @@ export interface HomeShape {
   lifecycle: Lifecycle;
   /** More keys for every server entry. */
   more?: Record<string, unknown>;
+  /** `settings` of mcp.json. */
+  settings?: Record<string, unknown>;
 }
 
 /** Files below the agent folder in which clients keep what they learned. */
@@ -58,7 +60,8 @@ export async function createBenchHome(variant: Variant, shape: HomeShape): Promi
     const server = { command: process.execPath, args: [BENCH_SERVER], env, description };
     mcpServers[name] = { ...variant.entry?.(server, shape.lifecycle), ...shape.more };
   }
-  if (variant.entry) await home.writeMcp({ mcpServers });
+  if (variant.entry)
+    await home.writeMcp({ mcpServers, ...(shape.settings ? { settings: shape.settings } : {}) });
 
   const seen = (what: string): Promise<(number | undefined)[]> =>
     Promise.all(names.map(async (name) => firstAt(await readIfThere(file("seen", name)), what)));

@@ -17,7 +17,7 @@ export interface Row {
   case: string;
   /** What was measured, for example `session_start handler`. */
   metric: string;
-  unit: "ms" | "µs" | "MB" | "KB" | "characters" | "tokens" | "entries" | "calls" | "%";
+  unit: "ms" | "µs" | "MB" | "KB" | "bytes" | "characters" | "tokens" | "entries" | "calls" | "%";
   /** One value a run. */
   values: readonly number[];
   /** Case of the same scenario and metric that this one is compared with. */

@@ -67,8 +67,10 @@ export const LIMITS = {
   /** Text of one result that reaches the model, as Pi's own tools. */
   resultBytes: 50 * 1024,
   resultLines: 2_000,
-  /** Base64 characters of one image that reaches the model. */
-  imageChars: 6 * 1024 * 1024,
+  /** Base64 characters of one image that reaches the model, as Pi itself: Anthropic takes 5 MB. */
+  imageChars: 4.5 * 1024 * 1024,
+  /** Width and height of one; Anthropic refuses a larger one. */
+  imagePixels: 8_000,
   /** Images of one result that reach the model, and their characters together. */
   imagesPerResult: 20,
   imagesChars: 20 * 1024 * 1024,

@@ -135,8 +135,11 @@ export interface CallResult {
   isError: boolean;
   /** Milliseconds from the request to the server until its answer. */
   durationMs: number;
-  /** Of text and image data: what the server sent, and what is in `content`. */
-  bytes?: { received: number; shown: number };
+  /**
+   * Of text and base64: what the server sent, and what is in `content`. `savedText`: text that `content` would
+   * have without TOON and guard, and has not.
+   */
+  bytes?: { received: number; shown: number; savedText: number };
   /** File that holds all of the text, where `content` does not. */
   storedAt?: string;
   /** What the server meant for the person and not for the model, bounded. */

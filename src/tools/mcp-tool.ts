@@ -4,7 +4,7 @@
  */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../host.ts";
-import { type JsonValue, ThreadsError, toWireError } from "../protocol/errors.ts";
+import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../protocol/errors.ts";
 import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
@@ -39,6 +39,17 @@ export const expectedLine = (tool: CatalogTool): string => `Expected parameters:
  */
 const isNested = (callId: string): boolean => /\/\d+$/.test(callId);
 
+/**
+ * For a script, which sees no `details`: the server's own error as a result, with code, message and data of the
+ * JSON-RPC error (data as far as it was kept). A call that got no answer has none, so Pi rejects it with the text.
+ */
+function answeredError(data: ErrorData | undefined, message: string): Pick<ToolResult, "structuredContent"> {
+  if (typeof data?.rpcCode !== "number") return {};
+  const { rpcCode: code, rpcData } = data;
+  const error = { code, message, ...(rpcData === undefined ? {} : { data: rpcData }) };
+  return { structuredContent: { content: [{ type: "text", text: message }], isError: true, error } };
+}
+
 const readJson = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
 type Namespace = NonNullable<PiTool["namespace"]>;
@@ -71,7 +82,7 @@ export function createMcpTool(
     const row: RowDetails = {
       ...details,
       durationMs: Math.round(result.durationMs),
-      ...(bytes ? { bytes } : {}),
+      ...(bytes ? { bytes: { received: bytes.received, shown: bytes.shown } } : {}),
       ...(storedAt === undefined ? {} : { storedAt }),
       ...(forUser === undefined ? {} : { forUser }),
     };
@@ -84,7 +95,7 @@ export function createMcpTool(
     };
   };
 
-  const toFailure = (error: unknown): ToolResult => {
+  const toFailure = (error: unknown, nested: boolean): ToolResult => {
     const { code, data } = toWireError(error);
     const known =
       error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
@@ -94,6 +105,7 @@ export function createMcpTool(
       content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
       details: { ...details, code, ...(data === undefined ? {} : { data }) },
       isError: true,
+      ...(nested ? answeredError(data, message) : {}),
     };
   };
 
@@ -125,7 +137,7 @@ export function createMcpTool(
           }),
         );
       } catch (error) {
-        return toFailure(error);
+        return toFailure(error, isNested(callId));
       }
     },
   };

@@ -150,8 +150,11 @@ export function createRenderers(label: string): Required<ToolRenderers> {
   };
 }
 
-/** `server__tool`, and not the names of Pi's built-in MCP, `mcp__server__tool`. */
-const OURS = /^(?!mcp__)([A-Za-z0-9_-]+?)__([A-Za-z0-9_-]+)$/;
+/**
+ * `server__tool`, and `mcp__server__tool`, as Pi's built-in MCP names tools, too: we are in its place. Not a bare
+ * name (`toolPrefix: "none"`): Pi asks by the name alone, and any other extension's tool may have had it.
+ */
+const OURS = /^(?:mcp__(?=[A-Za-z0-9_-]+?__))?([A-Za-z0-9_-]+?)__([A-Za-z0-9_-]+)$/;
 
 /**
  * For `registerToolRenderer`: rows of a resumed session whose tool is not registered now. Whoever else

@@ -280,6 +280,31 @@ describe("codemode active", () => {
   });
 });
 
+const FAILING_SCRIPT = `
+const answered = await tools.own__fail({ code: -32050, more: { a: 1 } });
+const said = await tools.own__answer({ content: [{ type: "text", text: "bad" }], isError: true });
+const unanswered = await tools.own__exit({}).catch(({ message }) => ({ message }));
+return JSON.stringify({ answered, said, unanswered });`;
+
+test("codemode: a script reads code and data of a server's error; a call without an answer rejects", async () => {
+  const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
+  const scripted = await model([call("codemode", { code: FAILING_SCRIPT }), { text: "ok" }]);
+  const at = await withSnapshot({ mcpServers: { own } }, { defaultTools: ["ToolSearch", "codemode"] });
+  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const [output = ""] = results(scripted.requests[1]);
+  expect(output).toContain("Script completed");
+  const message = "own rejected fail: no: [redacted]";
+  expect(JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1))).toEqual({
+    answered: {
+      content: [{ type: "text", text: message }],
+      isError: true,
+      error: { code: -32050, message, data: { code: -32050, more: { a: 1 } } },
+    },
+    said: { content: [{ type: "text", text: "bad" }], isError: true },
+    unanswered: { message: expect.stringMatching(/^own\/exit got no answer: /) },
+  });
+});
+
 describe("the built-in tool_search active", () => {
   const toolSearch = { defaultTools: ["ToolSearch", "tool_search"] };
   test.each(["cold", "warm"])("%s: it finds and loads our tools, with the server's words", async (start) => {

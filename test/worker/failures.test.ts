@@ -282,3 +282,11 @@ test("a result that failed -> without secrets of the definition; one that did no
   );
   expect(textIn(await started.call("s", "answer", { content }))).toBe(`the key ${SECRET} is not valid`);
 });
+
+test("a short secret after a flag of the command line, a result that failed -> without it", async () => {
+  const entry = fixture("results.mjs");
+  const started = await start({ s: { ...entry, args: [...(entry.args as string[]), "--token", "hunt2"] } });
+  const content = [{ type: "text", text: "hunt2 is not valid, hunt23 would be" }];
+  const { content: shown } = await started.call("s", "answer", { content, isError: true });
+  expect(shown[0]).toEqual({ type: "text", text: "[redacted] is not valid, hunt23 would be" });
+});

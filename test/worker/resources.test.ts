@@ -1,7 +1,7 @@
 /** Owns: resources as tools, through the real connection worker and real servers. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { createPlace, everything, fixture, type Started, start, textOf, until } from "./support.ts";
 
@@ -112,6 +112,64 @@ test("rules name them like tools", async () => {
   const started = await start({ s: fixture("resources.mjs", {}, rules) });
   await started.settled("s");
   expect(catalogOf(started)).toEqual(["s__add", "s__get_row", "s__get_pixel"]);
+});
+
+describe("a link in a result", () => {
+  const links = ["x://pixel/2", "db://a%2Fb/1", "x://gone", "https://a.test/x"];
+  const CANNOT = "It cannot be read here: no tool of the MCP server s reads it.";
+
+  test.each<[string, Record<string, unknown>, string[]]>([
+    [
+      "names the tool that reads it, for a template with the arguments",
+      {},
+      [
+        "Read it with the tool s__get_pixel.",
+        'Read it with the tool s__get_row and {"table":"a/b","id":"1"}.',
+        CANNOT,
+        "Fetch it by its URI.",
+      ],
+    ],
+    [
+      "names it as toolPrefix does",
+      { toolPrefix: "mcp" },
+      [
+        "Read it with the tool mcp__s__get_pixel.",
+        'Read it with the tool mcp__s__get_row and {"table":"a/b","id":"1"}.',
+        CANNOT,
+        "Fetch it by its URI.",
+      ],
+    ],
+    [
+      "does not name a tool that is withheld",
+      { excludeTools: ["get_row"] },
+      ["Read it with the tool s__get_pixel.", CANNOT, CANNOT, "Fetch it by its URI."],
+    ],
+    [
+      "does not name tools where resources are none",
+      { exposeResources: false },
+      [CANNOT, CANNOT, CANNOT, "Fetch it by its URI."],
+    ],
+  ])("%s", async (_name, rules, expected) => {
+    const started = await start({ s: fixture("resources.mjs", {}, rules) });
+    await started.settled("s");
+    const text = textOf(await started.call("s", "add", { links }));
+    expect(text.split("\n").filter((line) => !line.startsWith("[Resource link:"))).toEqual(expected);
+  });
+
+  test("names the tool as it is called beside another of its name", async () => {
+    const started = await start({
+      "a-b": fixture("resources.mjs"),
+      a_b: fixture("resources.mjs"),
+    });
+    await started.settled("a-b");
+    await started.settled("a_b");
+    const text = textOf(await started.call("a_b", "add", { links: ["x://pixel/2"] }));
+    const name = /tool (a_b__get_pixel_\w{6})\.$/.exec(text)?.[1];
+    await until(async () => (catalogOf(started).includes(name ?? "") ? true : undefined));
+    const other = textOf(await started.call("a-b", "add", { links: ["x://pixel/2"] }));
+    expect(other).toMatch(/tool a_b__get_pixel_\w{6}\.$/);
+    expect(other).not.toBe(text);
+  });
 });
 
 test("lists that fail or never come -> the tools are there, the failure is in the log", async () => {

@@ -81,10 +81,18 @@ test("everything: an image", async () => {
   expect(content[1]).toMatchObject({ type: "image", mimeType: "image/png" });
 });
 
-test("everything: resource links with name, URI and description", async () => {
+test("everything: resource links with name, URI, description and the tool that reads them", async () => {
   const text = textOf(await call("everything", "get-resource-links", { count: 2 }));
   expect(text.match(/^\[Resource link: .*\] demo:\/\/resource\//gm)).toHaveLength(2);
-  expect(text).toContain("It is a resource of the MCP server everything.");
+  const readers = [...text.matchAll(/^Read it with the tool everything__(\w+) and (\{.*\})\.$/gm)];
+  expect(readers.map(([, tool, args]) => [tool, JSON.parse(args ?? "")])).toEqual([
+    ["get_dynamic_blob_resource", { resourceId: "1" }],
+    ["get_dynamic_text_resource", { resourceId: "2" }],
+  ]);
+  // What the sentence says is what reads it.
+  const [, tool = "", args = ""] = readers[1] ?? [];
+  const read = textOf(await call("everything", tool, JSON.parse(args)));
+  expect(read).toContain("[Resource: demo://resource/dynamic/text/2]");
 });
 
 test("everything: an embedded resource", async () => {

@@ -40,6 +40,7 @@ export async function runCall(
       failed: result?.isError ?? true,
       receivedBytes: result?.bytes?.received ?? 0,
       shownBytes: result?.bytes?.shown ?? 0,
+      savedTextBytes: result?.bytes?.savedText ?? 0,
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {
@@ -53,7 +54,7 @@ export async function runCall(
       store: results.store,
       wantsStructured,
       redact: called.redact,
-      ...results.settingsFor(called.definition),
+      ...results.settingsFor(called, supervisor.servers),
     });
     record(shaped);
     return encode(shaped);

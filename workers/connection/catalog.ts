@@ -57,11 +57,11 @@ const firstLine = (text: string | undefined): string | undefined =>
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
 
-const prefixOf = (server: Server, settings: Settings): ToolPrefix =>
+export const prefixOf = (server: Server, settings: Settings): ToolPrefix =>
   server.definition.toolPrefix ?? settings.toolPrefix;
 
 /** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
-function exposedTools(server: Server, settings: Settings): PublishedTool[] {
+export function exposedTools(server: Server, settings: Settings): PublishedTool[] {
   const prefix = prefixOf(server, settings);
   return offeredTools(server).flatMap((tool) => {
     const names = namesInRules(server.name, tool.name, prefix);

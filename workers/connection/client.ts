@@ -24,7 +24,7 @@ import type { ServerDefinition } from "./config/definition.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";
 import { listPrompts } from "./prompts.ts";
 import { readProgress } from "./read-progress.ts";
-import { boundText, type Redactor } from "./redact.ts";
+import { boundText, type Redactor, type Secrets } from "./redact.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
 import { listFailure, startLimitMs } from "./server-errors.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
@@ -47,7 +47,7 @@ export interface ConnectOptions {
   /** `params` of a logging notification, as the server sent them. */
   onLogMessage: (params: unknown) => void;
   /** Values of the resolved definition that no text may show. */
-  onSecrets: (secrets: string[]) => void;
+  onSecrets: (secrets: Secrets) => void;
   /** Takes them out of a text. Before the text is cut: of a secret cut in two neither half would be found. */
   redact: Redactor;
   /** The connection ended, whoever ended it. */

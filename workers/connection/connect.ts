@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import type { Connection, ConnectOptions } from "./client.ts";
 import { resolveTarget } from "./config/resolve.ts";
 import { connectStdio } from "./connect-stdio.ts";
-import { secretsOf } from "./redact.ts";
+import { secretsOf } from "./secrets.ts";
 
 /** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
 export async function connect(options: ConnectOptions): Promise<Connection> {

@@ -1,13 +1,13 @@
 /**
- * Bounds what the model reads of a result: its start and end, or for one long line of JSON its structure,
+ * Bounds what the model reads of a result: its start and end, or for long lines of JSON their structure,
  * with a line that says how much is missing and the file that holds all of it. The texts of a result count
  * together. Nothing here copies a text that is too long: it is measured, cut and written in place.
  */
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ResultContent } from "../../src/protocol/types.ts";
 import { countLines, headEnd, tailStart } from "./content/cut.ts";
-import { outlineJson } from "./content/outline.ts";
 import type { ResultStore } from "./content/store.ts";
+import { type Structure, structureOf } from "./content/structure.ts";
 
 export interface GuardLimits {
   maxBytes: number;
@@ -19,10 +19,10 @@ export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLin
 /** Kept free of the limit for the line that says what is missing, with the path. */
 const NOTICE_BYTES = 512;
 const NOTICE_LINES = 3;
-/** A line this long on average is data, not prose: shown by its structure where it is JSON. */
-const DATA_LINE_BYTES = 1_000;
 /** Enough for a model to see what there is; the rest is in the file. */
 const OUTLINE_CHARS = 8 * 1024;
+/** Texts of one result that are looked at for their structure, the longest first. */
+const OUTLINES = 10;
 
 const isLimit = (value: unknown): value is number => typeof value === "number" && value >= 1;
 
@@ -118,11 +118,46 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
 const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
 const linesText = (lines: number): string => `${lines.toLocaleString("en")} line${lines === 1 ? "" : "s"}`;
 
-/** One long line of JSON by its structure; undefined for anything else. */
-function structureOf({ content, bytes, lines }: Measured, limits: GuardLimits): string | undefined {
-  if (bytes / lines < DATA_LINE_BYTES) return undefined;
-  const outline = outlineJson(textOf(content), Math.min(OUTLINE_CHARS, limits.maxBytes / 2));
-  return outline === undefined || Buffer.byteLength(outline) > limits.maxBytes ? undefined : outline;
+/**
+ * The longest texts by their structure, as many as it takes for all to fit; by index. Undefined where that
+ * does not help.
+ */
+function structures(parts: readonly Measured[], limits: GuardLimits): Map<number, Structure> | undefined {
+  const left = total(parts);
+  const found = new Map<number, Structure>();
+  const longest = parts
+    .map((part, index) => ({ ...part, index }))
+    .filter(({ content }) => content.type === "text")
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, OUTLINES);
+  for (const { content, bytes, lines, index } of longest) {
+    const maxChars = Math.min(OUTLINE_CHARS, limits.maxBytes / 2);
+    const structure = structureOf(textOf(content), { bytes, lines, maxChars });
+    if (!structure) return undefined;
+    found.set(index, structure);
+    left.bytes -= bytes - Buffer.byteLength(structure.outline) - Buffer.byteLength(structure.prefix);
+    // An outline has as many lines as it needs.
+    left.lines -= lines;
+    if (left.bytes <= limits.maxBytes && left.lines <= limits.maxLines) return found;
+  }
+  return undefined;
+}
+
+/** The words before it, what it is, its outline. `where` the whole is. */
+function structureText({ prefix, text, outline, values }: Structure, where: string): string {
+  const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
+  const which = values === undefined ? "shown" : "the first shown";
+  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${linesText(countLines(text))}${of}`;
+  const notice = `[${size}, ${which} by its structure.${where}]`;
+  return [...(prefix === "" ? [] : [prefix]), notice, outline].join("\n");
+}
+
+/** Of the file that holds all of the text. */
+function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Structure> | undefined): string {
+  const texts = parts.filter(({ content }) => content.type === "text");
+  const [only] = [...(found?.values() ?? [])];
+  if (!only || texts.length > 1 || only.prefix !== "") return "txt";
+  return only.values === undefined ? "json" : "jsonl";
 }
 
 /** All of the text as parts to write one after the other, as it would be read. */
@@ -164,6 +199,13 @@ function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] 
   ];
 }
 
+const isWithin = ({ bytes, lines }: { bytes: number; lines: number }, limits: GuardLimits): boolean =>
+  bytes <= limits.maxBytes && lines <= limits.maxLines;
+
+/** Whether nothing of it would be left out. */
+export const fitsGuard = (content: readonly ResultContent[], limits: GuardLimits | false): boolean =>
+  limits === false || isWithin(total(content.map(measure)), limits);
+
 /** Never fails: where the full text cannot be stored, the notice says why. */
 export async function guardOutput(
   content: readonly ResultContent[],
@@ -172,24 +214,21 @@ export async function guardOutput(
   if (limits === false) return { content: [...content], cut: false };
   const parts = content.map(measure);
   const whole = total(parts);
-  if (whole.bytes <= limits.maxBytes && whole.lines <= limits.maxLines) {
-    return { content: [...content], cut: false };
-  }
-  const cut = cutAt(parts, limits);
-  const only = cut.head.part === cut.tail.part ? parts[cut.head.part] : undefined;
-  const structure = only && structureOf(only, limits);
-  const isJson =
-    structure !== undefined &&
-    parts.every(({ content }) => content === only?.content || content.type !== "text");
-  const saved = await store.save([...wholeText(parts)], label, isJson ? "json" : "txt");
+  if (isWithin(whole, limits)) return { content: [...content], cut: false };
+  const found = structures(parts, limits);
+  const saved = await store.save([...wholeText(parts)], label, extensionOf(parts, found));
   const stored = "path" in saved ? { storedAt: saved.path } : {};
   const where =
     "path" in saved ? `Full text: ${saved.path}` : `The full text could not be stored: ${saved.problem}`;
-  if (only && structure !== undefined) {
-    const notice = `[${bytesText(only.bytes)} of JSON in ${linesText(only.lines)}, shown by its structure. ${where}]`;
-    const shown = text(`${notice}\n${structure}`);
-    return { content: content.toSpliced(cut.head.part, 1, shown), cut: true, ...stored };
+  if (found) {
+    const first = Math.min(...found.keys());
+    const shown = content.map((part, index) => {
+      const structure = found.get(index);
+      return structure ? text(structureText(structure, index === first ? ` ${where}` : "")) : part;
+    });
+    return { content: shown, cut: true, ...stored };
   }
+  const cut = cutAt(parts, limits);
   const kept = total(keptParts(parts, cut));
   const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
   const missingLines = whole.lines - kept.lines;

@@ -6,18 +6,19 @@ import { join } from "node:path";
 import { messageOf } from "../../src/protocol/errors.ts";
 import type { StatsReport } from "../../src/protocol/types.ts";
 import type { ResultSettings } from "./calls.ts";
-import type { ServerDefinition } from "./config/definition.ts";
 import type { Settings } from "./config/settings.ts";
 import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./content/store.ts";
 import type { Log } from "./log.ts";
 import { guardFrom } from "./output-guard.ts";
+import { resourceReader } from "./resources/reader.ts";
+import type { Server } from "./server.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
 import { toonWanted } from "./toon.ts";
 
 export interface Results {
   store: ResultStore;
-  /** How results of this server are shaped, under the settings of now. */
-  settingsFor(definition: ServerDefinition): ResultSettings;
+  /** How results of this server are shaped, under the settings of now. `servers`: all of the session. */
+  settingsFor(server: Server, servers: readonly Server[]): ResultSettings;
   /** Undefined where nothing is captured. */
   stats(): Stats | undefined;
   /** Throws `bad_config` where their file cannot be read. */
@@ -49,9 +50,10 @@ export function createResults({ agentDir, settings, log, warn }: ResultsOptions)
 
   return {
     store: createResultStore({ root }),
-    settingsFor: (definition) => ({
-      guard: guardFrom(settings().outputGuard, definition.outputGuard),
-      toon: toonWanted(settings().toonEncode, definition.name),
+    settingsFor: (server, servers) => ({
+      guard: guardFrom(settings().outputGuard, server.definition.outputGuard),
+      toon: toonWanted(settings().toonEncode, server.name),
+      readResource: resourceReader(server, { servers, settings: settings() }),
     }),
     stats,
     statsReport: async () => {

@@ -25,6 +25,8 @@ export interface StatsEntry {
   failed: boolean;
   receivedBytes: number;
   shownBytes: number;
+  /** Of the difference, what was text: audio in a file saves no tokens. Absent in older files. */
+  savedTextBytes?: number;
   durationMs: number;
 }
 
@@ -134,8 +136,9 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
     };
   });
   tools.sort((a, b) => b.receivedBytes - a.receivedBytes);
-  const savedBytes = tools.reduce(
-    (all, { receivedBytes, shownBytes }) => all + receivedBytes - shownBytes,
+  const savedBytes = entries.reduce(
+    (all, { receivedBytes, shownBytes, savedTextBytes }) =>
+      all + (savedTextBytes ?? receivedBytes - shownBytes),
     0,
   );
   return {

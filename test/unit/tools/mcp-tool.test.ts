@@ -104,6 +104,29 @@ describe("createMcpTool: execute", () => {
     });
   });
 
+  const REJECTED = new ThreadsError("call_rejected", "my-fs rejected read-file: no", {
+    data: { server: "my-fs", rpcCode: -32050, rpcData: { why: 1 } },
+  });
+  it.each<[string, string, ThreadsError, unknown]>([
+    [
+      "a script, an error that the server answered",
+      "call-1/2",
+      REJECTED,
+      {
+        content: [{ type: "text", text: "my-fs rejected read-file: no" }],
+        isError: true,
+        error: { code: -32050, message: "my-fs rejected read-file: no", data: { why: 1 } },
+      },
+    ],
+    ["a script, no answer", "call-1/2", new ThreadsError("call_timeout", "Late."), undefined],
+    ["the model, an error that the server answered", "call-1", REJECTED, undefined],
+  ])("%s -> what a script can read of it", async (_name, callId, error, expected) => {
+    const tool = createMcpTool(TOOL, () => Promise.reject(error));
+    const result = await tool.execute(callId, {}, undefined, undefined, CONTEXT);
+    expect(result.isError).toBe(true);
+    expect(result.structuredContent).toEqual(expected);
+  });
+
   it.each([
     ["an Error", new Error("boom")],
     ["a string", "boom"],

@@ -238,7 +238,9 @@ describe("renderersFor", () => {
   test.each([
     ["github__search", "github · search"],
     ["file_system__read__all", "file_system · read__all"],
-    ["mcp__github__search", undefined],
+    ["mcp__github__search", "github · search"],
+    ["mcp__my_server__read__all", "my_server · read__all"],
+    ["mcp__search", "mcp · search"],
     ["read", undefined],
     ["a.b__c", undefined],
   ])("%s -> %s", (name, label) => {

@@ -30,7 +30,7 @@ test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
     { message: `${"x".repeat(495)}[reda`, progress: 1 },
   ],
 ])("%j -> %j", (params, expected) => {
-  expect(readProgress(params, createRedactor(["s3cr3t-token"]))).toEqual(expected);
+  expect(readProgress(params, createRedactor({ values: ["s3cr3t-token"], named: [] }))).toEqual(expected);
 });
 
 test("the first at once, then the latest of each span, and nothing after the end", async () => {

@@ -3,7 +3,7 @@ import { decode } from "@toon-format/toon";
 import { expect, test } from "vitest";
 import { sameJson } from "../../../workers/connection/content/same-json.ts";
 import { toonOr, toonWanted } from "../../../workers/connection/toon.ts";
-import { randomNumbers, shape, textOf } from "./content/support.ts";
+import { randomNumbers, shape, storedText, textOf } from "./content/support.ts";
 
 const rows = Array.from({ length: 20 }, (_, id) => ({ id, name: `item ${id}`, ok: id % 2 === 0 }));
 
@@ -23,6 +23,12 @@ test.each([
     "a number that a double does not hold",
     JSON.stringify({ rows }).replace('"id":7', '"id":12345678901234567890'),
   ],
+  ...["1e-400", "1.0", "1.50", "1E3", "9007199254740993", "1e400"].map((number): [string, string] => [
+    `a number that would be written otherwise, ${number}`,
+    JSON.stringify({ rows }).replace('"id":7', `"id":${number}`),
+  ]),
+  ["a key that an object has twice", JSON.stringify({ rows }).replace('"id":7', '"id":6,"id":7')],
+  ["half a surrogate pair", JSON.stringify({ rows }).replace("item 7", "\\ud800")],
   ["a negative zero", JSON.stringify({ rows }).replace('"id":7', '"id":-0')],
   ["nested 10,000 deep", `${"[".repeat(10_000)}${"]".repeat(10_000)}`],
   ["too long", JSON.stringify(Array(60_000).fill(rows[0]))],
@@ -104,6 +110,32 @@ test("any JSON value comes back the same from what is shown", () => {
     if (toon) expect(Buffer.byteLength(shown)).toBeLessThan(Buffer.byteLength(json));
   }
   expect(encoded).toBeGreaterThan(500);
+});
+
+test("numbers and colons within strings do not matter", () => {
+  const tricky = rows.map(({ id }) => ({ id, text: `a: 1.0, -0 "x\\": ${id}`, n: -1.5, e: 1e-7, big: 1e21 }));
+  expect(toonOr(JSON.stringify(tricky))).toMatch(/^TOON:\n/);
+});
+
+test("JSON of an embedded resource: behind its label", async () => {
+  const resource = { uri: "a:b", mimeType: "application/json", text: JSON.stringify({ rows }) };
+  const result = await shape({ content: [{ type: "resource", resource }] }, { toon: true });
+  expect(textOf(result)).toMatch(/^\[Resource: a:b\]\nTOON:\nrows\[20\]/);
+});
+
+test("too long even so: the structure is shown and the file is the JSON", async () => {
+  const json = JSON.stringify(Array.from({ length: 10_000 }, (_, id) => ({ id, name: `item ${id}` })));
+  const shown = textOf(await shape({ content: [{ type: "text", text: json }] }, { toon: true }));
+  expect(shown).toMatch(/^\[[\d,]+ bytes of JSON in 1 line, shown by its structure\. Full text: .*\.json\]/);
+  expect(await storedText(shown)).toBe(json);
+});
+
+test("too long as JSON, not as TOON: TOON, whole", async () => {
+  const json = JSON.stringify(Array.from({ length: 1_900 }, (_, id) => ({ id, name: `item ${id}` })));
+  expect(json.length).toBeGreaterThan(51_200);
+  const result = await shape({ content: [{ type: "text", text: json }] }, { toon: true });
+  expect(textOf(result)).toMatch(/^TOON:\n\[1900\]/);
+  expect(result).not.toHaveProperty("storedAt");
 });
 
 test("through a result: text and structured content, once", async () => {

@@ -64,12 +64,14 @@ async function resourceContent(block: Block, options: ShapeOptions): Promise<Res
   return [text(`${head} Without content.`)];
 }
 
+/** `uri`: as the server sent it. */
 function howToRead(uri: string, { server, readResource }: ShapeOptions): string {
   if (uri === "") return "";
-  if (readResource) return readResource(uri);
+  const reader = readResource(uri);
+  if (reader !== undefined) return reader;
   if (uri.startsWith("file://")) return "Read it as a file if the path exists here.";
   if (/^https?:/.test(uri)) return "Fetch it by its URI.";
-  return `It is a resource of the MCP server ${server}.`;
+  return `It cannot be read here: no tool of the MCP server ${server} reads it.`;
 }
 
 function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
@@ -80,7 +82,7 @@ function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
   const kind = [type, size].filter((part) => part !== "").join(", ");
   const title = line(block.title, line(block.name, "unnamed"));
   const head = `[Resource link: ${title}] ${uri || "without URI"}${kind === "" ? "" : ` (${kind})`}`;
-  const lines = [head, word(block.description, ""), howToRead(uri, options)];
+  const lines = [head, word(block.description, ""), howToRead(word(block.uri, ""), options)];
   return [text(lines.filter((line) => line !== "").join("\n"))];
 }
 

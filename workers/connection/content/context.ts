@@ -17,8 +17,8 @@ export interface ShapeOptions {
   wantsStructured: boolean;
   /** Takes the server's secrets out of a text. */
   redact: Redactor;
-  /** How the model reads a resource of this server, in a sentence. */
-  readResource?: ((uri: string) => string) | undefined;
+  /** How the model reads this resource of the server, in a sentence; undefined where no tool does. */
+  readResource: (uri: string) => string | undefined;
 }
 
 /** A block as the server sent it: nothing of it can be relied on. */

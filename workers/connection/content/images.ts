@@ -7,6 +7,7 @@ import { formatBytes } from "../../../src/protocol/size.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
 import { type Block, isObject, type ShapeOptions } from "./context.ts";
+import { imageSize } from "./image-size.ts";
 import { extensionFor, mediaType } from "./mime.ts";
 
 const text = (value: string): ResultContent => ({ type: "text", text: value });
@@ -26,6 +27,16 @@ async function savedImage(
   ];
 }
 
+/** Why a provider would refuse it. */
+function whyUnfit(type: string, base64: string): string | undefined {
+  if (base64.length > LIMITS.imageChars) return "too large for a model";
+  const size = imageSize(type, base64);
+  if (!size) return "broken";
+  const { width, height } = size;
+  if (Math.max(width, height) <= LIMITS.imagePixels) return undefined;
+  return `${width} x ${height} pixels, too large for a model`;
+}
+
 export async function imageContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const declared = mediaType(block.mimeType);
   const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;
@@ -37,9 +48,8 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   if (real === undefined) {
     return savedImage(base64, { type: declared, reason: "of a type that models do not take", options });
   }
-  if (base64.length > LIMITS.imageChars) {
-    return savedImage(base64, { type: real, reason: "too large for a model", options });
-  }
+  const reason = whyUnfit(real, base64);
+  if (reason !== undefined) return savedImage(base64, { type: real, reason, options });
   return [{ type: "image", data: base64, mimeType: real }];
 }
 

@@ -18,3 +18,12 @@ export function label(value: unknown, otherwise: string, redact: (text: string) 
   if (line.length <= LABEL_CHARS) return line.toWellFormed();
   return `${line.slice(0, LABEL_CHARS).toWellFormed()}…`;
 }
+
+/** What stands before the text of an embedded resource, in the same text. */
+const RESOURCE = /^\[Resource: [^\n]*\]\n/;
+
+/** `label` with its line end, or empty; `body` behind it. */
+export function splitLabel(text: string): { label: string; body: string } {
+  const [label = ""] = RESOURCE.exec(text) ?? [];
+  return { label, body: text.slice(label.length) };
+}

@@ -3,12 +3,14 @@
  * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { JsonValue } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { CallResult, ResultContent } from "../../../src/protocol/types.ts";
-import { guardOutput } from "../output-guard.ts";
+import { fitsGuard, guardOutput } from "../output-guard.ts";
+import { type Redactor, redactValue } from "../redact.ts";
 import { toonOr } from "../toon.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
-import { isObject, type ShapeOptions } from "./context.ts";
+import { isObject, type ShapeOptions, word } from "./context.ts";
 import { imageForPerson, limitImages } from "./images.ts";
 import { limitFiles } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";
@@ -23,9 +25,16 @@ interface Parts {
   forUser: string | undefined;
 }
 
-async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Promise<Parts> {
+async function readBlocks(
+  blocks: readonly unknown[],
+  options: ShapeOptions,
+  isError: boolean,
+): Promise<Parts> {
   const contents: ResultContent[] = [];
   const forUser: string[] = [];
+  // Before the cut: of a secret cut in two neither half would be found.
+  const shownToUser = (value: string): string =>
+    (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
   for (const block of blocks) {
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
@@ -33,7 +42,7 @@ async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Pr
     }
     const isImage = isObject(block) && block.type === "image";
     const shown = await (isImage ? imageForPerson(block, options) : blockContent(block, options));
-    forUser.push(...shown.filter(isText).map((content) => content.text.slice(0, FOR_USER_CHARS)));
+    forUser.push(...shown.filter(isText).map((content) => shownToUser(content.text)));
   }
   return {
     contents: await limitImages(contents, options),
@@ -62,6 +71,27 @@ const sizeOf = (content: ResultContent): number =>
 const sumBytes = (contents: readonly ResultContent[]): number =>
   contents.reduce((all, content) => all + sizeOf(content), 0);
 
+/** Of one block as the server sent it: base64 as such, so that it compares with the images that are shown. */
+function blockBytes(raw: unknown): number {
+  if (typeof raw === "string") return Buffer.byteLength(raw);
+  const block = isObject(raw) ? raw : {};
+  const resource = isObject(block.resource) ? block.resource : {};
+  const texts = [
+    block.text,
+    resource.text,
+    resource.uri,
+    block.uri,
+    block.name,
+    block.title,
+    block.description,
+  ];
+  const words = texts.reduce((all: number, value) => all + Buffer.byteLength(word(value, "")), 0);
+  return words + word(block.data, "").length + word(resource.blob, "").length;
+}
+
+const receivedBytes = (blocks: readonly unknown[]): number =>
+  blocks.reduce((all: number, block) => all + blockBytes(block), 0);
+
 const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
   found !== undefined && "json" in found;
 
@@ -69,10 +99,12 @@ const isStructured = (found: ReturnType<typeof readStructured>): found is Struct
  * What a codemode script gets: as Pi's built-in MCP gives it, the whole result, never shortened. Nothing where
  * it cannot be written as JSON.
  */
-function forScript({ _meta, ...result }: CallToolResult): Pick<CallResult, "scriptResult"> {
+function forScript({ _meta, ...result }: CallToolResult, redact: Redactor): Pick<CallResult, "scriptResult"> {
   const content = Array.isArray(result.content) ? result.content : [];
   try {
-    return { scriptResult: new TextEncoder().encode(JSON.stringify({ ...result, content })) };
+    const whole = { ...result, content };
+    const shown = result.isError === true ? redactValue(whole as unknown as JsonValue, redact) : whole;
+    return { scriptResult: new TextEncoder().encode(JSON.stringify(shown)) };
   } catch {
     // V8 gives up on extreme depth; the script then gets the text.
     return {};
@@ -83,7 +115,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
   const files = limitFiles(options.store, LIMITS.filesPerResult);
-  const parts = await readBlocks(blocks, { ...options, store: files });
+  const parts = await readBlocks(blocks, { ...options, store: files }, isError);
 
   const found = readStructured(result.structuredContent);
   const structured = isStructured(found) ? found : undefined;
@@ -97,19 +129,25 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const all = isError
     ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
     : said;
+  const { server, tool, guard: limits, store } = options;
   const encoded = options.toon
     ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
     : all;
-  const { server, tool, guard: limits, store } = options;
-  const guarded = await guardOutput(encoded, { limits, store, label: `${server}-${tool}` });
+  // What is too long even so stays JSON: the file is of more use as such, and the preview goes by its structure.
+  const best = fitsGuard(encoded, limits) ? encoded : all;
+  const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
   const content = guarded.content.map((part) => (isText(part) ? text(clean(part.text)) : part));
   return {
     content,
     isError,
     durationMs: options.durationMs,
-    bytes: { received: sumBytes(all), shown: sumBytes(content) },
+    bytes: {
+      received: receivedBytes(blocks) + sumBytes(fromStructured),
+      shown: sumBytes(content),
+      savedText: Math.max(0, sumBytes(all.filter(isText)) - sumBytes(content.filter(isText))),
+    },
     ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
-    ...(options.wantsStructured ? forScript(result) : {}),
+    ...(options.wantsStructured ? forScript(result, options.redact) : {}),
   };
 }

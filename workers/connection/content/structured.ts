@@ -5,6 +5,7 @@
  */
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { isObject } from "./context.ts";
+import { splitLabel } from "./label.ts";
 import { sameJson } from "./same-json.ts";
 
 export interface Structured {
@@ -32,6 +33,15 @@ function parsed(text: string): { value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Without the label of an embedded resource, and of a fenced block what is in it: ```json … ``` */
+function bare(text: string): string {
+  const { body } = splitLabel(text);
+  const open = body.indexOf("```");
+  const start = body.indexOf("\n", open);
+  const end = body.lastIndexOf("```");
+  return open === -1 || start === -1 || end <= start ? body : body.slice(start + 1, end).trimEnd();
 }
 
 const saysValue = (text: string, value: unknown): boolean => {
@@ -68,5 +78,6 @@ export function structuredForModel(
   contents: readonly ResultContent[],
 ): ResultContent[] {
   const texts = contents.flatMap((content) => (content.type === "text" ? [content.text] : []));
-  return textSaysSame(texts, structured) ? [] : [{ type: "text", text: structured.json }];
+  const isSaid = textSaysSame(texts, structured) || textSaysSame(texts.map(bare), structured);
+  return isSaid ? [] : [{ type: "text", text: structured.json }];
 }

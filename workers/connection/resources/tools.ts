@@ -12,6 +12,8 @@ export interface ResourceTool {
   tool: CachedTool;
   /** What a call with these arguments reads. */
   uriOf: (args: Record<string, unknown>) => string;
+  /** The arguments with which it reads this; undefined where it does not. */
+  argsOf: (uri: string) => Record<string, unknown> | undefined;
 }
 
 const NAME_CHARS = 200;
@@ -55,6 +57,7 @@ function toCandidate(item: CachedResource | CachedTemplate): Candidate | undefin
   return {
     key,
     uriOf: template ? template.expand : () => key,
+    argsOf: template ? template.match : (uri) => (uri === key ? {} : undefined),
     tool: {
       name: `get_${slug(item.name)}`,
       ...(item.title === undefined ? {} : { title: item.title }),
@@ -96,9 +99,9 @@ function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]
   const uses = new Map<string, number>(tools.map(({ name }) => [name, 1]));
   for (const { tool } of candidates) uses.set(tool.name, (uses.get(tool.name) ?? 0) + 1);
   return new Map(
-    candidates.map(({ key, tool, uriOf }) => {
+    candidates.map(({ key, tool, uriOf, argsOf }) => {
       const name = uses.get(tool.name) === 1 ? tool.name : `${tool.name}_${shortHash(key)}`;
-      return [name, { uriOf, tool: { ...tool, name } }];
+      return [name, { uriOf, argsOf, tool: { ...tool, name } }];
     }),
   );
 }

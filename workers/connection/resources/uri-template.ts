@@ -22,6 +22,8 @@ export interface UriTemplate {
   variables: TemplateVariable[];
   /** Variables without a value are left out, as the RFC has it. */
   expand(values: Readonly<Record<string, unknown>>): string;
+  /** Values that expand to exactly this URI, as far as they are found without trying; undefined without. */
+  match(uri: string): Record<string, unknown> | undefined;
 }
 
 /** RFC 6570, appendix A. `named`: written as `name=value`. */
@@ -99,6 +101,56 @@ function expandExpression(
   return parts.length === 0 ? "" : `${first}${parts.join(separator)}`;
 }
 
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** What an expression stands for, from what it expanded to. */
+function readExpression({ operator, variables }: Expression, text: string): [string, unknown][] {
+  const { first, separator, named } = OPERATORS[operator];
+  if (!text.startsWith(first) || text === first) return [];
+  const written = text.slice(first.length);
+  const [only] = variables;
+  const isWhole = variables.length === 1 && !only?.isList && !named;
+  const parts = isWhole ? [written] : written.split(separator);
+  if (named) {
+    return parts.map((part) => {
+      const [name = "", ...value] = part.split("=");
+      return [name, unescaped(value.join("="))];
+    });
+  }
+  if (only?.isList && variables.length === 1) return [[only.name, parts.map(unescaped)]];
+  return variables.flatMap(({ name }, i) => {
+    const part = parts[i];
+    return part === undefined ? [] : [[name, unescaped(part)] as [string, unknown]];
+  });
+}
+
+/** Each expression ends where the text behind it stands for the first time: linear, whatever the template. */
+function readValues(parts: readonly (string | Expression)[], uri: string): [string, unknown][] | undefined {
+  const values: [string, unknown][] = [];
+  let at = 0;
+  for (const [i, part] of parts.entries()) {
+    if (typeof part === "string") {
+      if (!uri.startsWith(part, at)) return undefined;
+      at += part.length;
+      continue;
+    }
+    const next = parts[i + 1];
+    const behind = typeof next === "string" ? next : "";
+    const isLast = i >= parts.length - 2;
+    const end = isLast ? uri.length - behind.length : behind === "" ? at : uri.indexOf(behind, at);
+    if (end < at) return undefined;
+    values.push(...readExpression(part, uri.slice(at, end)));
+    at = end;
+  }
+  return at === uri.length ? values : undefined;
+}
+
 /** Undefined for what is no template: an expression that is not closed, or that nobody could fill in. */
 export function parseUriTemplate(template: string): UriTemplate | undefined {
   if (template.length > TEMPLATE_CHARS) return undefined;
@@ -127,9 +179,17 @@ export function parseUriTemplate(template: string): UriTemplate | undefined {
     at = close + 1;
   }
   if (variables.size > VARIABLES) return undefined;
+  const expand: UriTemplate["expand"] = (values) =>
+    parts.map((part) => (typeof part === "string" ? part : expandExpression(part, values))).join("");
   return {
     variables: [...variables.values()],
-    expand: (values) =>
-      parts.map((part) => (typeof part === "string" ? part : expandExpression(part, values))).join(""),
+    expand,
+    match: (uri) => {
+      const read = readValues(parts, uri)?.filter(([name]) => variables.has(name));
+      const values = read && Object.fromEntries(read);
+      const isWhole =
+        values && [...variables.values()].every(({ name, required }) => !required || name in values);
+      return isWhole && expand(values) === uri ? values : undefined;
+    },
   };
 }

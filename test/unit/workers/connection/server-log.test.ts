@@ -18,7 +18,10 @@ function open(): { serverLog: ServerLog; lines: string[] } {
     error: (message) => write("error", message),
     flush: async () => undefined,
   };
-  return { serverLog: createServerLog("db", { log, redact: createRedactor([SECRET]) }), lines };
+  return {
+    serverLog: createServerLog("db", { log, redact: createRedactor({ values: [SECRET], named: [] }) }),
+    lines,
+  };
 }
 
 const written = (params: unknown): string => {

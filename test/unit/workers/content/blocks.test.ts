@@ -2,14 +2,13 @@
 import { readFile, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/protocol/limits.ts";
-import { pathIn, shape, textOf } from "./support.ts";
+import { imageOf, pathIn, shape, textOf } from "./support.ts";
 
 const base64 = (bytes: string | Uint8Array): string => Buffer.from(bytes as string).toString("base64");
-const bytes = (latin1: string): string => Buffer.from(latin1, "latin1").toString("base64");
-const PNG = bytes("\x89PNG\r\n\x1a\n rest");
-const JPEG = bytes("\xff\xd8\xff\xe0 rest");
-const GIF = bytes("GIF89a rest");
-const WEBP = bytes("RIFF1234WEBP rest");
+const PNG = imageOf.png(2, 3);
+const JPEG = imageOf.jpeg(2, 3);
+const GIF = imageOf.gif(2, 3);
+const WEBP = imageOf.webp("VP8 ", 2, 3);
 
 describe("block -> what the model reads", () => {
   test.each<[string, unknown, string]>([
@@ -50,7 +49,7 @@ describe("block -> what the model reads", () => {
         mimeType: "text/plain",
         size: 2048,
       },
-      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt is a resource of the MCP server server.",
+      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a link to the web",
@@ -130,11 +129,44 @@ describe("images", () => {
     ["exactly at the limit", 0, "image"],
     ["one group over it", 4, "text"],
   ])("%s", async (_name, more, type) => {
-    const data = PNG.slice(0, 12).padEnd(LIMITS.imageChars + more, "A");
+    const headers = imageOf.png(1, 1).length;
+    const data = imageOf.png(1, 1, ((LIMITS.imageChars + more - headers) / 4) * 3);
+    expect(data).toHaveLength(LIMITS.imageChars + more);
     const { content } = await shape({ content: [{ type: "image", mimeType: "image/png", data }] });
     expect(content[0]?.type).toBe(type);
     if (content[0]?.type === "text")
       expect(content[0].text).toMatch(/too large for a model; saved to .*\.png\]$/);
+  });
+
+  const { imagePixels: most } = LIMITS;
+  test.each<[string, (width: number, height: number) => string]>([
+    ["PNG", imageOf.png],
+    ["JPEG", imageOf.jpeg],
+    ["JPEG with EXIF data", (width, height) => imageOf.jpeg(width, height, 60_000)],
+    ["GIF", imageOf.gif],
+    ["WebP, lossy", (width, height) => imageOf.webp("VP8 ", width, height)],
+    ["WebP, lossless", (width, height) => imageOf.webp("VP8L", width, height)],
+    ["WebP, extended", (width, height) => imageOf.webp("VP8X", width, height)],
+  ])("%s: sent up to the limit of pixels, saved beyond it, in both directions", async (_name, make) => {
+    const image = (data: string) => ({ content: [{ type: "image", data }] });
+    expect((await shape(image(make(most, most)))).content[0]?.type).toBe("image");
+    const words = /pixels, too large for a model; saved to .*\]$/;
+    expect(textOf(await shape(image(make(most + 1, 2))))).toMatch(words);
+    expect(textOf(await shape(image(make(2, most + 1))))).toMatch(words);
+  });
+
+  const cut = (data: string, bytes: number): string =>
+    Buffer.from(data, "base64").subarray(0, -bytes).toString("base64");
+  test.each([
+    ["a PNG cut off", cut(PNG, 1)],
+    ["a PNG of nothing", imageOf.png(0, 5)],
+    ["a JPEG cut off before its pixels", cut(JPEG, 8)],
+    ["a GIF of a header", cut(GIF, 4)],
+    ["a WebP cut off", cut(WEBP, 1)],
+    ["a signature alone", Buffer.from("\x89PNG\r\n\x1a\n", "latin1").toString("base64")],
+  ])("%s is saved, not sent", async (_name, data) => {
+    const result = await shape({ content: [{ type: "image", data }] });
+    expect(textOf(result)).toMatch(/, broken; saved to .*\]$/);
   });
 
   test("more than a request takes: the first are sent, the others saved", async () => {
@@ -193,7 +225,7 @@ describe("nothing and not for the model", () => {
     });
     expect(textOf(result)).toBe("both");
     expect(result.forUser).toMatch(
-      /^secret smile\n\[Image: image\/png, 13 B, for you only; saved to .*\.png\]$/,
+      /^secret smile\n\[Image: image\/png, 57 B, for you only; saved to .*\.png\]$/,
     );
   });
 

@@ -5,12 +5,12 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/protocol/limits.ts";
 import { createResultStore } from "../../../../workers/connection/content/store.ts";
 import { createRedactor } from "../../../../workers/connection/redact.ts";
-import { pathIn, shape, tempFolder, textOf } from "./support.ts";
+import { imageOf, pathIn, shape, tempFolder, textOf } from "./support.ts";
 
-const PNG = Buffer.from("\x89PNG\r\n\x1a\n rest", "latin1").toString("base64");
+const PNG = imageOf.png(2, 3);
 const data = Buffer.from("data").toString("base64");
 const SECRET = "s3cr3t-of-the-test";
-const redact = createRedactor([SECRET]);
+const redact = createRedactor({ values: [SECRET], named: [] });
 const ESCAPES = "\u001b]8;;https://evil.test\u0007x\u001b]8;;\u0007\u009b2J\u001b[31m\u0000\u202e";
 
 describe("labels -> one line, bounded, without control characters", () => {
@@ -63,17 +63,17 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a title of escapes",
       { type: "resource_link", uri: "a:b", title: ESCAPES },
-      "[Resource link: ]8;;https://evil.test x ]8;; 2J [31m] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: ]8;;https://evil.test x ]8;; 2J [31m] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a name with ../ and NUL",
       { type: "resource_link", uri: "a:b", name: "../../\0x" },
-      "[Resource link: ../../ x] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: ../../ x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a size beyond all",
       { type: "resource_link", uri: "a:b", name: "x", size: -1 },
-      "[Resource link: x] a:b\nIt is a resource of the MCP server server.",
+      "[Resource link: x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a kind of lines",

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createResultStore } from "../../../../workers/connection/content/store.ts";
 import { DEFAULT_GUARD, guardFrom } from "../../../../workers/connection/output-guard.ts";
-import { pathIn, randomNumbers, shape, storedText, tempFolder, textOf } from "./support.ts";
+import { imageOf, pathIn, randomNumbers, shape, storedText, tempFolder, textOf } from "./support.ts";
 
 const one = (text: string, more: object = {}) => ({ content: [{ type: "text", text }], ...more });
 const small = { maxBytes: 2_000, maxLines: 20 };
@@ -116,11 +116,7 @@ describe("start and end", () => {
   });
 
   test("images between the texts stay", async () => {
-    const image = {
-      type: "image",
-      mimeType: "image/png",
-      data: Buffer.from("\x89PNG\r\n\x1a\n", "latin1").toString("base64"),
-    };
+    const image = { type: "image", mimeType: "image/png", data: imageOf.png(1, 1) };
     const long = { type: "text", text: "x".repeat(3_000) };
     const { content } = await shape({ content: [image, long, image, long, image] }, { guard: small });
     expect(content.map(({ type }) => type)).toEqual(["image", "text", "image", "text", "image"]);
@@ -229,6 +225,80 @@ describe("one long line of JSON", () => {
     ["closed too often", `{"a":"${"x".repeat(60_000)}"}}`],
   ])("%s: no JSON, so start and end", async (_name, text) => {
     expect(textOf(await shape(one(text)))).toMatch(NOTICE);
+  });
+});
+
+describe("JSON that is not alone", () => {
+  const rows = Array.from({ length: 4_000 }, (_, id) => ({ id, name: `item ${id}` }));
+  const json = JSON.stringify({ rows });
+  const row = JSON.stringify({ id: 1, text: "x".repeat(1_200) });
+
+  test.each<[string, string, RegExp]>([
+    ["words before it", `Result: ${json}`, /^Result:\n\[121,\d{3} bytes of JSON in 1 line, shown by/],
+    [
+      "words with brackets before it",
+      `[info] {ok} here: ${json}`,
+      /^\[info\] \{ok\} here:\n\[[\d,]+ bytes of JSON in 1 line, shown by its structure\. Full text: .*\.txt\]\nobject, 1 key/,
+    ],
+    [
+      "JSON lines",
+      `${row}\n`.repeat(100),
+      /^\[[\d,]+ bytes of JSON in 100 lines, 100 values, the first shown by its structure\. Full text: .*\.jsonl\]\nobject, 2 keys\n {2}"id": 1\n/,
+    ],
+  ])("%s -> its structure", async (_name, value, expected) => {
+    const shown = textOf(await shape(one(value)));
+    expect(shown).toMatch(expected);
+    expect(await storedText(shown)).toBe(value);
+  });
+
+  test.each([
+    ["more words than a label", `${"word ".repeat(50)}${json}`],
+    ["words behind it", `${json} and so on`],
+    ["lines of which one is no JSON", `${`${row}\n`.repeat(60)}oops ${row}`],
+    ["JSON lines that are short", '{"id":1}\n'.repeat(10_000)],
+  ])("%s -> start and end", async (_name, value) => {
+    expect(textOf(await shape(one(value)))).toMatch(NOTICE);
+  });
+
+  test("two of them in one result -> both structures, one file", async () => {
+    const texts = [json, "and", json].map((text) => ({ type: "text", text }));
+    const shown = textOf(await shape({ content: texts }));
+    expect(shown.match(/^\[[\d,]+ bytes of JSON in 1 line, shown by its structure\./gm)).toHaveLength(2);
+    expect(shown.match(/Full text: /g)).toHaveLength(1);
+    expect(shown).toContain("\nand\n");
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(51_200);
+    expect(await storedText(shown)).toBe(`${json}\nand\n${json}`);
+  });
+
+  test("the long one only, where the other fits as it is", async () => {
+    const texts = [JSON.stringify({ a: "x".repeat(2_000) }), json].map((text) => ({ type: "text", text }));
+    const shown = textOf(await shape({ content: texts }));
+    expect(shown.startsWith('{"a":"xxx')).toBe(true);
+    expect(shown.match(/shown by its structure/g)).toHaveLength(1);
+  });
+
+  test("beside a long text of prose -> start and end", async () => {
+    const texts = ["a word\n".repeat(10_000), json].map((text) => ({ type: "text", text }));
+    expect(textOf(await shape({ content: texts }))).toMatch(NOTICE);
+  });
+});
+
+describe("bytes before shaping", () => {
+  const audio = Buffer.alloc(3_000).toString("base64");
+  test.each<[string, unknown, number, number]>([
+    ["text", { type: "text", text: "ä" }, 2, 0],
+    ["audio", { type: "audio", data: audio, mimeType: "audio/wav" }, audio.length, 0],
+    ["a blob", { type: "resource", resource: { uri: "a:b", blob: audio } }, audio.length + 3, 0],
+    ["embedded text", { type: "resource", resource: { uri: "a:b", text: "xy" } }, 5, 0],
+    ["an image that is not sent", { type: "image", data: audio }, audio.length, 0],
+    ["a link", { type: "resource_link", uri: "a:b", name: "x", description: "yz" }, 6, 0],
+    ["nothing that can be read", null, 0, 0],
+    ["a long text", { type: "text", text: "x".repeat(200_000) }, 200_000, 148_000],
+  ])("%s: what the server sent; of that, text that was left out", async (_name, block, received, saved) => {
+    const { bytes } = await shape({ content: [block] });
+    expect(bytes?.received).toBe(received);
+    expect(bytes?.savedText).toBeGreaterThanOrEqual(saved);
+    expect(bytes?.savedText).toBeLessThanOrEqual(saved === 0 ? 0 : received);
   });
 });
 

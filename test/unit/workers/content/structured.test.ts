@@ -1,5 +1,6 @@
 /** `structuredContent`: to the model once, to a caller that asks as it is. */
 import { expect, test } from "vitest";
+import { createRedactor } from "../../../../workers/connection/redact.ts";
 import { shape, textOf } from "./support.ts";
 
 const value = { temperature: 22.5, tags: ["a", "b"] };
@@ -31,6 +32,20 @@ test.each<[string, unknown[], unknown, string]>([
   ["an empty wrapped list", [], { result: [] }, '{"result":[]}'],
   ["a list", [], [1, 2], "[1,2]"],
   ["null", texts("x"), null, "x"],
+  [
+    "the same in an embedded resource",
+    [{ type: "resource", resource: { uri: "a:b", mimeType: "application/json", text: json } }],
+    value,
+    `[Resource: a:b]\n${json}`,
+  ],
+  [
+    "the same in a fenced block",
+    texts(`Here it is:\n\`\`\`json\n${json}\n\`\`\`\n`),
+    value,
+    `Here it is:\n\`\`\`json\n${json}\n\`\`\`\n`,
+  ],
+  ["other JSON in a fenced block", texts("```json\n{}\n```"), value, `\`\`\`json\n{}\n\`\`\`\n${json}`],
+  ["a wrapped text that is a fenced block", texts("```\nx\n```"), { result: "```\nx\n```" }, "```\nx\n```"],
 ])("beside %s", async (_name, content, structuredContent, expected) => {
   expect(textOf(await shape({ content, structuredContent }))).toBe(expected);
 });
@@ -44,6 +59,21 @@ test.each<[string, Record<string, unknown>, unknown]>([
 ])("a script that asks gets the result: %s", async (_name, result, expected) => {
   const { scriptResult } = await shape(result, { wantsStructured: true });
   expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(expected);
+});
+
+test("a script and the person read no secret in a failure; an answer is the server's own", async () => {
+  const content = texts('401 for "tok\\en"');
+  const own = { ...content[0], annotations: { audience: ["user"] } };
+  const options = { wantsStructured: true, redact: createRedactor({ values: ['"tok\\en"'], named: [] }) };
+  for (const [isError, expected] of [
+    [true, "401 for [redacted]"],
+    [false, '401 for "tok\\en"'],
+  ] as const) {
+    const { scriptResult, forUser } = await shape({ content: [...content, own], isError }, options);
+    expect(forUser).toBe(expected);
+    const whole = JSON.parse(Buffer.from(scriptResult ?? []).toString()) as { content: unknown };
+    expect(whole.content).toEqual([...texts(expected), { ...own, text: expected }]);
+  }
 });
 
 test("it does not cross where nobody asked", async () => {

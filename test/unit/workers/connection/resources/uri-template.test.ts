@@ -75,6 +75,39 @@ describe("expand: values that would lead elsewhere", () => {
   });
 });
 
+describe("match: values that expand to the URI", () => {
+  it.each<[string, string, Record<string, unknown>]>([
+    ["db://t/{id}", "db://t/a%2Fb", { id: "a/b" }],
+    ["db://{table}/{id}", "db://t/1", { table: "t", id: "1" }],
+    ["x/{+path}/end", "x/a/b/end", { path: "a/b" }],
+    ["x/{a,b}", "x/1,2", { a: "1", b: "2" }],
+    ["x{/a,b}", "x/1/2", { a: "1", b: "2" }],
+    ["x{/list*}", "x/a/b", { list: ["a", "b"] }],
+    ["x{?q,limit}", "x?q=a%20b&limit=3", { q: "a b", limit: "3" }],
+    ["x{?q,limit}", "x?limit=3", { limit: "3" }],
+    ["x{?q}", "x", {}],
+    ["x", "x", {}],
+    ["x{#part}", "x#a/b", { part: "a/b" }],
+    ["{a}-{b}", "1-2-3", { a: "1", b: "2-3" }],
+  ])("%s and %s", (template, uri, values) => {
+    expect(parseUriTemplate(template)?.match(uri)).toEqual(values);
+  });
+
+  it.each([
+    ["db://t/{id}", "db://u/1"],
+    ["db://t/{id}", "db://t/a/b"],
+    ["db://t/{id}/x", "db://t/1/y"],
+    ["db://t/{id}", "db://t/%"],
+    ["x{?q}", "x?other=1"],
+    ["x{?q}", "x?__proto__=1"],
+    ["{a}{b}", "12"],
+    ["{a}-{a}", "1-2"],
+    ["db://t/{id}", ""],
+  ])("%s and %s -> undefined", (template, uri) => {
+    expect(parseUriTemplate(template)?.match(uri)).toBeUndefined();
+  });
+});
+
 describe("parseUriTemplate", () => {
   it.each([
     "{",

@@ -1,0 +1,202 @@
+/** What a call's result becomes in the real Pi: of server-everything in every kind, and under each setting. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { toolResultTexts } from "../support/model.ts";
+import { type PiHome, runPrint, startRpc } from "../support/pi-run.ts";
+import { extensionErrors, notices, type RpcToolEnd, toolEnds } from "../support/rpc-events.ts";
+import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, SERVERS, searchFor } from "./support.ts";
+
+type Json = Record<string, unknown>;
+type Call = readonly [tool: string, args: Json];
+
+const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
+const ROWS = Array.from({ length: 20 }, (_, id) => ({ id, name: `item ${id}` }));
+const answerOf = (text: string): Json => ({ content: [{ type: "text", text }] });
+
+/** Loads the tools and calls them in one message; what the model reads of each, in the same order. */
+async function readsOf(at: PiHome, calls: readonly Call[]): Promise<string[]> {
+  const names = [...new Set(calls.map(([tool]) => tool))];
+  const scripted = await model([
+    searchFor(`select:${names.join(",")}`),
+    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
+    { text: "ok" },
+  ]);
+  const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  expect(run).toMatchObject({ code: 0, stderr: "" });
+  return scripted.requests[2] ? toolResultTexts(scripted.requests[2]).slice(1) : [];
+}
+
+describe("server-everything", () => {
+  const LONG = "everything__trigger-long-running-operation";
+
+  test("annotated, image, links, structured, embedded: each as the model should have it", async () => {
+    const calls: Call[] = [
+      ["everything__get-annotated-message", { messageType: "error", includeImage: true }],
+      ["everything__get-tiny-image", {}],
+      ["everything__get-resource-links", { count: 2 }],
+      ["everything__get-structured-content", { location: "Chicago" }],
+      ["everything__get-resource-reference", { resourceType: "Text", resourceId: 1 }],
+    ];
+    const scripted = await model([
+      searchFor(`select:${calls.map(([tool]) => tool).join(",")}`),
+      { toolCalls: calls.map(([name, args]) => ({ name, args })) },
+      searchFor("select:everything__get_dynamic_text_resource"),
+      call("everything__get_dynamic_text_resource", { resourceId: "2" }),
+      { text: "ok" },
+    ]);
+    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    const ends = toolEnds(await rpc.prompt("go"));
+    const end = (name: string): RpcToolEnd | undefined =>
+      ends.find(({ toolName }) => toolName === `everything__${name}`);
+
+    const annotated = end("get-annotated-message");
+    expect(annotated?.text).toMatch(/^Error: Operation failed/);
+    // The image is for the person: the model gets none, the row says where it is.
+    expect(annotated?.result.content.map(({ type }) => type)).toEqual(["text"]);
+    expect(annotated?.result.details).toMatchObject({
+      forUser: expect.stringMatching(/for you only; saved to/),
+    });
+    expect(end("get-tiny-image")?.result.content[1]).toMatchObject({ type: "image", mimeType: "image/png" });
+    const links = end("get-resource-links")?.text ?? "";
+    expect(links.match(/^\[Resource link: .*\] demo:\/\/resource\/.*$/gm)).toHaveLength(2);
+    expect(links).toContain(
+      'Read it with the tool everything__get_dynamic_text_resource and {"resourceId":"2"}.',
+    );
+    // What the link says is what reads it.
+    expect(end("get_dynamic_text_resource")?.text).toMatch(
+      /^\[Resource: demo:\/\/resource\/dynamic\/text\/2\]/,
+    );
+    const structured = end("get-structured-content");
+    expect(structured?.result.content).toHaveLength(1);
+    expect(JSON.parse(structured?.text ?? "")).toMatchObject({ conditions: expect.any(String) });
+    expect(end("get-resource-reference")?.text).toContain("[Resource: demo://resource/dynamic/text/1]\n");
+    expect(ends.map(({ isError }) => isError)).not.toContain(true);
+    expect(extensionErrors(rpc.events)).toEqual([]);
+  });
+
+  test("a long-running operation tells its progress; one that is cancelled ends, and the next call works", async () => {
+    const scripted = await model([
+      searchFor(`select:${LONG},everything__echo`),
+      call(LONG, { duration: 1, steps: 4 }),
+      call(LONG, { duration: 600, steps: 600 }),
+      call("everything__echo", { message: "again" }),
+      { text: "ok" },
+    ]);
+    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    onCleanup(() => rpc.stop());
+    const stopped = rpc.prompt("go");
+    const isStart = ({ type, toolName, args }: Json): boolean =>
+      type === "tool_execution_start" && toolName === LONG && (args as Json).duration === 600;
+    await rpc.waitFor(isStart);
+    await rpc.request({ type: "abort" });
+    const events = await stopped;
+    const ends = toolEnds(events);
+    expect(ends.map(({ isError }) => isError)).toEqual([false, false, true]);
+    expect(ends[1]?.text).toContain("Long running operation completed. Duration: 1 seconds, Steps: 4.");
+    expect(ends[2]?.text).toMatch(/cancelled|aborted/i);
+    const told = events
+      .filter(
+        ({ type, toolCallId }) => type === "tool_execution_update" && toolCallId === ends[1]?.toolCallId,
+      )
+      .map(({ partialResult }) => (partialResult as { details: Json }).details);
+    // The last step may come with the answer.
+    expect(told).toContainEqual(expect.objectContaining({ server: "everything", progress: 3, total: 4 }));
+    const [next] = toolEnds(await rpc.prompt("again"));
+    expect(next).toMatchObject({ toolName: "everything__echo", isError: false, text: "Echo: again" });
+  });
+});
+
+describe("settings.outputGuard", () => {
+  const lines = answerOf("a line of text\n".repeat(500));
+  const CUT = /^(a line of text\n)+\[… .* left out here\. Full text: .*\]\n(a line of text\n)+$/;
+
+  test("of the settings, and of one server over them: fewer lines, or all", async () => {
+    const mcp = {
+      settings: { outputGuard: { maxBytes: 2_000 } },
+      mcpServers: {
+        plain: own,
+        short: { ...own, outputGuard: { maxLines: 10 } },
+        whole: { ...own, outputGuard: false },
+      },
+    };
+    const names = ["plain", "short", "whole"];
+    const at = await home({ mcp });
+    const [plain = "", short = "", whole = ""] = await readsOf(
+      at,
+      names.map((name) => [`${name}__answer`, lines]),
+    );
+    expect(plain).toMatch(CUT);
+    expect(Buffer.byteLength(plain)).toBeLessThanOrEqual(2_000);
+    expect(plain.split("\n").length).toBeGreaterThan(11);
+    expect(short).toMatch(CUT);
+    expect(short.trimEnd().split("\n").length).toBeLessThanOrEqual(10);
+    expect(whole).toBe("a line of text\n".repeat(500));
+    const stored = /Full text: (\/.*)\]/.exec(plain)?.[1] ?? "";
+    expect(await readFile(stored, "utf8")).toBe(whole);
+  });
+
+  test("false -> nothing is left out of 100 KB", async () => {
+    const at = await home({ mcp: { settings: { outputGuard: false }, mcpServers: { own } } });
+    const text = "a line of text\n".repeat(7_000);
+    expect(await readsOf(at, [["own__answer", answerOf(text)]])).toEqual([text]);
+  });
+
+  test("where the full text cannot be stored -> start and end arrive, and why", async () => {
+    const at = await home({ mcp: { mcpServers: { own } } });
+    // Whoever runs the tests, nobody can make a folder below a file.
+    await writeFile(join(at.agentDir, "mcp-results"), "");
+    const [shown = ""] = await readsOf(at, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
+    expect(shown).toMatch(/^(a line of text\n)+\[… [\d,]+ bytes of 150,000 bytes .* left out here\. /);
+    expect(shown).toMatch(/The full text could not be stored: E[A-Z]+: .*\]\n(a line of text\n)+$/);
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(51_200);
+  });
+});
+
+test("settings.toonEncode: of the named server, where that is shorter", async () => {
+  const mcp = { settings: { toonEncode: ["toon"] }, mcpServers: { toon: own, json: own } };
+  const text = JSON.stringify(ROWS);
+  const at = await home({ mcp });
+  const shown = await readsOf(at, [
+    ["toon__answer", answerOf(text)],
+    ["toon__answer", answerOf("no JSON")],
+    ["json__answer", answerOf(text)],
+  ]);
+  expect(shown[0]).toMatch(/^TOON:\n\[20\]\{id,name\}:\n {2}0,item 0\n/);
+  expect(shown.slice(1)).toEqual(["no JSON", text]);
+});
+
+test("settings.captureStats: calls, errors and bytes in the file and in /mcp stats", async () => {
+  const mcp = { settings: { captureStats: { path: "stats/calls.jsonl" } }, mcpServers: { own } };
+  const audio = { type: "audio", mimeType: "audio/wav", data: Buffer.alloc(3_000).toString("base64") };
+  const calls: Call[] = [
+    ["own__answer", answerOf("12345")],
+    ["own__answer", { content: [audio] }],
+    ["own__fail", { code: 7 }],
+  ];
+  const scripted = await model([
+    searchFor("select:own__answer,own__fail"),
+    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
+    { text: "ok" },
+  ]);
+  const at = await home({ mcp });
+  const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+  onCleanup(() => rpc.stop());
+  await rpc.prompt("go");
+  const [shown] = notices(await rpc.command("/mcp stats"));
+  expect(shown?.message).toMatch(/own\W+answer\D+2\D+0\b/);
+  expect(shown?.message).toMatch(/own\W+fail\D+1\D+1\b/);
+  const file = await readFile(join(at.agentDir, "stats", "calls.jsonl"), "utf8");
+  const entries = file.trimEnd().split("\n");
+  expect(entries.map((line) => JSON.parse(line) as Json)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ tool: "answer", failed: false, receivedBytes: 5, shownBytes: 5 }),
+      expect.objectContaining({ tool: "answer", failed: false, receivedBytes: 4_000, savedTextBytes: 0 }),
+      expect.objectContaining({ server: "own", tool: "fail", failed: true }),
+    ]),
+  );
+  expect(entries).toHaveLength(3);
+});

@@ -1,0 +1,91 @@
+/**
+ * Width and height of an image from its headers, and whether it is there to its end as far as headers tell: a
+ * provider refuses a request for an image that is too wide or that it cannot read. Decodes no pixels. Pure.
+ */
+
+export interface ImageSize {
+  width: number;
+  height: number;
+}
+
+type Reader = (bytes: Buffer) => ImageSize | undefined;
+
+const PNG_SIGNATURE_BYTES = 8;
+/** Length, type and checksum around a chunk's data. */
+const PNG_CHUNK_BYTES = 12;
+
+/** PNG, third edition, 5.2: chunks from IHDR to IEND. */
+const readPng: Reader = (bytes) => {
+  let size: ImageSize | undefined;
+  for (let at = PNG_SIGNATURE_BYTES; at + PNG_CHUNK_BYTES <= bytes.length; ) {
+    const length = bytes.readUInt32BE(at);
+    const type = bytes.toString("latin1", at + 4, at + 8);
+    const end = at + PNG_CHUNK_BYTES + length;
+    if (end > bytes.length) return undefined;
+    if (type === "IHDR" && length >= 8) {
+      size = { width: bytes.readUInt32BE(at + 8), height: bytes.readUInt32BE(at + 12) };
+    }
+    if (type === "IEND") return size;
+    at = end;
+  }
+  return undefined;
+};
+
+/** Start of frame, C0 to CF, but for the three of that range that define tables or reserve. */
+const isFrame = (marker: number): boolean =>
+  marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+const SCAN = 0xda;
+/** Markers without a length: TEM, RST0 to RST7, SOI. */
+const standsAlone = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8);
+
+/** ITU-T T.81, annex B: segments until the first scan, which holds pixels. */
+const readJpeg: Reader = (bytes) => {
+  let size: ImageSize | undefined;
+  for (let at = 2; at + 4 <= bytes.length; ) {
+    if (bytes[at] !== 0xff) return undefined;
+    const marker = bytes[at + 1] ?? 0;
+    // Fill bytes may stand before a marker.
+    if (marker === 0xff) at++;
+    else if (standsAlone(marker)) at += 2;
+    else if (marker === SCAN) return size;
+    else {
+      if (isFrame(marker) && at + 9 <= bytes.length) {
+        size = { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+      }
+      at += 2 + bytes.readUInt16BE(at + 2);
+    }
+  }
+  return undefined;
+};
+
+/** GIF89a, 18: the logical screen, and something behind it. */
+const readGif: Reader = (bytes) =>
+  bytes.length > 13 ? { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) } : undefined;
+
+const FOURTEEN_BITS = 0x3fff;
+
+/** RFC 9649, 2.4 to 2.7: a RIFF file whose first chunk tells the size. */
+const readWebp: Reader = (bytes) => {
+  if (bytes.length < 30 || bytes.readUInt32LE(4) + 8 > bytes.length) return undefined;
+  const kind = bytes.toString("latin1", 12, 16);
+  if (kind === "VP8X") return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
+  if (kind === "VP8 ") {
+    return { width: bytes.readUInt16LE(26) & FOURTEEN_BITS, height: bytes.readUInt16LE(28) & FOURTEEN_BITS };
+  }
+  if (kind !== "VP8L") return undefined;
+  const bits = bytes.readUInt32LE(21);
+  return { width: (bits & FOURTEEN_BITS) + 1, height: ((bits >>> 14) & FOURTEEN_BITS) + 1 };
+};
+
+const READERS: Record<string, Reader> = {
+  "image/png": readPng,
+  "image/jpeg": readJpeg,
+  "image/gif": readGif,
+  "image/webp": readWebp,
+};
+
+/** In pixels. Undefined for an image that is cut off or otherwise broken, and for any other type. */
+export function imageSize(type: string, base64: string): ImageSize | undefined {
+  const size = READERS[type]?.(Buffer.from(base64, "base64"));
+  return size && size.width > 0 && size.height > 0 ? size : undefined;
+}
