@@ -36,6 +36,8 @@ export interface ExposureRules {
   toolExposure: Record<string, Exposure>;
   includeTools: string[] | undefined;
   excludeTools: string[];
+  /** Rules of somebody who has the last word: what they hide stays hidden. */
+  floor?: ExposureRules | undefined;
 }
 
 /**
@@ -59,6 +61,7 @@ export function exposureOf(
   defaultDirect: boolean | string[] = false,
   otherNames: readonly string[] = [],
 ): Exposure {
+  if (rules.floor && exposureOf(tool, rules.floor, defaultDirect, otherNames) === "hidden") return "hidden";
   const names = [tool, ...otherNames];
   const fits = (pattern: string): boolean => names.some((name) => matchesPattern(pattern, name));
   if (rules.excludeTools.some(fits)) return "hidden";
