@@ -90,7 +90,11 @@ test(".mcp.json takes back the user's exclusions -> they hold; what it excludes 
   await pi.notice(/\.mcp\.json:4:23: mcpServers\.db\.excludeTools: a project's list adds to yours/);
   await pi.notice(/\.mcp\.json:5:23: mcpServers\.db\.toolExposure: your own file hides these tools/);
   const [found] = await pi.prompt(searchFor("select:db__work,db__drop_all,db__secret,db__other"));
-  expect(found?.text).toContain("No such tool: db__drop_all, db__secret, db__other");
+  for (const tool of ["drop_all", "secret", "other"]) {
+    expect(found?.text).toContain(`No such tool: db__${tool}.`);
+    const [end] = await pi.prompt(call(`db__${tool}`, {}));
+    expect(end?.isError).toBe(true);
+  }
   expect((await pi.ask("db__work")).argv).toEqual([]);
 });
 

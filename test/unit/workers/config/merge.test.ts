@@ -263,6 +263,8 @@ describe("a project's override of the user's server", () => {
       file(PROJECT_PI, { a: { excludeTools: [], toolExposure: { secret: "direct" }, enabled: true } }),
     ]);
     expect(hiddenOf(merged)).toEqual(hidden);
+    // Beside those of the user none is left; what they are is seen by whoever compares two configurations.
+    expect(server(merged)?.excludeTools).toEqual(["drop_*"]);
     // The user's own file has it on.
     expect(server(merged)).toMatchObject({ enabled: true, project: false });
   });
