@@ -49,10 +49,7 @@ export interface RunningConfiguration {
   applyHeld(apply: boolean): Promise<void>;
   /** Other extensions registered other servers. An edit that waits goes on waiting. */
   register(registered: readonly RegisteredServer[]): Promise<void>;
-  /**
-   * The user changed this file here: applies that, and of an edit that waits nothing but what stands in `text`.
-   * `text`: what the file holds for those who have agreed to nothing else.
-   */
+  /** The user changed this file here: applies `text` as what it holds, and nothing else of an edit that waits. */
   written(own: OwnWrite): Promise<void>;
   /** What the files held when they were last applied: other than on the disk where an edit waits. */
   readonly applied: LoadedConfig;
