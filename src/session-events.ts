@@ -3,7 +3,7 @@ import type { CatalogStore } from "./catalog/store.ts";
 import type { PiContext } from "./host.ts";
 import { describeProblem } from "./protocol/problem.ts";
 import type { CatalogSettings } from "./protocol/snapshot.ts";
-import type { ServerStatus, WorkerEvent } from "./protocol/types.ts";
+import type { AcceptedBefore, ServerStatus, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
 import type { Dialogs } from "./ui/consent.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
@@ -17,8 +17,8 @@ export interface SessionState {
   planned: PromiseWithResolvers<void>;
   /** Of the plan; undefined until it is made. */
   settings: CatalogSettings | undefined;
-  /** Hashes of the project's servers that were let run, for a worker after this one. */
-  accepted: string[] | undefined;
+  /** What was let run, for a worker after this one. */
+  accepted: AcceptedBefore | undefined;
 }
 
 export interface EventTargets {

@@ -24,10 +24,21 @@ export interface SessionFacts {
    * that was written before the worker came to read it. Absent: not looked at.
    */
   projectFile?: string;
-  /** Of the worker before, if that crashed: hashes of the project's servers that this session has let run. */
-  accepted?: string[];
+  /** Of the worker before, if that crashed. */
+  accepted?: AcceptedBefore;
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
+}
+
+/** What a session has let run so far: what a worker that follows a crash must not ask for, or apply, anew. */
+export interface AcceptedBefore {
+  /** Hashes of the project's servers. */
+  servers: string[];
+  /**
+   * File and text as they were applied, undefined for a file that was not there. Absent where edits are applied
+   * unasked: then the disk counts. In memory only: a text may hold secrets.
+   */
+  texts?: [file: string, text: string | undefined][];
 }
 
 /** A server that another extension of this Pi registered, with a definition of Pi's own shape. */
@@ -182,7 +193,12 @@ export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
-  | ({ type: "planned"; generation: number; settings: CatalogSettings; accepted: string[] } & StatusReport)
+  | ({
+      type: "planned";
+      generation: number;
+      settings: CatalogSettings;
+      accepted: AcceptedBefore;
+    } & StatusReport)
   /**
    * What a change of the configuration did, in one line, told when the new servers have settled; or a warning of
    * something that does not work and that the user can mend.

@@ -6,7 +6,7 @@ import type { ServerStatus } from "../protocol/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { notify } from "./notices.ts";
 import { renderStats } from "./stats-table.ts";
-import { renderStatus, renderTools } from "./status-text.ts";
+import { absentText, renderStatus, renderTools } from "./status-text.ts";
 
 export interface McpCommandHost {
   ask: Runtime["ask"];
@@ -97,8 +97,12 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   switch (word || "status") {
     case "status":
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
-    case "tools":
-      return notify(ctx, renderTools(host.catalog(), host.servers(), server), "info");
+    case "tools": {
+      const servers = host.servers();
+      const isAbsent = server !== undefined && !servers.some(({ name }) => name === server);
+      const absent = isAbsent ? absentText(server, await host.ask("status", {})) : undefined;
+      return notify(ctx, absent ?? renderTools(host.catalog(), servers, server), "info");
+    }
     case "reconnect":
       await host.ask("reconnect", { server });
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

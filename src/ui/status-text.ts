@@ -36,6 +36,15 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
   ].join("\n");
 }
 
+/** A server that is configured and may not run; undefined where nothing is known of it. */
+export function absentText(server: string, { questions, refused }: StatusReport): string | undefined {
+  if (questions.some((question) => question.server === server)) {
+    return `The server ${server} waits for your consent. /mcp trust asks for it.`;
+  }
+  const refusal = refused.find(({ name }) => name === server);
+  return refusal && refusedLine(refusal);
+}
+
 /** The tools of one server, or of all, by server. */
 export function renderTools(
   catalog: Catalog,

@@ -2,14 +2,22 @@
  * Owns: what a model wrote into `.pi/mcp.json` and nobody agreed to, across starts of the real Pi: it never runs
  * unasked. And the question itself, when the connection worker dies under it.
  */
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
-import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, home, model, RAW_ENTRY, root, searchFor } from "./support.ts";
+import {
+  breakWorker,
+  dialogsOf,
+  live,
+  type Opened,
+  open,
+  openBreakable,
+  PATIENCE_MS,
+} from "./rpc-support.ts";
+import { call, home, model, RAW_ENTRY, searchFor } from "./support.ts";
 
 const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 
@@ -166,25 +174,6 @@ test("mcp-trust.json cannot be written -> the answer holds for this session, and
 });
 
 describe("the connection worker ends while a question is open", () => {
-  /** The packed extension, whose connection worker ends when `breakWorker` says so. */
-  async function openBreakable(at: PiHome): Promise<Opened> {
-    const folder = join(at.dir, "ext");
-    await cp(join(root, "dist"), folder, { recursive: true });
-    await writeFile(join(folder, "package.json"), '{"type":"module"}');
-    const worker = (name: string): string => join(folder, "workers", name);
-    await rename(worker("connection.js"), worker("real.js"));
-    const lines = [
-      'import { existsSync, rmSync } from "node:fs";',
-      'import "./real.js";',
-      `setInterval(() => { if (existsSync("${at.dir}/break")) { rmSync("${at.dir}/break"); process.exit(9); } }, 20);`,
-    ];
-    await writeFile(worker("connection.js"), lines.join("\n"));
-    return open({ at, extensions: [join(folder, "index.js")] });
-  }
-  const breakWorker = async ({ at, notice }: Opened): Promise<void> => {
-    await writeFile(join(at.dir, "break"), "");
-    await notice(/^The MCP connection worker ended unexpectedly/);
-  };
   const pidsOf = async (at: PiHome): Promise<string[]> =>
     (await processesWithMarker(`HOME=${at.dir}`))
       .filter(({ command }) => command.includes("fixtures/servers"))

@@ -509,6 +509,7 @@ describe("/mcp enable, disable and edit", () => {
     expect(await said("/mcp reconnect s")).toContain(
       "The server s waits for your consent. /mcp trust asks for it.",
     );
+    expect(await said("/mcp tools s")).toBe("The server s waits for your consent. /mcp trust asks for it.");
     expect(await said("/mcp disable wrong")).toMatch(
       /The server wrong cannot be used\. .*mcp\.json:\d+:\d+: /,
     );

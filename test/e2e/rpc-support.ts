@@ -1,4 +1,6 @@
 /** Owns: a Pi over RPC whose model says what the test tells it next, and waits for what the user is shown. */
+import { cp, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { ModelTurn, ScriptedModel } from "../support/model.ts";
 import {
   type HomeOptions,
@@ -16,7 +18,7 @@ import {
   toDialog,
   toolEnds,
 } from "../support/rpc-events.ts";
-import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY } from "./support.ts";
+import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, root } from "./support.ts";
 
 /** Against hangs only: Pi, its worker and servers start on two busy cores. */
 export const PATIENCE_MS = 40_000;
@@ -128,3 +130,24 @@ export const effectsOf = (rpc: RpcSession): string[] =>
   notices(rpc.events)
     .map(({ message }) => message)
     .filter((message) => message.startsWith("mcp.json: "));
+
+/** The packed extension, whose connection worker ends when `breakWorker` says so. */
+export async function openBreakable(at: PiHome): Promise<Opened> {
+  const folder = join(at.dir, "ext");
+  await cp(join(root, "dist"), folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  const worker = (name: string): string => join(folder, "workers", name);
+  await rename(worker("connection.js"), worker("real.js"));
+  const lines = [
+    'import { existsSync, rmSync } from "node:fs";',
+    'import "./real.js";',
+    `setInterval(() => { if (existsSync("${at.dir}/break")) { rmSync("${at.dir}/break"); process.exit(9); } }, 20);`,
+  ];
+  await writeFile(worker("connection.js"), lines.join("\n"));
+  return open({ at, extensions: [join(folder, "index.js")] });
+}
+/** Settles when the user has been told. */
+export const breakWorker = async ({ at, notice }: Opened): Promise<void> => {
+  await writeFile(join(at.dir, "break"), "");
+  await notice(/^The MCP connection worker ended unexpectedly/);
+};

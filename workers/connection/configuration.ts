@@ -4,7 +4,14 @@
  */
 import { stat } from "node:fs/promises";
 import { fileStamp } from "../../src/protocol/stamp.ts";
-import type { ConfigProblem, ConsentQuestion, SessionFacts } from "../../src/protocol/types.ts";
+import type {
+  AcceptedBefore,
+  ConfigProblem,
+  ConsentQuestion,
+  SessionFacts,
+} from "../../src/protocol/types.ts";
+import { asApplied, asKept, textsToKeep } from "./config/applied.ts";
+import { canonical } from "./config/canonical.ts";
 import { openConsents } from "./config/consents.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import type { LiveConfig } from "./config/live.ts";
@@ -12,7 +19,7 @@ import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./c
 import { type ConfigFacts, projectPiFile, type RegisteredServer } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
-import type { PendingConsent } from "./config/trust.ts";
+import { consentHash, type PendingConsent } from "./config/trust.ts";
 import type { Log } from "./log.ts";
 import { type Configuration, isIdle, type Plan, plan } from "./plan.ts";
 
@@ -35,18 +42,35 @@ export interface RunningConfiguration {
   answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
   /** Forgets refusals of this project's servers, so that they are asked for again. */
   askAgain(): Promise<void>;
-  /** Applies an edit that waits because of `hotReload: "ask"`; false leaves it waiting. */
+  /**
+   * The answer to the oldest `onHeld` that has none. True applies the edit, if it is still the one that was told;
+   * false leaves it waiting.
+   */
   applyHeld(apply: boolean): Promise<void>;
-  /** Reads now and applies also what was held: for a change that the user made here. */
-  reload(changed?: { registered?: readonly RegisteredServer[] }): Promise<void>;
+  /** Other extensions registered other servers. An edit that waits goes on waiting. */
+  register(registered: readonly RegisteredServer[]): Promise<void>;
+  /** The user changed this file here: applies `text` as what it holds, and nothing else of an edit that waits. */
+  written(own: OwnWrite): Promise<void>;
+  /** What the files held when they were last applied: other than on the disk where an edit waits. */
+  readonly applied: LoadedConfig;
+  /**
+   * The user switches this server on himself, in a file of the project: what his own files say of it runs without
+   * another question. Throws `bad_config` where that could not be remembered; it then holds for this session.
+   */
+  vouch(server: ServerDefinition): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface OwnWrite {
+  file: string;
+  text: string;
 }
 
 export interface ConfigurationOptions {
   facts: SessionFacts;
   log: Log;
-  /** Carries a plan out. The first call is the start of the session. `accepted`: hashes that were let run. */
-  onPlan: (change: Plan, state: ConfigState, accepted: string[]) => Promise<void>;
+  /** Carries a plan out. The first call is the start of the session. */
+  onPlan: (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
   /** An edit waits for the user: what it would do. */
   onHeld: (change: Plan) => void;
   /** A file is being written: a plan may follow in a moment. */
@@ -54,6 +78,16 @@ export interface ConfigurationOptions {
 }
 
 const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
+
+/** An edit that waits for the user. `key`: of what it would do. */
+interface HeldEdit {
+  config: LoadedConfig;
+  change: Plan;
+  key: string;
+}
+
+const keyOf = ({ servers, settings }: Plan): string =>
+  canonical({ servers: servers.filter(({ action }) => action !== "keep"), settings });
 
 /** Looked at after the read, so that an edit during it counts as one. */
 async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
@@ -65,20 +99,22 @@ async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<bo
 /** Settles when the first plan has been handed on. */
 export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
   const { facts: session, log, onPlan, onHeld, onStir } = options;
-  const facts = configFacts(session);
+  let facts = configFacts(session);
   const consents = await openConsents(session, log.error);
   let running = NOTHING;
-  let held: LoadedConfig | undefined;
+  let held: HeldEdit | undefined;
+  /** Keys of what the user was asked and has not answered, oldest first. */
+  const asked: string[] = [];
   let pending: PendingConsent[] = [];
   let state: ConfigState = { problems: [], files: [], questions: [], refused: [] };
 
   const applyNow = async (config: LoadedConfig): Promise<void> => {
-    held = undefined;
     const trust = await consents.decide(config.servers);
     consents.accept(trust);
     const next: Configuration = { servers: trust.allowed, settings: config.settings };
     const change = plan(running, next);
     running = next;
+    applied = config;
     for (const problem of config.problems) log.warn(describeProblem(problem));
     for (const { definition, reason } of trust.refused)
       log.warn(`${definition.name} is not started: ${reason}`);
@@ -93,39 +129,56 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
       })),
       refused: trust.refused.map(({ definition, reason }) => ({ name: definition.name, reason })),
     };
-    await onPlan(change, state, [...trust.accepted]);
+    const servers = [...trust.accepted];
+    await onPlan(change, state, editsWait() ? { servers, texts: textsToKeep(config) } : { servers });
   };
 
-  /** An edit and an answer may come at the same time. */
+  const editsWait = (): boolean => running.settings.hotReload !== "on";
+
+  /** An edit and an answer may come at the same time. `load` sees what was applied before. */
   let applying: Promise<void> = Promise.resolve();
-  const apply = (config: LoadedConfig): Promise<void> => {
-    const applied = applying.then(() => applyNow(config));
+  const apply = (load: () => LoadedConfig | Promise<LoadedConfig>): Promise<void> => {
+    const done = applying.then(async () => applyNow(await load()));
     // The failure is its caller's.
-    applying = applied.catch(() => undefined);
-    return applied;
+    applying = done.catch(() => undefined);
+    return done;
+  };
+
+  /** What runs, worked out again: without an edit that waits, with what the user wrote here. */
+  const reapply = (own?: OwnWrite): Promise<void> =>
+    apply(() => (editsWait() ? loadConfig(facts, applied, asApplied(applied, own)) : live.current));
+
+  const ask = ({ change, key }: HeldEdit): void => {
+    asked.push(key);
+    onHeld(change);
   };
 
   /** An edit while the session is open: the setting that ran until now decides whether it is applied at once. */
   const onEdit = async (config: LoadedConfig): Promise<void> => {
-    const { hotReload } = running.settings;
-    if (hotReload === "on") return apply(config);
-    held = config;
+    if (!editsWait()) {
+      held = undefined;
+      return apply(() => config);
+    }
     const { allowed } = await consents.decide(config.servers);
     const change = plan(running, { servers: allowed, settings: config.settings });
-    if (isIdle(change)) return;
+    const before = held;
+    held = { config, change, key: keyOf(change) };
+    if (isIdle(change) || held.key === before?.key) return;
+    const { hotReload } = running.settings;
     log.info(`an edit of the configuration waits: hotReload is "${hotReload}"`);
-    if (hotReload === "ask") onHeld(change);
+    if (hotReload === "ask") ask(held);
   };
 
-  const first = await loadConfig(facts);
+  const kept = session.accepted?.texts;
+  let applied = await loadConfig(facts, undefined, kept && asKept(kept));
   // What was written between the start of the session and this read is an edit like any other: asked for.
   if (await changedSinceStart(session)) consents.distrustStart();
-  await apply(first);
+  await apply(() => applied);
   // With it comes the watcher, which no first plan needs.
   const { followConfig } = await import("./config/live.ts");
   const live: LiveConfig = followConfig({
     facts,
-    first,
+    first: applied,
     onConfig: onEdit,
     onStir,
     onError: (message) => log.error(message),
@@ -147,7 +200,9 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     get state() {
       return state;
     },
-    facts,
+    get facts() {
+      return facts;
+    },
     configured: (name) => live.current.servers.find((server) => server.name === name),
     answer: async (hash, decision) => {
       const question = pending.find((one) => one.hash === hash);
@@ -156,20 +211,39 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
       try {
         await consents.answer(question, decision);
       } finally {
-        await apply(live.current);
+        await reapply();
       }
     },
     askAgain: async () => {
       consents.reopen();
-      await apply(live.current);
+      await reapply();
     },
     applyHeld: async (wanted) => {
-      if (held && wanted) await apply(held);
+      const about = asked.shift();
+      const edit = held;
+      if (!wanted || !edit || isIdle(edit.change)) return;
+      if (edit.key !== about) {
+        // The edit was edited: the user has not seen what it would do now, unless that question is open too.
+        if (!asked.includes(edit.key)) ask(edit);
+        return;
+      }
+      held = undefined;
+      await apply(() => edit.config);
     },
-    reload: async (changed) => {
-      await live.reload(changed);
-      if (held) await apply(held);
+    register: async (registered) => {
+      facts = { ...facts, registered };
+      if (editsWait()) await reapply();
+      await live.reload({ registered });
     },
+    written: async (own) => {
+      if (editsWait()) await reapply(own);
+      await live.reload();
+    },
+    get applied() {
+      return applied;
+    },
+    vouch: (server) =>
+      consents.answer({ hash: consentHash(server, session.cwd), definition: server }, "allowed"),
     close: async () => {
       await live.close();
       await rememberLastEdit();

@@ -44,10 +44,10 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["startupTimeoutMs", definition.startupTimeoutMs],
   ["description", definition.description],
   ["exposeResources", definition.exposeResources],
-  ["directTools", definition.directTools],
-  ["exposure", definition.exposure],
+  ["directTools", [definition.directTools, definition.floor?.directTools]],
+  ["exposure", [definition.exposure, definition.floor?.exposure]],
   // Among patterns the first that fits wins, so here the order is part of the meaning.
-  ["toolExposure", Object.entries(definition.toolExposure)],
+  ["toolExposure", [definition, definition.floor].map((rules) => Object.entries(rules?.toolExposure ?? {}))],
   ["includeTools", definition.includeTools],
   ["excludeTools", definition.excludeTools],
   ["toolPrefix", definition.toolPrefix],

@@ -8,6 +8,7 @@ import type { ConnectionMethods } from "../../src/protocol/api.ts";
 import type { WireError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
+  AcceptedBefore,
   CallToolParams,
   RegisteredServer,
   SessionFacts,
@@ -162,7 +163,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     return hashing;
   };
 
-  const carryOut = async (change: Plan, state: ConfigState, accepted: string[]): Promise<void> => {
+  const carryOut = async (change: Plan, state: ConfigState, accepted: AcceptedBefore): Promise<void> => {
     planSettings = change.settings.after;
     // The same list stays the same object: whoever compares publications goes by identity.
     if (state.files.join("\0") !== configFiles.join("\0")) configFiles = state.files;
@@ -229,7 +230,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),
     askAgain: async () => (await started).askAgain(),
     applyHeld: async (apply) => (await started).applyHeld(apply),
-    setRegistered: async (registered) => (await started).reload({ registered }),
+    setRegistered: async (registered) => (await started).register(registered),
     setEnabled: async (params) => (await edits).setEnabled(params),
     readConfig: async (params) => (await edits).readConfig(params),
     writeConfig: async (params) => (await edits).writeConfig(params),

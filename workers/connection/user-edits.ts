@@ -5,7 +5,9 @@
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
 import { describeError, ThreadsError } from "../../src/protocol/errors.ts";
 import { explainAbsent } from "./absent-server.ts";
-import { editableFile, fileToEdit, writeConfigFile, writeEnabled } from "./config/edit.ts";
+import { isProject, type ServerDefinition } from "./config/definition.ts";
+import { editableFile, editEnabled, fileToEdit, writeConfigFile, writeEnabled } from "./config/edit.ts";
+import { configSources } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
 import type { RunningConfiguration } from "./configuration.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -45,11 +47,39 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     return read.kind === "text" ? read.text : "";
   };
 
+  /** The user's own command switches on what his own files define: he need not agree to that once more. */
+  const vouch = async (definition: ServerDefinition, file: string): Promise<unknown> => {
+    const { project, switchedOnBy, floor } = definition;
+    const source = configSources(running.facts).find((one) => one.file === file);
+    const isOwn = !project || switchedOnBy !== undefined;
+    const isOff = !(floor ?? definition).enabled;
+    if (!source || !isProject(source.origin) || !isOwn || !isOff) return undefined;
+    return running.vouch(definition).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  };
+
+  /** The file with this change alone, where another edit of it waits; all of it where that cannot be told apart. */
+  const agreedText = async (file: string, server: string, enabled: boolean): Promise<string> => {
+    const { servers, texts } = running.applied;
+    const isApplied = servers.some(({ name }) => name === server);
+    try {
+      if (isApplied) return editEnabled(texts.get(file), server, enabled, file);
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) throw error;
+    }
+    return textOf(file);
+  };
+
   return {
     setEnabled: async ({ server, enabled, project }) => {
-      const file = fileToEdit(definitionOf(server), running.facts, { project });
+      const definition = definitionOf(server);
+      const file = fileToEdit(definition, running.facts, { project });
+      const unsaved = enabled ? await vouch(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
-      await running.reload();
+      await running.written({ file, text: await agreedText(file, server, enabled) });
+      if (unsaved) throw unsaved;
       const absent = enabled ? explainAbsent(server, running.state) : undefined;
       const runs = supervisor.servers.some(({ name }) => name === server);
       return { file, ...(absent && !runs ? { but: describeError(absent) } : {}) };
@@ -66,7 +96,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
         });
       }
       await writeConfigFile(file, text);
-      await running.reload();
+      await running.written({ file, text });
       return { file };
     },
   };

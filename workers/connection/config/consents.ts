@@ -29,7 +29,10 @@ export interface Consents {
   /** From now on nothing of the project counts as seen by whoever trusted it. */
   distrustStart(): void;
   /** Throws `bad_config` where the answer could not be remembered; it then holds for this session. */
-  answer(pending: PendingConsent, decision: "allowed" | "refused"): Promise<void>;
+  answer(
+    pending: Pick<PendingConsent, "hash" | "definition">,
+    decision: "allowed" | "refused",
+  ): Promise<void>;
   /** Refusals do not count any more in this session; the file keeps them until there is another answer. */
   reopen(): void;
 }
@@ -40,7 +43,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   const { consents: known, problem: unreadable } = await loadTrust(file);
   let consents = known;
   let unwritable: ConfigProblem | undefined;
-  let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted);
+  let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted.servers);
   // Where nothing is known of what the user wanted, nothing of the project may start unasked.
   if (unreadable) accepted ??= new Set();
   const reopened = new Set<string>();

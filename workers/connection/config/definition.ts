@@ -39,6 +39,10 @@ export interface AuthSettings {
   tokenEnv: string | undefined;
 }
 
+export interface OwnRules extends ExposureRules {
+  enabled: boolean;
+}
+
 export interface ServerDefinition extends ExposureRules {
   name: string;
   /** File that defines it, or the path of the extension that registered it. */
@@ -66,6 +70,10 @@ export interface ServerDefinition extends ExposureRules {
   debug: boolean;
   /** The entry as it stands in the file: what is hashed. */
   raw: Record<string, unknown>;
+  /** What the user's own files say, where a file of a project changed the rules: it may narrow them, not widen. */
+  floor: OwnRules | undefined;
+  /** The project's file that switched on what the user's own files switch off: it needs a consent in any case. */
+  switchedOnBy: string | undefined;
   /** What a project's definition took the place of; it counts again where the project's may not. */
   replaced: ServerDefinition | undefined;
 }
@@ -189,6 +197,8 @@ function toDefinition(
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
     debug: entry.debug ?? false,
+    floor: undefined,
+    switchedOnBy: undefined,
     replaced: undefined,
   };
 }

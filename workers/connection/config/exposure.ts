@@ -43,6 +43,8 @@ export interface ExposureRules {
   toolExposure: Record<string, Exposure>;
   includeTools: string[] | undefined;
   excludeTools: string[];
+  /** Rules of somebody who has the last word: what they hide stays hidden. */
+  floor?: ExposureRules | undefined;
 }
 
 /** What rules may call a tool beside its own name. */
@@ -86,8 +88,10 @@ export function exposureOf(
   tool: string,
   rules: ExposureRules,
   defaultDirect: boolean | string[] = false,
-  { names: otherNames, hashed }: RuleNames = NO_NAMES,
+  inRules: RuleNames = NO_NAMES,
 ): Exposure {
+  if (rules.floor && exposureOf(tool, rules.floor, defaultDirect, inRules) === "hidden") return "hidden";
+  const { names: otherNames, hashed } = inRules;
   const names = [tool, ...otherNames];
   const fits = (pattern: string): boolean =>
     names.some((name) => matchesPattern(pattern, name)) ||

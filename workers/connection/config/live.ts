@@ -8,7 +8,10 @@ import { type LoadedConfig, loadConfig } from "./load.ts";
 import type { ConfigFacts } from "./paths.ts";
 import { watchConfig } from "./watch.ts";
 
-/** A file that is broken or gone is read again after this long before that is believed. */
+/**
+ * A file that is broken or gone is read again after this long before that is believed: an editor may be replacing
+ * it. So a file that was deleted takes its servers along after this and the watcher's settling (100 ms) together.
+ */
 const BELIEVE_MS = 250;
 
 export interface LiveConfig {

@@ -27,6 +27,8 @@ export interface LoadedConfig {
   broken: string[];
   /** Text of each file when it last was whole. */
   texts: ReadonlyMap<string, string>;
+  /** Each file as this load found it. */
+  reads: ReadonlyMap<string, FileText>;
 }
 
 /** The facts of a session with those of this machine. */
@@ -47,6 +49,7 @@ interface Reading {
   lastTexts: ReadonlyMap<string, string>;
   texts: Map<string, string>;
   broken: string[];
+  read: (file: string) => Promise<FileText>;
 }
 
 const unreadable = (source: ConfigSource, reason: string): FileConfig =>
@@ -97,7 +100,7 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
 }
 
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
-  return withLastGood(await readText(source.file), source, reading, {
+  return withLastGood(await reading.read(source.file), source, reading, {
     text: (text) => parseConfigText(text, source),
     failed: (config) => config,
   });
@@ -106,7 +109,7 @@ async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConf
 async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile, "broken">> {
   const { facts } = reading;
   const sources = hostSources(host, facts);
-  const texts = await Promise.all(sources.map(({ file }) => readText(file)));
+  const texts = await Promise.all(sources.map(({ file }) => reading.read(file)));
   const all: Omit<HostFile, "broken"> = { servers: [], problems: [] };
   for (const [i, source] of sources.entries()) {
     const before = [...all.servers];
@@ -120,14 +123,23 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
   return all;
 }
 
-/** Never throws for what a file holds or how it is. `last`: the load before, if there was one. */
-export async function loadConfig(given: ConfigFacts, last?: LoadedConfig): Promise<LoadedConfig> {
-  const reading: Reading = {
-    facts: given,
-    lastTexts: last?.texts ?? new Map(),
-    texts: new Map(),
-    broken: [],
+/**
+ * Never throws for what a file holds or how it is. `last`: the load before, if there was one. `from`: where the
+ * files are read, by default the disk.
+ */
+export async function loadConfig(
+  given: ConfigFacts,
+  last?: LoadedConfig,
+  from: (file: string) => Promise<FileText> = readText,
+): Promise<LoadedConfig> {
+  const reads = new Map<string, FileText>();
+  const read = async (file: string): Promise<FileText> => {
+    const found = await from(file);
+    reads.set(file, found);
+    return found;
   };
+  const texts = new Map<string, string>();
+  const reading: Reading = { facts: given, lastTexts: last?.texts ?? new Map(), texts, broken: [], read };
   const sources = configSources(given);
   const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
   const imports = [...new Set(files.flatMap((file) => file.imports))];
@@ -145,5 +157,6 @@ export async function loadConfig(given: ConfigFacts, last?: LoadedConfig): Promi
     files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
     broken: reading.broken,
     texts: reading.texts,
+    reads,
   };
 }

@@ -5,10 +5,13 @@
  */
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { isProject, parseEntry, type ServerDefinition } from "./definition.ts";
+import type { Position } from "./document.ts";
+import type { Mistake } from "./mistakes.ts";
+import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 import { applyOverride } from "./override.ts";
 import type { RegisteredServer } from "./paths.ts";
-import type { FileConfig, FileEntry } from "./read.ts";
-import { DEFAULT_SETTINGS, mergeSettings, type Settings } from "./settings.ts";
+import type { FileConfig, FileEntry, Places } from "./read.ts";
+import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 
 export interface Layers {
   registered: readonly RegisteredServer[];
@@ -58,25 +61,44 @@ function registeredServers(registered: Layers["registered"]): Pick<Merged, "serv
   return { servers, problems };
 }
 
-function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem | undefined {
+/** Mistakes in a file of ours, each where its key stands. */
+const problemsAt = (file: FileConfig, at: Place, mistakes: readonly Mistake[]): ConfigProblem[] =>
+  mistakes.map(({ severity, path, message, remedy }) => {
+    const position = at.places[path[0] ?? ""] ?? at.at;
+    const key = [at.key, ...path].join(".");
+    return { severity, file: file.source.file, ...position, key, message, remedy };
+  });
+
+interface Place {
+  key: string;
+  at?: Position;
+  places: Places;
+}
+
+function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem[] {
   if (entry.kind === "server") {
     place(servers, entry.definition);
-    return undefined;
+    return [];
   }
   const base = servers.get(entry.name);
   if (base) {
-    servers.set(entry.name, applyOverride(base, entry.override, file.source));
-    return undefined;
+    const result = applyOverride(base, entry.override, file.source);
+    servers.set(entry.name, result);
+    return isProject(file.source.origin)
+      ? problemsAt(file, entry, wideningMistakes(entry.override, result))
+      : [];
   }
   const own = isProject(file.source.origin) ? "your own files" : "a file before this one";
-  return {
-    severity: "error",
-    file: file.source.file,
-    ...entry.at,
-    key: entry.key,
-    message: `there is no server of this name in ${own} to override`,
-    remedy: 'Add "command" or "url", or correct the name.',
-  };
+  return [
+    {
+      severity: "error",
+      file: file.source.file,
+      ...entry.at,
+      key: entry.key,
+      message: `there is no server of this name in ${own} to override`,
+      remedy: 'Add "command" or "url", or correct the name.',
+    },
+  ];
 }
 
 export function mergeLayers({ registered, hosts, files }: Layers): Merged {
@@ -87,11 +109,21 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   const problems = [...lowest.problems];
   let settings = DEFAULT_SETTINGS;
   for (const file of files) {
-    for (const entry of file.entries) {
-      const problem = applyEntry(servers, entry, file);
-      if (problem) problems.push(problem);
-    }
-    settings = mergeSettings(settings, file.settings, file.source.origin);
+    for (const entry of file.entries) problems.push(...applyEntry(servers, entry, file));
+    if (isProject(file.source.origin)) {
+      const narrowed = narrowSettings(settings, file.settings);
+      settings = narrowed.settings;
+      const at = { key: "settings", places: file.settingPlaces };
+      problems.push(...problemsAt(file, at, narrowed.mistakes));
+    } else settings = { ...settings, ...file.settings };
   }
-  return { servers: [...servers.values()], settings, problems };
+  const narrowed = [...servers.values()].map((server) => narrowServer(server, settings));
+  for (const { server, mistakes } of narrowed) {
+    const file = files.findLast(({ source }) => source.file === server.file);
+    const entry = file?.entries.findLast(
+      (one) => one.kind === "server" && one.definition.name === server.name,
+    );
+    if (file && entry) problems.push(...problemsAt(file, entry, mistakes));
+  }
+  return { servers: narrowed.map(({ server }) => server), settings, problems };
 }

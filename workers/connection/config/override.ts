@@ -2,7 +2,7 @@
  * An entry without `command`, `url` and `type`: it changes a few keys of a server that a file of lower
  * precedence defines, and never where that server runs or what it is sent. Pure.
  */
-import { isProject, type Origin, parseEntry, type ServerDefinition } from "./definition.ts";
+import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
 import { type Entry, entryShape } from "./schema.ts";
 
@@ -55,24 +55,47 @@ export function parseOverride(raw: Record<string, unknown>): {
   return { override: kept, mistakes: [...mistakes, ...ineffective] };
 }
 
+/** What the user's own files say of it; undefined for a server that a project itself defines. */
+function ownRules(base: ServerDefinition): OwnRules | undefined {
+  if (base.floor || base.project) return base.floor;
+  const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools } = base;
+  return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools };
+}
+
 /**
- * The server with some keys changed. Where a project switches a server on that was off, what then runs is
- * the project's doing and is trusted no further than the project.
+ * The server with some keys changed. A project may narrow what the user's own files say and never widens it:
+ * its exclusions add to the user's, and what those hide stays hidden. Where it switches a server on that they
+ * switch off, what then runs is the project's doing and needs the user's consent.
  */
 export function applyOverride(
   base: ServerDefinition,
   override: Override,
   by: { file: string; origin: Origin },
 ): ServerDefinition {
+  const floor = isProject(by.origin) ? ownRules(base) : undefined;
+  const { excludeTools } = override;
+  const rules =
+    floor && excludeTools
+      ? { ...override, excludeTools: [...new Set([...floor.excludeTools, ...excludeTools])] }
+      : override;
   const { definition } = parseEntry(
     base.name,
-    { ...base.raw, ...override },
+    { ...base.raw, ...rules },
     { file: base.file, origin: base.origin },
   );
   if (!definition) return base;
+  const { switchedOnBy } = base;
   const replaced = base.replaced && applyOverride(base.replaced, override, by);
   const switchedBy = override.enabled === undefined ? base.switchedBy : by.file;
-  const overridden = { ...definition, overrides: [...base.overrides, by.file], switchedBy, replaced };
-  if (!isProject(by.origin) || base.project || base.enabled || !definition.enabled) return overridden;
-  return { ...overridden, origin: by.origin, project: true, replaced: base };
+  const overrides = [...base.overrides, by.file];
+  const overridden = {
+    ...definition,
+    overrides,
+    floor: floor ?? base.floor,
+    switchedBy,
+    switchedOnBy,
+    replaced,
+  };
+  if (!floor || floor.enabled || base.project || !definition.enabled) return overridden;
+  return { ...overridden, origin: by.origin, project: true, switchedOnBy: by.file, replaced: base };
 }

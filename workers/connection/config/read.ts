@@ -6,7 +6,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { messageOf } from "../../../src/protocol/errors.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
-import { checkName, parseEntry, type ServerDefinition } from "./definition.ts";
+import { checkName, isProject, parseEntry, type ServerDefinition } from "./definition.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
 import { kindOf, type Mistake, unknownKeys } from "./mistakes.ts";
 import { isOverride, type Override, parseOverride } from "./override.ts";
@@ -20,14 +20,19 @@ const FILE_BYTES = 32 * 1024 * 1024;
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
 
-export type FileEntry =
+/** Where each key of an object stands. */
+export type Places = Readonly<Record<string, Position>>;
+
+export type FileEntry = { key: string; at: Position; places: Places } & (
   | { kind: "server"; definition: ServerDefinition }
-  | { kind: "override"; name: string; override: Override; key: string; at: Position };
+  | { kind: "override"; name: string; override: Override }
+);
 
 export interface FileConfig {
   source: ConfigSource;
   entries: FileEntry[];
   settings: Partial<Settings>;
+  settingPlaces: Places;
   imports: HostName[];
   problems: ConfigProblem[];
   /** Nothing of the text could be used, for example in the middle of a write. */
@@ -71,6 +76,7 @@ export const emptyFile = (source: ConfigSource): FileConfig => ({
   source,
   entries: [],
   settings: {},
+  settingPlaces: {},
   imports: [],
   problems: [],
   broken: false,
@@ -86,6 +92,9 @@ const wrongKind = (value: unknown, what: string): Mistake => ({
   remedy: `Write ${EXAMPLE}.`,
 });
 
+const placesOf = (document: ConfigDocument, path: readonly string[], keys: readonly string[]): Places =>
+  Object.fromEntries(keys.map((key) => [key, document.at([...path, key])]));
+
 function readEntry(
   document: ConfigDocument,
   source: ConfigSource,
@@ -93,18 +102,22 @@ function readEntry(
   raw: unknown,
 ): Pick<FileConfig, "entries" | "problems"> {
   const [, name] = path;
+  const placed = (keys: readonly string[]) => ({
+    key: path.join("."),
+    at: document.at(path),
+    places: placesOf(document, path, keys),
+  });
   if (isOverride(raw) && !checkName(name)) {
     const { override, mistakes } = parseOverride(raw);
-    const key = path.join(".");
     return {
-      entries: override ? [{ kind: "override", name, override, key, at: document.at(path) }] : [],
+      entries: override ? [{ kind: "override", name, override, ...placed(Object.keys(raw)) }] : [],
       problems: toProblems(document, source.file, path, mistakes),
     };
   }
   const { file, origin } = source;
   const { definition, mistakes } = parseEntry(name, raw, { file, origin });
   return {
-    entries: definition ? [{ kind: "server", definition }] : [],
+    entries: definition ? [{ kind: "server", definition, ...placed(Object.keys(definition.raw)) }] : [],
     problems: toProblems(document, file, path, mistakes),
   };
 }
@@ -139,7 +152,8 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
     report([], "error", `expected a list, found ${kindOf(imports)}`, `Write a list of ${choices}.`);
     return;
   }
-  if (origin === "project-file" && imports.length > 0) {
+  // Who names a host decides that its servers run unasked, and those of the user's home are not the project's.
+  if (isProject(origin) && imports.length > 0) {
     report([], "warning", "a project's file may not import", "Write imports into your own mcp.json.");
     return;
   }
@@ -203,6 +217,7 @@ export function parseConfigText(
   if (Object.hasOwn(root, "settings")) {
     const { settings, mistakes } = parseSettings(root.settings);
     config.settings = settings;
+    config.settingPlaces = placesOf(document, ["settings"], Object.keys(settings));
     config.problems.push(...toProblems(document, source.file, ["settings"], mistakes));
   }
   return config;

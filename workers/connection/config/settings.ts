@@ -1,6 +1,5 @@
-/** Settings of all servers: defaults, checks and how files add up, key by key. Pure. */
+/** Settings of all servers: defaults and checks. How files add up: merge.ts and, for a project, narrow.ts. Pure. */
 import { LIMITS } from "../../../src/protocol/limits.ts";
-import { isProject, type Origin } from "./definition.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
 import { type SettingsEntry, settingsShape, type ToolPrefix } from "./schema.ts";
 
@@ -33,8 +32,6 @@ export const DEFAULT_SETTINGS: Settings = {
   catalog: "tools",
 };
 
-const STRICTNESS: Settings["hotReload"][] = ["on", "ask", "off"];
-
 /** Checks the settings of one file. A wrong key costs only itself. */
 export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
@@ -52,16 +49,4 @@ export function parseSettings(raw: unknown): { settings: Partial<Settings>; mist
     ([key]) => !wrong.has(key) && Object.hasOwn(DEFAULT_SETTINGS, key),
   );
   return { settings: Object.fromEntries(sound) as SettingsEntry as Partial<Settings>, mistakes };
-}
-
-/**
- * Adds the settings of the next file. A project, whose files a model can write, may make `hotReload`
- * stricter but not laxer.
- */
-export function mergeSettings(before: Settings, next: Partial<Settings>, origin: Origin): Settings {
-  const merged = { ...before, ...next };
-  if (isProject(origin) && STRICTNESS.indexOf(merged.hotReload) < STRICTNESS.indexOf(before.hotReload)) {
-    merged.hotReload = before.hotReload;
-  }
-  return merged;
 }

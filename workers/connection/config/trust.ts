@@ -2,10 +2,12 @@
  * Which servers of a project may run. `.pi/mcp.json` is as trusted as the project; every other project
  * file needs a consent for each server, bound to what would run. While a session is open, also a change
  * in `.pi/mcp.json` is asked for: a model can write files. What such a change brought and nobody agreed to is
- * asked for at every later start. Pure.
+ * asked for at every later start. So is, in any case, a server that the user's own file switches off and a
+ * project's on. Pure.
  */
 import { createHash } from "node:crypto";
 import { canonical } from "./canonical.ts";
+import { consentQuestion } from "./consent-text.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 export interface Consent {
@@ -64,27 +66,6 @@ export const everyServerHash = (file: string): string =>
     .update(canonical({ everyServerOf: file }))
     .digest("hex");
 
-const shown = (text: string): string => (/^[\w@%+=:,./~${}-]+$/.test(text) ? text : JSON.stringify(text));
-
-/** What would run, in one line: command with arguments, or URL; then the names of env and headers. */
-export function describeTarget({ target, auth }: ServerDefinition): string {
-  const names = (what: string, entries: Record<string, string>): string[] => {
-    const keys = Object.entries(entries).map(([key, value]) =>
-      /^!(?!!)/.test(value) ? `${key}=${value}` : key,
-    );
-    return keys.length === 0 ? [] : [`${what} ${keys.join(", ")}`];
-  };
-  if (target.kind === "stdio") {
-    const line = [target.command, ...target.args].map(shown).join(" ");
-    const where = target.cwd === undefined ? [] : [`in ${target.cwd}`];
-    const extras = [...where, ...names("env", target.env)];
-    return extras.length === 0 ? line : `${line} (${extras.join("; ")})`;
-  }
-  const token = auth.tokenEnv === undefined ? [] : [`token ${auth.tokenEnv}`];
-  const extras = [...names("headers", target.headers), ...token];
-  return extras.length === 0 ? target.url : `${target.url} (${extras.join("; ")})`;
-}
-
 type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string };
 
 function verdict(
@@ -100,7 +81,8 @@ function verdict(
   if (decision === "allowed") return { may: "run" };
   if (decision === "refused") return { may: "never", reason: "it was refused before; /mcp trust asks again" };
   const awaits = decision === "awaiting" || decisions.has(everyServerHash(definition.file));
-  const asStarted = definition.origin === "project-pi" && facts.accepted === undefined && !awaits;
+  const isNarrow = definition.switchedOnBy === undefined;
+  const asStarted = definition.origin === "project-pi" && isNarrow && facts.accepted === undefined && !awaits;
   if (asStarted) return { may: "run" };
   if (!definition.enabled) return { may: "run" };
   return facts.canAsk ? { may: "ask" } : { may: "never", reason: "nobody can be asked for consent here" };
@@ -129,8 +111,7 @@ export function decideTrust(
       return;
     }
     if (decided.may === "ask") {
-      const question = `${definition.name}: ${describeTarget(definition)}, from ${definition.file}`;
-      result.pending.push({ definition, hash, question });
+      result.pending.push({ definition, hash, question: consentQuestion(definition) });
     } else {
       result.refused.push({ definition, hash, reason: decided.reason });
     }

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/protocol/limits.ts";
+import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
+import { exposureOf } from "../../../../workers/connection/config/exposure.ts";
 import { type Merged, mergeLayers } from "../../../../workers/connection/config/merge.ts";
 import type { ConfigSource } from "../../../../workers/connection/config/paths.ts";
 import { type FileConfig, parseConfigText } from "../../../../workers/connection/config/read.ts";
+import type { Settings } from "../../../../workers/connection/config/settings.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 
 const file = (source: ConfigSource, servers: object, settings: object = {}): FileConfig =>
@@ -156,13 +160,148 @@ describe("mergeLayers", () => {
     });
   });
 
-  test.each([
-    ["off", "on", "off"],
-    ["ask", "on", "ask"],
-    ["on", "off", "off"],
-    ["ask", "off", "off"],
-  ])("hotReload %s with %s in the project -> %s", (user, project, result) => {
-    const merged = merge([file(USER, {}, { hotReload: user }), file(PROJECT_PI, {}, { hotReload: project })]);
-    expect(merged.settings.hotReload).toBe(result);
+  test.each<[keyof Settings, unknown, unknown, unknown, boolean]>([
+    ["hotReload", "off", "on", "off", true],
+    ["hotReload", "ask", "on", "ask", true],
+    ["hotReload", "on", "off", "off", false],
+    ["hotReload", "ask", "off", "off", false],
+    ["captureStats", undefined, { path: "/any/file" }, false, true],
+    ["captureStats", true, false, true, true],
+    ["captureStats", true, true, true, false],
+    ["toolPrefix", undefined, "none", "server", true],
+    ["proxyTool", undefined, true, false, true],
+    ["maxMessageBytes", 10_000, 20_000, 10_000, true],
+    ["maxMessageBytes", undefined, 2 ** 40, LIMITS.messageBytes, true],
+    ["maxMessageBytes", 10_000, 5_000, 5_000, false],
+    ["outputGuard", undefined, false, {}, true],
+    ["outputGuard", undefined, { maxBytes: 10_000_000 }, {}, true],
+    [
+      "outputGuard",
+      { maxBytes: 9_000 },
+      { maxBytes: 8_000 },
+      { maxBytes: 8_000, maxLines: LIMITS.resultLines },
+      false,
+    ],
+    [
+      "outputGuard",
+      { maxBytes: 9_000, maxLines: 90 },
+      { maxBytes: 8_000, maxLines: 100 },
+      { maxBytes: 8_000, maxLines: 90 },
+      true,
+    ],
+    ["outputGuard", false, { maxBytes: 8_000 }, { maxBytes: 8_000 }, false],
+    ["idleTimeout", 5, 0, 0, false],
+    ["toonEncode", false, true, true, false],
+    ["directTools", false, true, true, false],
+    ["search", "ranked", "weighted", "weighted", false],
+    ["catalog", "tools", "off", "off", false],
+  ])("%s: %j with %j in the project -> %j", (key, user, project, result, isTold) => {
+    for (const source of [PROJECT_FILE, PROJECT_PI]) {
+      const text = `{\n "settings": {\n  "${key}": ${JSON.stringify(project)}}}`;
+      const merged = merge([file(USER, {}, { [key]: user }), parseConfigText(text, source)]);
+      expect(merged.settings[key]).toEqual(result);
+      const told = { severity: "warning", file: source.file, line: 3, key: `settings.${key}` };
+      expect(merged.problems).toMatchObject(isTold ? [told] : []);
+    }
+  });
+});
+
+describe("a project's override of the user's server", () => {
+  const OWN = {
+    command: "x",
+    excludeTools: ["drop_*"],
+    toolExposure: { secret: "hidden", "admin_*": "hidden", read: "direct" },
+  };
+  const TOOLS = ["drop_all", "secret", "admin_x", "read", "other"];
+  const hiddenOf = (merged: Merged): string[] =>
+    TOOLS.filter((tool) => exposureOf(tool, server(merged) as ServerDefinition) === "hidden");
+  const hidden = ["drop_all", "secret", "admin_x"];
+
+  test.each<[object, string[], string[]]>([
+    [{ excludeTools: [] }, hidden, ["excludeTools"]],
+    [{ excludeTools: ["other"] }, [...hidden, "other"], []],
+    [{ toolExposure: { secret: "direct" } }, hidden, ["toolExposure"]],
+    [{ toolExposure: { "*": "direct" } }, hidden, []],
+    [{ toolExposure: { admin_x: "deferred", read: "hidden" } }, [...hidden, "read"], ["toolExposure"]],
+    [{ exposure: "direct" }, hidden, []],
+    [{ exposure: "hidden" }, [...hidden, "other"], []],
+    [{ directTools: ["drop_all", "secret"] }, hidden, []],
+  ])("%j -> hides %j, warned at %j", (entry, expected, warned) => {
+    for (const source of [PROJECT_FILE, PROJECT_PI]) {
+      const merged = merge([file(USER, { a: OWN }), file(source, { a: entry })]);
+      expect(hiddenOf(merged)).toEqual(expected);
+      expect(merged.problems.map(({ key, severity }) => [key, severity])).toEqual(
+        warned.map((key) => [`mcpServers.a.${key}`, "warning"]),
+      );
+    }
+  });
+
+  test.each<[object, string[]]>([
+    [{ exposure: "direct" }, ["exposure"]],
+    [{ directTools: true }, ["directTools"]],
+    [{ directTools: ["read"] }, ["directTools"]],
+    [{ toolExposure: { read: "direct" } }, ["toolExposure"]],
+  ])("%j of a hidden server -> it stays hidden, warned at %j", (entry, warned) => {
+    const merged = merge([
+      file(USER, { a: { command: "x", exposure: "hidden" } }),
+      file(PROJECT_PI, { a: entry }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(TOOLS);
+    expect(merged.problems.map(({ key }) => key)).toEqual(warned.map((key) => `mcpServers.a.${key}`));
+  });
+
+  test("the mistake names file, line and column of the key", () => {
+    const text = '{"mcpServers": {"a": {\n  "lifecycle": "eager",\n  "excludeTools": []}}}';
+    const { problems } = merge([file(USER, { a: OWN }), parseConfigText(text, PROJECT_FILE)]);
+    expect(problems).toMatchObject([{ file: PROJECT_FILE.file, line: 3, column: 19 }]);
+  });
+
+  test("both files of a project -> the second changes the first, neither the user's", () => {
+    const merged = merge([
+      file(USER, { a: OWN }),
+      file(PROJECT_FILE, { a: { excludeTools: ["other"], enabled: false } }),
+      file(PROJECT_PI, { a: { excludeTools: [], toolExposure: { secret: "direct" }, enabled: true } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(hidden);
+    // Beside those of the user none is left; what they are is seen by whoever compares two configurations.
+    expect(server(merged)?.excludeTools).toEqual(["drop_*"]);
+    // The user's own file has it on.
+    expect(server(merged)).toMatchObject({ enabled: true, project: false });
+  });
+
+  test("a server that the user switches off, switched on and then changed by the project -> still the project's", () => {
+    const merged = merge([
+      file(USER, { a: { ...OWN, enabled: false } }),
+      file(PROJECT_FILE, { a: { enabled: true } }),
+      file(PROJECT_PI, { a: { excludeTools: [], lifecycle: "eager" } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(hidden);
+    expect(server(merged)).toMatchObject({
+      project: true,
+      switchedOnBy: PROJECT_FILE.file,
+      lifecycle: "eager",
+    });
+  });
+
+  test("the user's own second file may widen", () => {
+    const shared = { ...USER, file: "/home/me/.config/mcp/mcp.json" };
+    const merged = merge([
+      file(shared, { a: OWN }),
+      file(USER, { a: { excludeTools: [], toolExposure: {} } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual([]);
+    expect(merged.problems).toEqual([]);
+  });
+
+  test("a project's own server may not loosen the output guard either", () => {
+    const text = '{"mcpServers": {"a": {"command": "x",\n "outputGuard": false}}}';
+    const merged = merge([
+      file(USER, {}, { outputGuard: { maxBytes: 9_000 } }),
+      parseConfigText(text, PROJECT_PI),
+    ]);
+    expect(server(merged)?.outputGuard).toEqual({ maxBytes: 9_000 });
+    expect(merged.problems).toMatchObject([{ key: "mcpServers.a.outputGuard", line: 2 }]);
+    const own = merge([file(USER, { a: { command: "x", outputGuard: false } })]);
+    expect(server(own)?.outputGuard).toBe(false);
   });
 });

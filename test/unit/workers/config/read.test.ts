@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describeProblem } from "../../../../workers/connection/config/load.ts";
 import { parseConfigText } from "../../../../workers/connection/config/read.ts";
-import { PROJECT_FILE, USER } from "./support.ts";
+import { PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 
 const problemsOf = (text: string, source = USER): string[] =>
   parseConfigText(text, source).problems.map((problem) =>
@@ -280,9 +280,9 @@ describe("parseConfigText", () => {
     expect(Object.hasOwn(Object.prototype, "command")).toBe(false);
   });
 
-  test("a project's .mcp.json may not import", () => {
-    expect(parseConfigText('{"imports": ["codex"]}', PROJECT_FILE).imports).toEqual([]);
-    expect(problemsOf('{"imports": ["codex"]}', PROJECT_FILE)).toEqual([
+  test.each([PROJECT_FILE, PROJECT_PI])("a project's $file may not import", (source) => {
+    expect(parseConfigText('{"imports": ["codex"]}', source).imports).toEqual([]);
+    expect(problemsOf('{"imports": ["codex"]}', source)).toEqual([
       "warning 1:13: imports: a project's file may not import. Write imports into your own mcp.json.",
     ]);
   });

@@ -5,13 +5,13 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
 import { mergeLayers } from "../../../../workers/connection/config/merge.ts";
+import { applyOverride } from "../../../../workers/connection/config/override.ts";
 import { parseConfigText } from "../../../../workers/connection/config/read.ts";
 import {
   awaitingConsents,
   type Consent,
   consentHash,
   decideTrust,
-  describeTarget,
   everyServerHash,
   type TrustFacts,
 } from "../../../../workers/connection/config/trust.ts";
@@ -49,6 +49,11 @@ const IN = {
   extension: definition("a", RAW, { file: "/ext", origin: "extension" }),
   file: definition("a", RAW, PROJECT_FILE),
   pi: definition("a", RAW, PROJECT_PI),
+  switchedOn: {
+    ...applyOverride(definition("a", { ...RAW, enabled: false }), { enabled: true }, PROJECT_PI),
+    // What runs otherwise is not in question here.
+    replaced: undefined,
+  },
 };
 
 describe("decideTrust", () => {
@@ -93,6 +98,21 @@ describe("decideTrust", () => {
       never,
     ],
     [".mcp.json, refused", IN.file, [consent(IN.file, "refused")], {}, never],
+    [".pi/mcp.json switches on what the user switches off", IN.switchedOn, [], {}, ask],
+    [
+      ".pi/mcp.json switches on what the user switches off, nobody to ask",
+      IN.switchedOn,
+      [],
+      { canAsk: false },
+      never,
+    ],
+    [
+      ".pi/mcp.json switches on what the user switches off, consented",
+      IN.switchedOn,
+      [consent(IN.switchedOn)],
+      {},
+      run,
+    ],
     [".mcp.json, switched off", definition("a", { ...RAW, enabled: false }, PROJECT_FILE), [], {}, run],
   ])("%s -> %o", (_, server, consents, over, expected) => {
     expect(summary(decideTrust([server], consents, { ...TRUSTED, ...over }))).toEqual(expected);
@@ -180,17 +200,6 @@ describe("awaitingConsents", () => {
     const decision = decideTrust([IN.pi], [], live);
     expect(awaitingConsents(decision, [], 7)).toEqual([{ ...consent(IN.pi, "awaiting"), decidedAt: 7 }]);
   });
-});
-
-test.each([
-  [{ command: "npx", args: ["-y", "@a/b@1.0", "a b", "$(evil)"] }, 'npx -y @a/b@1.0 "a b" "$(evil)"'],
-  [{ command: "x", env: { TOKEN: "s3cret", B: "!run me" }, cwd: "/w" }, "x (in /w; env TOKEN, B=!run me)"],
-  [
-    { url: "https://x.y/mcp", headers: { A: "s3cret" }, bearerTokenEnv: "T" },
-    "https://x.y/mcp (headers A; token T)",
-  ],
-])("the question about %o tells all that runs and no secret", (raw, text) => {
-  expect(describeTarget(definition("a", raw))).toBe(text);
 });
 
 const WRITER = join(import.meta.dirname, "../../../fixtures/cache/adds-consents.ts");

@@ -1,0 +1,180 @@
+/** Owns: with `hotReload` "ask" and "off" an edit is applied by the user's yes alone, whatever else happens. */
+import { readFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import type { HomeOptions, PiHome } from "../support/pi-run.ts";
+import type { RpcDialog } from "../support/rpc-events.ts";
+import {
+  breakWorker,
+  dialogsOf,
+  live,
+  type Opened,
+  open,
+  openBreakable,
+  PATIENCE_MS,
+} from "./rpc-support.ts";
+import { home, RAW_ENTRY, readLog } from "./support.ts";
+
+const EAGER = { lifecycle: "eager" };
+const config = (hotReload: string, more: Record<string, unknown> = {}) => ({
+  settings: { hotReload },
+  mcpServers: { own: live(["own"], {}, EAGER), off: live(["off"], {}, { enabled: false }), ...more },
+});
+const added = () => ({ added: live(["added"], {}, EAGER) });
+
+/** Another extension, with a command that registers a server. */
+const OTHER = `export default (pi) => {
+  pi.registerCommand("register", { description: "x", handler: async () => {
+    pi.registerMcpServer("ext", ${JSON.stringify(live(["ext"], {}, EAGER))});
+  } });
+};`;
+
+async function openWith(hotReload: string, options: HomeOptions = {}): Promise<Opened> {
+  const pi = await open({
+    mcp: config(hotReload),
+    ...options,
+    files: { "other.mjs": OTHER, ...options.files },
+    extensions: [RAW_ENTRY, "other.mjs"],
+  });
+  await pi.statusLine("MCP 1/1 · 1 tool");
+  return pi;
+}
+
+/** Edits the user's file and waits until the edit waits. */
+async function edit(pi: Opened, hotReload: string): Promise<void> {
+  await pi.at.writeMcp(config(hotReload, added()));
+  await expect
+    .poll(() => readLog(pi.at), { timeout: PATIENCE_MS })
+    .toContain(`an edit of the configuration waits: hotReload is "${hotReload}"`);
+}
+
+/** The dialogs that ask whether to apply an edit, of which there is one at least. */
+async function confirmsOf(pi: Opened): Promise<RpcDialog[]> {
+  const confirms = () => dialogsOf(pi.rpc).filter(({ method }) => method === "confirm");
+  await expect.poll(() => confirms().length, { timeout: PATIENCE_MS }).toBeGreaterThan(0);
+  return confirms();
+}
+
+const HAPPENINGS: [string, HomeOptions, (pi: Opened) => Promise<unknown>, string][] = [
+  [
+    "another extension registers a server",
+    {},
+    (pi) => pi.rpc.command("/register", PATIENCE_MS),
+    "ext: connected",
+  ],
+  [
+    "/mcp enable of another server",
+    {},
+    (pi) => pi.rpc.command("/mcp enable off", PATIENCE_MS),
+    "off: connected",
+  ],
+  ["/mcp trust", {}, (pi) => pi.rpc.command("/mcp trust", PATIENCE_MS), "own: connected"],
+];
+
+describe.each(["ask", "off"])("hotReload %s, an edit waits", (hotReload) => {
+  test.each(HAPPENINGS)(
+    "%s -> that is done, the edit goes on waiting",
+    async (_, options, happen, outcome) => {
+      const pi = await openWith(hotReload, options);
+      await edit(pi, hotReload);
+      await happen(pi);
+      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain(outcome);
+      expect(await pi.status()).not.toContain("added");
+      if (hotReload === "off") return expect(dialogsOf(pi.rpc)).toEqual([]);
+      const [asked, ...others] = await confirmsOf(pi);
+      expect(others).toEqual([]);
+      if (!asked) throw new Error("not asked");
+      pi.answer(asked, { confirmed: false });
+      expect(await pi.status()).not.toContain("added");
+    },
+  );
+});
+
+describe("hotReload ask, an edit waits", () => {
+  test("another extension registers a server, then the answer is yes -> both are there", async () => {
+    const pi = await openWith("ask");
+    await edit(pi, "ask");
+    const asked = await pi.dialog();
+    await pi.rpc.command("/register", PATIENCE_MS);
+    await pi.statusLine("MCP 2/2 · 2 tools");
+    pi.answer(asked, { confirmed: true });
+    await pi.statusLine("MCP 3/3 · 3 tools");
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  });
+
+  test("a consent is answered -> that server runs, the edit goes on waiting", async () => {
+    const shared = { mcpServers: { shared: live(["shared"], {}, EAGER) } };
+    const pi = await openWith("ask", { files: { ".mcp.json": shared } });
+    const consent = await pi.dialog();
+    await edit(pi, "ask");
+    pi.answer(consent, { value: "Allow" });
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("shared: connected");
+    expect(await pi.status()).not.toContain("added");
+  });
+
+  test("the user writes that file in the editor -> what it holds applies, nobody asks", async () => {
+    const pi = await openWith("off");
+    await edit(pi, "off");
+    const text = await readFile(pi.at.mcpFile, "utf8");
+    pi.rpc.answerUi({ value: `${text}\n` });
+    await pi.rpc.command("/mcp edit", PATIENCE_MS);
+    await pi.statusLine("MCP 2/2 · 2 tools");
+    expect(dialogsOf(pi.rpc).map(({ method }) => method)).toEqual(["editor"]);
+  });
+
+  test("the file is edited again before the answer -> that yes is for what was shown; the rest is shown first", async () => {
+    const pi = await openWith("ask");
+    await edit(pi, "ask");
+    const first = await pi.dialog();
+    expect(first.message).toBe("mcp.json: + added");
+    await pi.at.writeMcp(config("ask", { ...added(), more: live(["more"], {}, EAGER) }));
+    await expect
+      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
+        timeout: PATIENCE_MS,
+      })
+      .toBe(3);
+    const since = pi.rpc.events.length;
+    pi.answer(first, { confirmed: true });
+    const second = await pi.dialog(since);
+    expect(second.message).toBe("mcp.json: + added, + more");
+    expect(await pi.status()).not.toMatch(/added|more/);
+    pi.answer(second, { confirmed: true });
+    await pi.statusLine("MCP 3/3 · 3 tools");
+  });
+});
+
+describe("the connection worker ends while an edit waits", () => {
+  const openHome = (hotReload: string): Promise<PiHome> => home({ mcp: config(hotReload) });
+
+  test("ask -> the next worker runs what ran, and asks again", async () => {
+    const pi = await openBreakable(await openHome("ask"));
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await edit(pi, "ask");
+    pi.answer(await pi.dialog(), { confirmed: false });
+    await pi.status();
+    let since = pi.rpc.events.length;
+    await breakWorker(pi);
+    const again = await pi.dialog(since);
+    expect(again.message).toBe("mcp.json: + added");
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    expect(await pi.status()).not.toContain("added");
+    since = pi.rpc.events.length;
+    pi.answer(again, { confirmed: true });
+    await pi.statusLine("MCP 2/2 · 2 tools", since);
+  });
+
+  test("off -> the next worker runs what ran", async () => {
+    const pi = await openBreakable(await openHome("off"));
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await edit(pi, "off");
+    const since = pi.rpc.events.length;
+    await breakWorker(pi);
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    await expect
+      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
+        timeout: PATIENCE_MS,
+      })
+      .toBe(3);
+    expect(await pi.status()).not.toContain("added");
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+  });
+});
