@@ -7,6 +7,13 @@ import { resolveNpx } from "./npx/resolve.ts";
 import { startupTimeout } from "./server-errors.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
+const END_WAIT_MS = 500;
+
+const isBrokenPipe = (error: unknown): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  ["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"].includes(String(error.code));
+
 const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
 
 function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
@@ -67,6 +74,8 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
         withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
     });
   } catch (error) {
+    // A pipe that breaks says less than the end of the process, which is told a moment later.
+    if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
     const failure = stdioFailure(transport, options, error);
     await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
     throw failure;

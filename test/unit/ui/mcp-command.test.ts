@@ -84,12 +84,19 @@ describe("/mcp", () => {
     ["tools", undefined],
     ["tools fs", "fs"],
     [" tools   fs ", "fs"],
-    ["tools nope", "nope"],
-    ["tools fs git", "fs git"],
   ])("%j -> the tools, without asking the worker", async (args, server) => {
     const { notices, asked } = await run(args);
     expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
     expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ["tools nope", "nope"],
+    ["tools fs git", "fs git"],
+  ])("%j, no such server -> asks whether one waits for consent, then says so", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
+    expect(asked).toEqual([["status", {}]]);
   });
 
   it.each([

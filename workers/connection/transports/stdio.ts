@@ -194,6 +194,11 @@ export class StdioTransport implements Transport {
     await Promise.race([once(stdin, "drain"), this.#exited]);
   }
 
+  /** Whether the process has ended by then, in milliseconds from now. */
+  endsWithin(ms: number): Promise<boolean> {
+    return within(ms, this.#exited);
+  }
+
   #kill(signal: "SIGTERM" | "SIGKILL"): void {
     const pid = this.pid;
     if (pid !== undefined) killTree(pid, signal);
