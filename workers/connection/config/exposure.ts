@@ -66,7 +66,8 @@ const HASHED = /_[0-9a-z]{6}$/;
  * so the name it would have if another tool wanted the same counts too, whether or not one does.
  */
 export function namesInRules(server: string, tool: string, prefix: ToolPrefix): RuleNames {
-  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp"]);
+  // All of them, or a changed prefix would lift what an excluded name keeps away.
+  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp", "short"]);
   const names = [...prefixes].flatMap((each) => {
     const plain = plainToolName(server, tool, each);
     return plain.length > LIMITS.toolNameChars

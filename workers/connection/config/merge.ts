@@ -111,7 +111,7 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   for (const file of files) {
     for (const entry of file.entries) problems.push(...applyEntry(servers, entry, file));
     if (isProject(file.source.origin)) {
-      const narrowed = narrowSettings(settings, file.settings);
+      const narrowed = narrowSettings(settings, file.settings, file.source.origin);
       settings = narrowed.settings;
       const at = { key: "settings", places: file.settingPlaces };
       problems.push(...problemsAt(file, at, narrowed.mistakes));

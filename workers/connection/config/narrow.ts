@@ -5,16 +5,19 @@
  */
 import { guardFrom } from "../output-guard.ts";
 import { canonical } from "./canonical.ts";
-import type { ServerDefinition } from "./definition.ts";
+import type { Origin, ServerDefinition } from "./definition.ts";
 import { exposureOf, toExposure } from "./exposure.ts";
 import type { Mistake } from "./mistakes.ts";
 import type { Override } from "./override.ts";
 import type { Settings } from "./settings.ts";
 
+type Why = Partial<Record<keyof Settings, string>>;
+
 /** Settings that no file of a project decides, and why. */
-const USERS_ONLY: Partial<Record<keyof Settings, string>> = {
-  captureStats: "it writes files",
-  // Exclusions, and other extensions that allow or refuse tools, go by the names under which they are called.
+const USERS_ONLY: Why = { captureStats: "it writes files" };
+
+/** Nor one that nobody had to trust: extensions that allow or refuse tools go by the names of calls. */
+const TRUSTED_ONLY: Why = {
   toolPrefix: "it changes the names of your tools",
   proxyTool: "it changes the names under which your tools are called",
 };
@@ -52,10 +55,13 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
 export function narrowSettings(
   own: Settings,
   project: Partial<Settings>,
+  origin: Origin,
 ): { settings: Settings; mistakes: Mistake[] } {
   const settings = { ...own, ...project };
   const mistakes: Mistake[] = [];
-  for (const [key, why] of Object.entries(USERS_ONLY)) {
+  for (const [key, why] of Object.entries(
+    origin === "project-pi" ? USERS_ONLY : { ...USERS_ONLY, ...TRUSTED_ONLY },
+  )) {
     const name = key as keyof Settings;
     if (canonical(settings[name]) === canonical(own[name])) continue;
     Object.assign(settings, { [name]: own[name] });

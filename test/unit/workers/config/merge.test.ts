@@ -160,6 +160,21 @@ describe("mergeLayers", () => {
     });
   });
 
+  test.each<[keyof Settings, unknown, unknown]>([
+    ["toolPrefix", "none", "server"],
+    ["proxyTool", true, false],
+  ])("%s: %j of a project counts where Pi had to trust it; otherwise %j", (key, wanted, own) => {
+    for (const [source, result] of [
+      [PROJECT_PI, wanted],
+      [PROJECT_FILE, own],
+    ] as const) {
+      const text = `{\n "settings": {\n  "${key}": ${JSON.stringify(wanted)}}}`;
+      const { settings, problems } = merge([parseConfigText(text, source)]);
+      expect(settings[key]).toEqual(result);
+      expect(problems).toHaveLength(result === wanted ? 0 : 1);
+    }
+  });
+
   test.each<[keyof Settings, unknown, unknown, unknown, boolean]>([
     ["hotReload", "off", "on", "off", true],
     ["hotReload", "ask", "on", "ask", true],
@@ -168,8 +183,6 @@ describe("mergeLayers", () => {
     ["captureStats", undefined, { path: "/any/file" }, false, true],
     ["captureStats", true, false, true, true],
     ["captureStats", true, true, true, false],
-    ["toolPrefix", undefined, "none", "server", true],
-    ["proxyTool", undefined, true, false, true],
     ["maxMessageBytes", 10_000, 20_000, 10_000, true],
     ["maxMessageBytes", undefined, 2 ** 40, LIMITS.messageBytes, true],
     ["maxMessageBytes", 10_000, 5_000, 5_000, false],
