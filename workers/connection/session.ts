@@ -85,6 +85,9 @@ const withheldServers = ({ refused, questions }: ConfigState): Map<string, strin
 /** A change is told when the servers that it started have settled, but not later than this. */
 const NOTICE_WAIT_MS = 10_000;
 
+/** After the start of the session: Pi has made its first request by then. */
+const PRELOAD_MS = 1_500;
+
 export function openSession(facts: SessionFacts, { emit, log, cache }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
   const cachePath = cacheFile(agentDir);
@@ -204,6 +207,13 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     return running;
   });
 
+  // Read and compiled in a quiet moment, the client does not wait for the first call of a lazy server. A file
+  // that cannot be loaded says so when a server is connected.
+  const preload = setTimeout(() => {
+    if (supervisor.servers.length > 0) import("./connect.ts").catch(() => undefined);
+  }, PRELOAD_MS);
+  preload.unref();
+
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // Its failure is that of the start, which is told.
   edits.catch(() => undefined);
@@ -249,6 +259,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     status: async () => report((await started).state),
     close: async () => {
       lifetime.abort();
+      clearTimeout(preload);
       const running = await started;
       await running.close();
       await Promise.all([catalog.finish(), supervisor.close(), results.close()]);
