@@ -23,6 +23,17 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:
 export const serverOfName = (written: string, servers: readonly string[]): string | undefined =>
   ownerOf(withoutMcp(written), servers);
 
+/** Whatever is known of servers: the plan's, and the catalog's before there is one. */
+export interface ServersKnown {
+  servers(): readonly { name: string }[];
+  catalog(): Pick<Catalog, "servers">;
+}
+
+/** Their names, each once. */
+export const serverNames = ({ servers, catalog }: ServersKnown): string[] => [
+  ...new Set([...servers(), ...catalog().servers].map(({ name }) => name)),
+];
+
 /** The server that is meant, exact or but for case and marks. */
 export const findServer = (written: string, servers: readonly string[]): string | undefined =>
   servers.find((name) => name === written) ?? servers.find((name) => plain(name) === plain(written));

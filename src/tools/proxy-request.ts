@@ -3,7 +3,7 @@
  * request that cannot be met is a `Refusal`, whose words the model reads.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool, serverOfName } from "../catalog/resolve.ts";
+import { findServer, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { PiToolContext, ToolUpdate } from "../host.ts";
 import { fromWireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
@@ -52,10 +52,6 @@ export function parseArgs(args: unknown): Record<string, unknown> {
   if (typeof value !== "object" || Array.isArray(value)) throw new Refusal("args must be a JSON object.");
   return value as Record<string, unknown>;
 }
-
-const serverNames = (host: ProxyHost): string[] => [
-  ...new Set([...host.servers(), ...host.catalog().servers].map(({ name }) => name)),
-];
 
 /** As configured. Throws a Refusal. */
 export function knownServer(host: ProxyHost, written: string): string {

@@ -1,5 +1,5 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
-import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { type Catalog, type CatalogTool, likelyHits } from "../catalog/catalog.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { parameterLines } from "./describe-tool.ts";
@@ -12,7 +12,6 @@ import { nameLine, serverNotes, stateNote } from "./tool-search-report.ts";
 const LISTED = 300;
 /** Results of a regular expression. */
 const MATCHES = 50;
-const WORTH_SHOWING = 0.5;
 /** Main must not stall: a scan of all tools pauses after this long. */
 const SLICE_MS = 3;
 
@@ -60,9 +59,8 @@ async function byPattern(catalog: Catalog, source: string, server: string | unde
 /** Words are OR'd and ranked; what scores below half of the best is left out. */
 function byWords(catalog: Catalog, words: string, server: string | undefined): Results {
   const { hits, unmatched } = catalog.search(words, LIMITS.searchResultsMost, server);
-  const cutoff = (hits[0]?.score ?? 0) * WORTH_SHOWING;
   return {
-    tools: hits.filter(({ score }) => score >= cutoff).map(({ tool }) => tool),
+    tools: likelyHits(hits).map(({ tool }) => tool),
     notes: nameLine("No tool matches", unmatched),
   };
 }

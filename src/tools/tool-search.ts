@@ -3,8 +3,8 @@
  * declaration changes at most once a session, since any changed byte costs the user their prompt cache;
  * tool-search-description.ts makes it.
  */
-import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool } from "../catalog/resolve.ts";
+import { type Catalog, type CatalogTool, likelyHits } from "../catalog/catalog.ts";
+import { findServer, resolveTool, serverNames } from "../catalog/resolve.ts";
 import type { PiTool, ToolResult } from "../host.ts";
 import { describeError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
@@ -54,9 +54,6 @@ const PARAMETERS = {
   required: ["query"],
   additionalProperties: false,
 };
-
-/** Below this share of the best score a tool is named, not loaded: it costs 0.4 points and saves one tool in four. */
-const WORTH_LOADING = 0.5;
 
 const EMPTY_QUERY =
   "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";
@@ -118,12 +115,10 @@ function findByName(catalog: Catalog, names: readonly string[], server: string |
 
 function findByWords(catalog: Catalog, text: string, limit: number, server: string | undefined): Found {
   const { hits, unmatched } = catalog.search(text, limit + LIMITS.searchNamesMore, server);
-  const cutoff = (hits[0]?.score ?? 0) * WORTH_LOADING;
   // Tools that the query names count beside the limit: leaving one of them out is never what was meant.
   const named = hits.filter(({ pinned }) => pinned).length;
   const most = Math.min(Math.max(limit, named), LIMITS.searchResultsMost);
-  const loaded = hits.slice(0, most).filter(({ score }) => score >= cutoff);
-  const tools = loaded.map(({ tool }) => tool);
+  const tools = likelyHits(hits.slice(0, most)).map(({ tool }) => tool);
   const more = hits.slice(tools.length).map(({ tool }) => tool);
   const notes = nameLine("No tool matches", unmatched);
   if (hits.length === 0 && unmatched.length === 0 && catalog.tools.length > 0) {
@@ -192,10 +187,6 @@ function limitOf(value: unknown): number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < 1) return LIMITS.searchResults;
   return Math.min(value, LIMITS.searchResultsMost);
 }
-
-const serverNames = (host: ToolSearchHost): string[] => [
-  ...new Set([...host.servers(), ...host.catalog().servers].map(({ name }) => name)),
-];
 
 export function createToolSearch(description: string, host: ToolSearchHost): PiTool {
   const answer = (text: string, loaded: readonly CatalogTool[] = []): ToolResult => ({

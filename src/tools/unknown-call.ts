@@ -4,7 +4,7 @@
  * was meant can be loaded. Calls that have nothing to do with MCP keep Pi's words.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { resolveTool, serverOfName } from "../catalog/resolve.ts";
+import { resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { FinishedMessage } from "../host.ts";
 import { describeError, type WireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
@@ -86,8 +86,7 @@ async function answer(name: string, host: UnknownCallHost): Promise<Answer | und
   );
   if (error) return { text: `Tool ${name} not found: ${describeError(error)}`, error };
   if (withdrawn) return gone(name, withdrawn, catalog);
-  const known = [...host.servers(), ...catalog.servers].map((server) => server.name);
-  const server = serverOfName(name, known);
+  const server = serverOfName(name, serverNames(host));
   const state = stateNote(host.servers().find((status) => status.name === server));
   const isOurs = server !== undefined || /^mcp__/i.test(name);
   const nearest = resolution.kind === "unknown" ? resolution.nearest : [];
