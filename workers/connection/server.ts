@@ -328,10 +328,11 @@ export class Server {
         this.#resources = mergeListed(this.#resources, listed, onNote);
       });
     }
-    const prompts = list(connection.listPrompts, (listed) => {
+    // Only the cache holds them: no tool waits for these.
+    list(connection.listPrompts, (listed) => {
       this.#prompts = listed;
-    });
-    await settledWithin(Promise.all([this.#resourcesListed, prompts]), LIMITS.resourcesWaitMs);
+    }).catch((error) => onNote(`its prompts could not be kept: ${messageOf(error)}`));
+    await settledWithin(this.#resourcesListed, LIMITS.resourcesWaitMs);
     isLate = true;
   }
 
