@@ -1,7 +1,6 @@
 /** Finding tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool, codemode. */
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
-import { ensureCodemode } from "../support/pi-host.ts";
 import { type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
 import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, searchFor } from "./support.ts";
 
@@ -332,7 +331,6 @@ describe("the proxy tool", () => {
 });
 
 test("codemode: a script searches and calls our tools like Pi's own", async () => {
-  await ensureCodemode();
   const script = `
 const found = await searchTools("read a file from disk");
 const namespace = await describeNamespace("fs");

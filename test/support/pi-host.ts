@@ -3,8 +3,8 @@
  * Must not: install it as a dependency, change package.json, or hand out a copy it has not verified.
  * Called by: pi-process.ts before every start of Pi; a global setup of the runner may call it first.
  *
- * Pi's tarball carries a bundled CLI, so no install is needed. The bundle leaves out `jiti`, which Pi
- * requires as soon as an extension loads; it lies in `node_modules/` beside the unpacked package.
+ * Pi's tarball carries a bundled CLI, so no install is needed. The bundle leaves out two packages that
+ * Pi requires when an extension loads or `codemode` runs; they lie in `node_modules/` beside the unpacked one.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -37,6 +37,13 @@ const PINS: readonly Pin[] = [
       "sha512-AC/7JofJvZGrrneWNaEnJeOLUx+JlGt7tNa0wZiRPT4MY1wmfKjt2+6O2p2uz2+skll8OZZmJMNqeke7kKbNgQ==",
     place: ["node_modules", "jiti"],
   },
+  // The sandbox of Pi's `codemode`, which the bundle leaves out as well.
+  {
+    spec: "quickjs-wasi@3.6.2",
+    integrity:
+      "sha512-FCqGtGOrMgzUiIrMNMA2YnsOxCNwo31dzqXvclXUC6xeT35NJLKXQJsvbeCTjvoFAwZgEAPg8U6+KAPDGXn8Mg==",
+    place: ["node_modules", "quickjs-wasi"],
+  },
   // Only for the types that Pi's own name; out of reach of the running Pi.
   {
     spec: `@earendil-works/pi-agent-core@${PI_VERSION}`,
@@ -57,14 +64,6 @@ const PINS: readonly Pin[] = [
     place: ["types", "typebox"],
   },
 ];
-
-/** The sandbox of Pi's `codemode`, which the bundle leaves out as well. Fetched only for tests that need it. */
-const SANDBOX: Pin = {
-  spec: "quickjs-wasi@3.6.2",
-  integrity:
-    "sha512-FCqGtGOrMgzUiIrMNMA2YnsOxCNwo31dzqXvclXUC6xeT35NJLKXQJsvbeCTjvoFAwZgEAPg8U6+KAPDGXn8Mg==",
-  place: ["node_modules", "quickjs-wasi"],
-};
 
 /** What the stamp of a finished copy holds: a copy made from other pins is made anew. */
 const STAMP = PINS.map((pin) => `${pin.spec} ${pin.integrity}\n`).join("");
@@ -92,23 +91,6 @@ export function ensurePi(): Promise<PiHost> {
     pending = undefined;
   });
   return pending;
-}
-
-/** Like `ensurePi`, with what `codemode` needs. */
-export async function ensureCodemode(): Promise<void> {
-  const { packageDir } = await ensurePi();
-  const target = join(packageDir, "..", ...SANDBOX.place);
-  if (existsSync(target)) return;
-  const copy = await mkdtemp(join(packageDir, "..", "..", "new-"));
-  try {
-    await place(SANDBOX, copy);
-    await rename(join(copy, ...SANDBOX.place), target).catch((error: unknown) => {
-      // Another process may have been first.
-      if (!existsSync(target)) throw error;
-    });
-  } finally {
-    await rm(copy, { recursive: true, force: true });
-  }
 }
 
 async function provide(target: string): Promise<PiHost> {
