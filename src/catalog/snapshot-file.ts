@@ -1,12 +1,12 @@
 /** Finds and reads the snapshot of a working directory. The one file that main reads. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LIMITS } from "../protocol/limits.ts";
 import { SNAPSHOT_FOLDER, type SnapshotPlace, snapshotFileName } from "../protocol/paths.ts";
 import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
 
-const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+const sha256Hex = (text: string): string => hash("sha256", text);
 
 export const snapshotPath = (agentDir: string, place: SnapshotPlace): string =>
   join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(place, sha256Hex));

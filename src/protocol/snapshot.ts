@@ -9,13 +9,14 @@
  * body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it where it lies.
  */
 import { decode, encode } from "./codec.ts";
+import type { RootKey } from "./schema-root.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 24;
 /** The checksum covers everything behind it, the lengths too. */
 const CHECKED_FROM = 12;
-export const SNAPSHOT_VERSION = 7;
+export const SNAPSHOT_VERSION = 8;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -45,8 +46,8 @@ export interface SnapshotTool {
   direct?: boolean;
   /** Its name has no server in it: a tool of another extension may bear it too. */
   bare?: boolean;
-  /** Keys of the root of the input schema, so that it can be decoded on first access. */
-  schemaKeys: readonly string[];
+  /** Of the input schema, so that it can be decoded on first access. Tools of equal roots share one. */
+  schemaRoot: readonly RootKey[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
   /** msgpackr bytes of the output schema, with references that start at `STRUCTURED_POINTER`. */
@@ -91,8 +92,8 @@ interface Columns {
   descriptions: string;
   /** One number a tool, as here and below: uint32 LE, since a list of them is decoded one by one. */
   serverOf: Uint8Array;
-  keySets: string[][];
-  keySetOf: Uint8Array;
+  roots: RootKey[][];
+  rootOf: Uint8Array;
   /** Two bits a hint: given, and its value. */
   hints: Uint8Array;
   /** Positions of direct tools, and of those with bare names. */
@@ -152,12 +153,16 @@ const packNumbers = (numbers: readonly number[]): Uint8Array =>
 /** From a copy, since a column may start anywhere; not by `slice`, which does not copy a `Buffer`. */
 const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
 
+/** A part of a `Buffer` takes twice as long as one of these, which counts for thousands. */
+const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, length);
+
 function toColumns({ settings, servers, tools }: Snapshot): Columns {
-  const keySets = new Map<string, number>();
-  const keySetOf = tools.map(({ schemaKeys }) => {
-    const key = JSON.stringify(schemaKeys);
-    const found = keySets.get(key) ?? keySets.size;
-    keySets.set(key, found);
+  const roots = new Map<string, number>();
+  const rootOf = tools.map(({ schemaRoot }) => {
+    const key = JSON.stringify(schemaRoot);
+    const found = roots.get(key) ?? roots.size;
+    roots.set(key, found);
     return found;
   });
   return {
@@ -168,8 +173,8 @@ function toColumns({ settings, servers, tools }: Snapshot): Columns {
     tools: joined(tools.map((tool) => tool.tool)),
     descriptions: joined(tools.map((tool) => tool.description)),
     serverOf: packNumbers(tools.map((tool) => tool.server)),
-    keySets: [...keySets.keys()].map((key) => JSON.parse(key) as string[]),
-    keySetOf: packNumbers(keySetOf),
+    roots: [...roots.keys()].map((key) => JSON.parse(key) as RootKey[]),
+    rootOf: packNumbers(rootOf),
     hints: packNumbers(tools.map((tool) => packHints(tool.annotations))),
     direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
     bare: tools.flatMap((tool, i) => (tool.bare ? [i] : [])),
@@ -185,10 +190,12 @@ function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
   const toolNames = columns.tools.split(SEPARATOR);
   const descriptions = columns.descriptions.split(SEPARATOR);
   const serverOf = unpackNumbers(columns.serverOf);
-  const keySetOf = unpackNumbers(columns.keySetOf);
+  const rootOf = unpackNumbers(columns.rootOf);
   const hints = unpackNumbers(columns.hints);
   const schemaBytes = unpackNumbers(columns.schemaBytes);
   const outputSchemaBytes = unpackNumbers(columns.outputSchemaBytes);
+  const schemas = plainBytes(columns.schemas);
+  const outputSchemas = plainBytes(columns.outputSchemas);
   const hintsOf = createHintReader();
   const tools: SnapshotTool[] = [];
   let at = 0;
@@ -202,11 +209,11 @@ function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
       server: serverOf[i] ?? 0,
       tool: toolNames[i] ?? "",
       description: descriptions[i] ?? "",
-      schemaKeys: columns.keySets[keySetOf[i] ?? 0] ?? [],
-      schema: columns.schemas.subarray(at, end),
+      schemaRoot: columns.roots[rootOf[i] ?? 0] ?? [],
+      schema: schemas.subarray(at, end),
     };
     if (annotations) tool.annotations = annotations;
-    if (outputEnd > outputAt) tool.outputSchema = columns.outputSchemas.subarray(outputAt, outputEnd);
+    if (outputEnd > outputAt) tool.outputSchema = outputSchemas.subarray(outputAt, outputEnd);
     tools.push(tool);
     at = end;
     outputAt = outputEnd;

@@ -5,6 +5,7 @@
  */
 import type { CatalogTool } from "../catalog/catalog.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
+import { schemaRoot } from "../protocol/schema-root.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import { PROXY_TOOL } from "./tool-search-report.ts";
 
@@ -93,6 +94,13 @@ export function fromTranscript(
   server: SnapshotServer,
 ): CatalogTool {
   const tool = owner?.tool ?? name.slice(prefixIn(name, server.name)?.length ?? 0);
-  const schemaKeys = Object.keys(parameters);
-  return { name, tool, server, description, schemaKeys, schema: new Uint8Array(), inputSchema: parameters };
+  return {
+    name,
+    tool,
+    server,
+    description,
+    schemaRoot: schemaRoot(parameters),
+    schema: new Uint8Array(),
+    inputSchema: parameters,
+  };
 }

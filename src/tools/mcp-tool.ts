@@ -70,45 +70,45 @@ function namespaceOf(server: SnapshotServer): Namespace {
   return namespace;
 }
 
+const rowOf = ({ server, tool }: CatalogTool): RowDetails => ({ server: server.name, tool });
+
+function toResult(tool: CatalogTool, result: CallResult): ToolResult {
+  const { content, isError, bytes, storedAt, forUser, scriptResult } = result;
+  const row: RowDetails = {
+    ...rowOf(tool),
+    durationMs: Math.round(result.durationMs),
+    ...(bytes ? { bytes: { received: bytes.received, shown: bytes.shown } } : {}),
+    ...(storedAt === undefined ? {} : { storedAt }),
+    ...(forUser === undefined ? {} : { forUser }),
+  };
+  const hint = { type: "text" as const, text: expectedLine(tool) };
+  return {
+    content: isError ? [...content, hint] : content,
+    details: row,
+    ...(isError ? { isError: true } : {}),
+    ...(scriptResult ? { structuredContent: readJson(scriptResult) } : {}),
+  };
+}
+
+function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResult {
+  const { code, data } = toWireError(error);
+  const known = error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
+  const { message } = known;
+  const remedy = "remedy" in known ? known.remedy : undefined;
+  return {
+    content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
+    details: { ...rowOf(tool), code, ...(data === undefined ? {} : { data }) },
+    isError: true,
+    ...(nested ? answeredError(data, message) : {}),
+  };
+}
+
+/** Made for thousands of tools at once in the factory: as few objects each as can be. */
 export function createMcpTool(
   tool: CatalogTool,
   call: CallTool,
   exposure: ToolExposure = "deferred",
 ): PiTool {
-  const details = { server: tool.server.name, tool: tool.tool };
-
-  const toResult = (result: CallResult): ToolResult => {
-    const { content, isError, bytes, storedAt, forUser, scriptResult } = result;
-    const row: RowDetails = {
-      ...details,
-      durationMs: Math.round(result.durationMs),
-      ...(bytes ? { bytes: { received: bytes.received, shown: bytes.shown } } : {}),
-      ...(storedAt === undefined ? {} : { storedAt }),
-      ...(forUser === undefined ? {} : { forUser }),
-    };
-    const hint = { type: "text" as const, text: expectedLine(tool) };
-    return {
-      content: isError ? [...content, hint] : content,
-      details: row,
-      ...(isError ? { isError: true } : {}),
-      ...(scriptResult ? { structuredContent: readJson(scriptResult) } : {}),
-    };
-  };
-
-  const toFailure = (error: unknown, nested: boolean): ToolResult => {
-    const { code, data } = toWireError(error);
-    const known =
-      error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
-    const { message } = known;
-    const remedy = "remedy" in known ? known.remedy : undefined;
-    return {
-      content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
-      details: { ...details, code, ...(data === undefined ? {} : { data }) },
-      isError: true,
-      ...(nested ? answeredError(data, message) : {}),
-    };
-  };
-
   const label = `${tool.server.name} · ${tool.tool}`;
   const { renderCall, renderResult } = createRenderers(label);
   const piTool: PiTool = {
@@ -122,22 +122,24 @@ export function createMcpTool(
     exposure,
     namespace: namespaceOf(tool.server),
     async execute(callId, args, signal, onUpdate) {
+      const wantsStructured = isNested(callId);
+      const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
+        onUpdate?.({ content: [{ type: "text", text }], details: { ...rowOf(tool), progress, total } });
       try {
-        const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
-          onUpdate?.({ content: [{ type: "text", text }], details: { ...details, progress, total } });
         return toResult(
+          tool,
           await call({
             callId,
             server: tool.server.name,
             tool: tool.tool,
             args: args ?? {},
             signal,
-            wantsStructured: isNested(callId),
+            wantsStructured,
             onProgress,
           }),
         );
       } catch (error) {
-        return toFailure(error, isNested(callId));
+        return toFailure(tool, error, wantsStructured);
       }
     },
   };

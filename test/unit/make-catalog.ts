@@ -3,6 +3,7 @@ import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { plainToolName } from "../../src/protocol/names.ts";
+import { schemaRoot } from "../../src/protocol/schema-root.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
@@ -40,7 +41,7 @@ export function makeSnapshot(
         description,
         ...(annotations ? { annotations } : {}),
         ...(direct ? { direct } : {}),
-        schemaKeys: Object.keys(schema),
+        schemaRoot: schemaRoot(schema),
         schema: encode(schema),
       }),
     ),
