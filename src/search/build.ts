@@ -25,12 +25,15 @@ const fieldNames = [
 ] as const satisfies readonly FieldName[];
 const nameField = 0;
 /** Fields whose words say what a tool is; the others would make parameter words look common. */
-const idfFields = new Set<number>([nameField, fieldNames.indexOf("description")]);
+const idfFields = [nameField, fieldNames.indexOf("description")] as const;
 
-type Entry = { readonly counts: Float64Array };
+/** How often a term stands in each field. A plain array: there is one for each term of each tool. */
+type Counts = number[];
 type Scanned = {
-  /** Per tool: term -> how often in each field. */
-  readonly tools: Map<string, Entry>[];
+  /** All terms, in the order in which they were met: elsewhere a term is its place here. */
+  readonly terms: string[];
+  /** Per tool, by term. */
+  readonly tools: Map<number, Counts>[];
   readonly nameTerms: string[][];
   readonly lengths: Float64Array[];
 };
@@ -45,14 +48,13 @@ export function buildIndex(
   const serverIds = new Map(servers.map((server, id) => [server, id]));
   const toolServer = Uint32Array.from(tools, (tool) => serverIds.get(tool.server)!);
   const scanned = scan(tools);
-  const found = new Map<string, number>();
-  for (const terms of scanned.tools)
-    for (const term of terms.keys()) found.set(term, (found.get(term) ?? 0) + 1);
-  const related = relations(found, weights);
-  const vocabulary = [...new Set([...found.keys(), ...related.keys()])].sort(byCodeUnit);
+  const related = relations(documentFrequencies(scanned), weights);
+  const vocabulary = [...new Set([...scanned.terms, ...related.keys()])].sort(byCodeUnit);
   const ids = new Map(vocabulary.map((term, id) => [term, id]));
-  const idf = termIdf({ scanned, ids, toolServer, serverCount: servers.length, weights });
-  const postings = packPostings({ scanned, ids, idf, weights });
+  const idOf = Uint32Array.from(scanned.terms, (term) => ids.get(term)!);
+  const termCount = vocabulary.length;
+  const idf = termIdf({ scanned, idOf, termCount, toolServer, serverCount: servers.length, weights });
+  const postings = packPostings({ scanned, idOf, termCount, idf, weights });
   const variants = packLists(
     vocabulary.map((term) =>
       (related.get(term) ?? []).map(({ term: other, weight }) => ({ id: ids.get(other)!, weight })),
@@ -63,7 +65,7 @@ export function buildIndex(
   const serverText = packStrings(servers);
   return writeIndex({
     toolCount: tools.length,
-    termCount: vocabulary.length,
+    termCount,
     nameWords: longestName(tools),
     impactScale: postings.scale,
     termStart: text.start,
@@ -84,22 +86,34 @@ export function buildIndex(
   });
 }
 
+const STOP = -1;
+
 function scan(tools: readonly SearchTool[]): Scanned {
+  const numbers = new Map<string, number>();
   const scanned: Scanned = {
+    terms: [],
     tools: [],
     nameTerms: [],
     lengths: fieldNames.map(() => new Float64Array(tools.length)),
   };
   tools.forEach((tool, id) => {
     const texts = toolFields(tool);
-    const terms = new Map<string, Entry>();
+    const terms = new Map<number, Counts>();
     const nameTerms = new Set<string>();
     fieldNames.forEach((field, at) => {
       for (const { term, kind } of tokenize(texts[field])) {
-        if (isStopWord(term)) continue;
-        const entry = terms.get(term) ?? { counts: new Float64Array(fieldNames.length) };
-        terms.set(term, entry);
-        entry.counts[at]! += 1;
+        let number = numbers.get(term);
+        if (number === undefined) {
+          number = isStopWord(term) ? STOP : scanned.terms.push(term) - 1;
+          numbers.set(term, number);
+        }
+        if (number === STOP) continue;
+        let counts = terms.get(number);
+        if (!counts) {
+          counts = fieldNames.map(() => 0);
+          terms.set(number, counts);
+        }
+        counts[at]! += 1;
         if (kind === "part") scanned.lengths[at]![id]! += 1;
         if (kind === "part" && at === nameField) nameTerms.add(term);
       }
@@ -110,24 +124,35 @@ function scan(tools: readonly SearchTool[]): Scanned {
   return scanned;
 }
 
+/** In how many tools each term stands. */
+function documentFrequencies({ terms, tools }: Scanned): Map<string, number> {
+  const found = terms.map(() => 0);
+  for (const counted of tools) for (const term of counted.keys()) found[term]! += 1;
+  return new Map(terms.map((term, at) => [term, found[at]!]));
+}
+
 type IdfInput = {
   scanned: Scanned;
-  ids: ReadonlyMap<string, number>;
+  /** Of each scanned term in the vocabulary. */
+  idOf: Uint32Array;
+  /** Of the vocabulary. */
+  termCount: number;
   toolServer: Uint32Array;
   serverCount: number;
   weights: Weights;
 };
 
 /** BM25 IDF, by tools and by servers: a word on all 200 tools of one server still tells that server apart. */
-function termIdf({ scanned, ids, toolServer, serverCount, weights }: IdfInput): Float32Array<ArrayBuffer> {
-  const toolsWith = new Float64Array(ids.size);
-  const serversWith = new Float64Array(ids.size);
-  const lastServer = new Int32Array(ids.size).fill(-1);
+function termIdf(input: IdfInput): Float32Array<ArrayBuffer> {
+  const { scanned, idOf, termCount, toolServer, serverCount, weights } = input;
+  const toolsWith = new Float64Array(termCount);
+  const serversWith = new Float64Array(termCount);
+  const lastServer = new Int32Array(termCount).fill(-1);
   const order = scanned.tools.map((_, tool) => tool).sort((a, b) => toolServer[a]! - toolServer[b]!);
   for (const tool of order) {
-    for (const [term, { counts }] of scanned.tools[tool]!) {
-      if (!counts.some((count, field) => count > 0 && idfFields.has(field))) continue;
-      const id = ids.get(term)!;
+    for (const [term, counts] of scanned.tools[tool]!) {
+      if (!idfFields.some((field) => counts[field]! > 0)) continue;
+      const id = idOf[term]!;
       toolsWith[id]! += 1;
       if (lastServer[id] !== toolServer[tool]) serversWith[id]! += 1;
       lastServer[id] = toolServer[tool]!;
@@ -145,19 +170,16 @@ function termIdf({ scanned, ids, toolServer, serverCount, weights }: IdfInput): 
   );
 }
 
-type PostingInput = {
-  scanned: Scanned;
-  ids: ReadonlyMap<string, number>;
-  idf: Float32Array;
-  weights: Weights;
-};
+type PostingInput = Pick<IdfInput, "scanned" | "idOf" | "termCount" | "weights"> & { idf: Float32Array };
 type Packed = { start: Uint32Array<ArrayBuffer>; items: Uint32Array<ArrayBuffer>; scale: number };
 
-function packPostings({ scanned, ids, idf, weights }: PostingInput): Packed {
+function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput): Packed {
   const averages = scanned.lengths.map(
     (lengths) => lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length) || 1,
   );
-  const perTerm: { tool: number; impact: number }[][] = Array.from({ length: ids.size }, () => []);
+  const most = scanned.tools.reduce((sum, terms) => sum + terms.size, 0);
+  const found = { id: new Uint32Array(most), tool: new Uint32Array(most), impact: new Float64Array(most) };
+  const start = new Uint32Array(termCount + 1);
   let largest = 1e-9;
   let count = 0;
   scanned.tools.forEach((terms, tool) => {
@@ -165,25 +187,27 @@ function packPostings({ scanned, ids, idf, weights }: PostingInput): Packed {
       const b = weights.lengthNorm[field];
       return weights.field[field] / (1 - b + (b * scanned.lengths[at]![tool]!) / averages[at]!);
     });
-    for (const [term, { counts }] of terms) {
-      const id = ids.get(term)!;
+    for (const [term, counts] of terms) {
+      const id = idOf[term]!;
       const frequency = counts.reduce((sum, tf, at) => sum + (tf > 0 ? tf * norms[at]! : 0), 0);
       const impact = (idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
       if (!(impact > 0)) continue;
       largest = Math.max(largest, impact);
-      perTerm[id]!.push({ tool, impact });
-      count++;
+      found.id[count] = id;
+      found.tool[count] = tool;
+      found.impact[count++] = impact;
+      start[id + 1]! += 1;
     }
   });
+  for (let id = 0; id < termCount; id++) start[id + 1]! += start[id]!;
   const levels = 2 ** IMPACT_BITS - 1;
-  const start = new Uint32Array(ids.size + 1);
   const items = new Uint32Array(count);
-  let at = 0;
-  perTerm.forEach((list, id) => {
-    for (const { tool, impact } of list)
-      items[at++] = ((tool << IMPACT_BITS) | Math.max(1, Math.round((impact / largest) * levels))) >>> 0;
-    start[id + 1] = at;
-  });
+  const next = start.slice();
+  for (let at = 0; at < count; at++) {
+    const level = Math.max(1, Math.round((found.impact[at]! / largest) * levels));
+    const place = next[found.id[at]!]!++;
+    items[place] = ((found.tool[at]! << IMPACT_BITS) | level) >>> 0;
+  }
   return { start, items, scale: largest / levels };
 }
 
