@@ -55,6 +55,14 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     dialogs.consents(report.questions);
   };
 
+  const followCatalog = ({ statuses }: SessionState): void => {
+    const servers = [...statuses.values()];
+    registrar.follow(
+      store.current,
+      servers.some(({ name, direct }) => registrar.concernsDirect(name, direct)),
+    );
+  };
+
   return (event) => {
     const state = targets.state();
     if (!state) return;
@@ -64,10 +72,11 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         break;
       case "catalog":
         store.replace(event.snapshot);
-        registrar.follow(
-          store.current,
-          [...state.statuses.values()].some(({ name, direct }) => registrar.concernsDirect(name, direct)),
-        );
+        followCatalog(state);
+        break;
+      case "removed":
+        store.leaveOut(event);
+        followCatalog(state);
         break;
       case "planned":
         onPlanned(state, event);

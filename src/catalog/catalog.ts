@@ -13,6 +13,7 @@ import {
   type SnapshotTool,
   snapshotChecksum,
 } from "../protocol/snapshot.ts";
+import type { RemovedTools } from "../protocol/types.ts";
 import { openEngine, type SearchEngine } from "../search/engine.ts";
 
 export interface CatalogTool extends Omit<SnapshotTool, "server"> {
@@ -97,6 +98,36 @@ export const emptyCatalog = (): Catalog => fromSnapshot(EMPTY, undefined);
 export function catalogFrom(bytes: Uint8Array): Catalog | undefined {
   const snapshot = decodeSnapshot(bytes, crc32);
   return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
+}
+
+/** The same catalog with less in it; searches go through the same index. */
+export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTools): Catalog {
+  const goneServers = new Set(servers);
+  const goneTools = new Map<string, Set<string>>();
+  for (const { server, tool } of tools) {
+    const ofServer = goneTools.get(server) ?? new Set();
+    goneTools.set(server, ofServer.add(tool));
+  }
+  const isThere = ({ server, tool }: CatalogTool): boolean =>
+    !goneServers.has(server.name) && !goneTools.get(server.name)?.has(tool);
+  const left = catalog.tools.filter(isThere);
+  const gone = catalog.tools.length - left.length;
+  return {
+    ...catalog,
+    servers: catalog.servers.filter(({ name }) => !goneServers.has(name)),
+    tools: left,
+    get: (name) => {
+      const tool = catalog.get(name);
+      return tool && isThere(tool) ? tool : undefined;
+    },
+    search: (query, limit, server) => {
+      // Those that are gone may have the first places.
+      const { hits, unmatched } = catalog.search(query, limit + gone, server);
+      const found = hits.filter(({ tool }) => isThere(tool));
+      return { hits: found.filter(({ pinned }, place) => pinned || place < limit), unmatched };
+    },
+    named: (name) => catalog.named(name).filter(isThere),
+  };
 }
 
 /** Decodes the tool's input schema. */

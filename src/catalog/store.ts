@@ -2,7 +2,8 @@
 import { LIMITS } from "../protocol/limits.ts";
 import type { SnapshotPlace } from "../protocol/paths.ts";
 import { snapshotChecksum } from "../protocol/snapshot.ts";
-import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
+import type { RemovedTools } from "../protocol/types.ts";
+import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./catalog.ts";
 import { readCatalog } from "./snapshot-file.ts";
 
 export interface CatalogStore {
@@ -15,6 +16,8 @@ export interface CatalogStore {
   checksum(): number | undefined;
   /** Takes a snapshot from an event. It is decoded when somebody looks: many may come while servers connect. */
   replace(snapshot: Uint8Array): void;
+  /** Until the next snapshot the catalog is without these. */
+  leaveOut(removed: RemovedTools): void;
   /**
    * Settles when the newest snapshot is the one of `checksum`: its event may come after the reply that names
    * it, on another port. Gives up after a bounded time.
@@ -27,14 +30,15 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
+  const current = (): Catalog => {
+    if (newest) {
+      catalog = catalogFrom(newest) ?? catalog;
+      newest = undefined;
+    }
+    return catalog;
+  };
   return {
-    current: () => {
-      if (newest) {
-        catalog = catalogFrom(newest) ?? catalog;
-        newest = undefined;
-      }
-      return catalog;
-    },
+    current,
     open: (other) => {
       newest = undefined;
       catalog = readCatalog(agentDir, other);
@@ -50,6 +54,9 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
       newest = snapshot;
       checksum = snapshotChecksum(snapshot);
       for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
+    },
+    leaveOut: (removed) => {
+      catalog = catalogWithout(current(), removed);
     },
     reached: async (wanted) => {
       if (wanted === undefined || wanted === checksum) return;

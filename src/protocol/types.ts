@@ -189,6 +189,13 @@ export interface CallProgress {
 }
 
 /** One-way messages from the connection worker to main. */
+/** What the catalog no longer holds, by names at the servers. */
+export interface RemovedTools {
+  servers: string[];
+  /** Of servers that are still there. */
+  tools: { server: string; tool: string }[];
+}
+
 export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
@@ -209,6 +216,8 @@ export type WorkerEvent =
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
+  /** Sent before the snapshot without it, which takes its time to be made. */
+  | ({ type: "removed"; generation: number } & RemovedTools)
   | ({ type: "progress"; callId: string } & CallProgress);
 
 export type { ErrorData };

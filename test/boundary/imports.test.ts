@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
-const MAIN_BYTES = 170 * 1024;
+const MAIN_BYTES = 120 * 1024;
 const OUTPUTS = [
   "dist/index.js",
   "dist/workers/cache.js",
@@ -92,7 +92,7 @@ describe("built files", () => {
     expect(atOnce.filter((name) => heavy.includes(name ?? ""))).toEqual([]);
   });
 
-  test("main is under 170 KB", async () => {
+  test("main is under 120 KB", async () => {
     const { size } = await stat(join(root, "dist/index.js"));
     process.stdout.write(`main bundle: ${(size / 1024).toFixed(1)} KB\n`);
     expect(size).toBeLessThan(MAIN_BYTES);

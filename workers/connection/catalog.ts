@@ -6,13 +6,14 @@
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ToolPrefix } from "../../src/protocol/names.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
-import type { CatalogServer, PublishedTool } from "../cache/catalog-snapshot.ts";
+import type { PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
 import { catalogSettings } from "./catalog-settings.ts";
 import { exposureOf, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
+import { isNothing, removedSince } from "./publication.ts";
 import { offeredTools } from "./resources/tools.ts";
 import type { Server } from "./server.ts";
 
@@ -35,6 +36,11 @@ export interface CatalogPublisher {
   noteUsed(hashes: Record<string, string>): void;
   /** `server` listed its tools; without a server only the set of servers may have changed. */
   changed(server?: Server): void;
+  /**
+   * Tells main at once what is gone, where nothing else differs from what it has: that needs no new index. False
+   * where it does not have the newest catalog by that.
+   */
+  withdraw(): boolean;
   /** Settles when everything told so far is published; it may not be stored yet. */
   flush(): Promise<void>;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
@@ -70,32 +76,6 @@ export function exposedTools(server: Server, settings: Settings): PublishedTool[
   });
 }
 
-/** Whether two values hold the same, members compared by identity: lists of tools are replaced, never changed. */
-const sameMembers = (one: object, other: object): boolean => {
-  const entries = Object.entries(one);
-  const others = other as Record<string, unknown>;
-  return (
-    entries.length === Object.keys(other).length &&
-    entries.every(([key, value]) => Object.hasOwn(other, key) && Object.is(value, others[key]))
-  );
-};
-
-/** Whether both tasks would make the same snapshot. */
-function samePublication(one: PublishTask, other: PublishTask): boolean {
-  const sameServer = ({ tools, ...rest }: CatalogServer, against: CatalogServer | undefined): boolean => {
-    if (!against || tools.length !== against.tools.length) return false;
-    const { tools: others, ...otherRest } = against;
-    return (
-      sameMembers(rest, otherRest) && tools.every((tool, i) => sameMembers(tool, others[i] as PublishedTool))
-    );
-  };
-  return (
-    sameMembers(one.settings, other.settings) &&
-    one.servers.length === other.servers.length &&
-    one.servers.every((server, i) => sameServer(server, other.servers[i]))
-  );
-}
-
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   /** Listed, and not known to be stored. */
   const fresh = new Set<Server>();
@@ -108,6 +88,8 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   let publishing: Promise<void> | undefined;
   let again = false;
   let published: PublishTask | undefined;
+  /** Main has less than was published last. */
+  let isLess = false;
   let stopped = false;
 
   const toEntry = (server: Server): CacheEntry => ({
@@ -159,7 +141,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       snapshotPath: options.snapshotPath,
       servers,
       settings: catalogSettings(settings, options.configFiles()),
-      knownChecksum: checksum,
+      knownChecksum: isLess ? undefined : checksum,
     };
   };
 
@@ -183,10 +165,12 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       const task = toTask();
       storing = storing.then(store);
       // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
-      if (published && samePublication(task, published)) continue;
+      const removed = published && !isLess ? removedSince(published, task) : undefined;
+      if (removed && isNothing(removed)) continue;
       const result = await options.cache.publish(task);
       if (!result) continue;
       published = task;
+      isLess = false;
       checksum = result.checksum;
       if (!result.snapshot || stopped) continue;
       tellNames(result.notices ?? []);
@@ -216,6 +200,15 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       if (stopped) return;
       if (server) fresh.add(server);
       timer ??= setTimeout(start, LIMITS.catalogDebounceMs);
+    },
+    withdraw() {
+      // What is under way would bring back what is gone, until the next one.
+      if (!published || publishing || isLess || stopped) return false;
+      const removed = removedSince(published, toTask());
+      if (!removed || isNothing(removed)) return removed !== undefined;
+      isLess = true;
+      options.emit({ type: "removed", generation: options.generation, ...removed });
+      return true;
     },
     async flush() {
       if (timer) {

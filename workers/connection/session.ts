@@ -141,10 +141,12 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
 
   /** Tells the whole effect of a change in one line, once the servers that it started have settled. */
   const tellEffect = async (change: Plan): Promise<void> => {
-    await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
-    if (lifetime.signal.aborted) return;
     // Whoever reads the notice finds what it says.
-    await catalog.flush();
+    if (!catalog.withdraw()) {
+      await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
+      if (lifetime.signal.aborted) return;
+      await catalog.flush();
+    }
     const counts = new Map(
       supervisor.servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])),
     );

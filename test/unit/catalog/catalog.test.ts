@@ -1,6 +1,12 @@
 /** Owns: the catalog made from a snapshot: look-up, search, comparison. */
 import { describe, expect, it, test } from "vitest";
-import { catalogFrom, emptyCatalog, inputSchemaOf, sameDefinition } from "../../../src/catalog/catalog.ts";
+import {
+  catalogFrom,
+  catalogWithout,
+  emptyCatalog,
+  inputSchemaOf,
+  sameDefinition,
+} from "../../../src/catalog/catalog.ts";
 import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
 import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
 
@@ -106,5 +112,36 @@ describe("sameDefinition", () => {
     ["other hints, which the model does not see", { ...base, annotations: { readOnlyHint: true } }, true],
   ])("$0 -> $2", (_name, other, same) => {
     expect(sameDefinition(makeTool(base), makeTool(other))).toBe(same);
+  });
+});
+
+describe.each(["ranked", "weighted"] as const)("catalogWithout, %s", (search) => {
+  const whole = makeCatalog(SERVERS, { search });
+  const names = (catalog: typeof whole, query: string, limit = 5): string[] =>
+    catalog.search(query, limit).hits.map(({ tool }) => tool.name);
+
+  test("a server -> it and its tools are nowhere", () => {
+    const catalog = catalogWithout(whole, { servers: ["db"], tools: [] });
+    expect(catalog.servers.map(({ name }) => name)).toEqual(["fs"]);
+    expect(catalog.tools.map(({ name }) => name)).toEqual(["fs__read"]);
+    expect([catalog.get("db__read"), catalog.get("fs__read")?.tool]).toEqual([undefined, "read"]);
+    expect(catalog.named("db__read")).toEqual([]);
+    expect(names(catalog, "query read")).toEqual(["fs__read"]);
+  });
+
+  test("a tool -> the others of its server stay, and take its place among the results", () => {
+    expect(names(whole, "read of fs", 1)).toEqual(["fs__read"]);
+    const catalog = catalogWithout(whole, { servers: [], tools: [{ server: "fs", tool: "read" }] });
+    expect(catalog.servers).toHaveLength(2);
+    expect(names(catalog, "read of fs", 1)).toEqual(["db__read"]);
+  });
+
+  test("twice -> both are gone; nothing -> the same", () => {
+    const once = catalogWithout(whole, { servers: ["fs"], tools: [] });
+    const twice = catalogWithout(once, { servers: [], tools: [{ server: "db", tool: "query" }] });
+    expect(twice.tools.map(({ name }) => name)).toEqual(["db__read"]);
+    const same = catalogWithout(whole, { servers: [], tools: [] });
+    expect(names(same, "read query")).toEqual(names(whole, "read query"));
+    expect(same.checksum).toBe(whole.checksum);
   });
 });

@@ -23,6 +23,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   const published: PublishTask[] = [];
   const events: WorkerEvent[] = [];
   const servers = [server("a"), server("b")] as const;
+  const configured: Server[] = [...servers];
   const cache: CachePool = {
     warm: () => undefined,
     hashDefinitions: async () => [],
@@ -42,7 +43,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     cachePath: "/cache",
     snapshotPath: "/snapshot",
     knownChecksum: undefined,
-    servers: () => servers,
+    servers: () => configured,
     hashOf: (name) => `hash of ${name}`,
     settings: () => DEFAULT_SETTINGS,
     configFiles: () => NO_FILES,
@@ -51,7 +52,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   };
   const catalog = createCatalogPublisher(options);
   catalog.noteUsed(used);
-  return { catalog, servers, stored, published, events };
+  return { catalog, servers, configured, stored, published, events };
 }
 
 /** As if it had listed these tools, or had been given another definition. */
@@ -155,5 +156,58 @@ describe("createCatalogPublisher", () => {
     }
     await catalog.finish();
     expect(stored.map((task) => names(task).sort())).toEqual([["a"], ["a", "b"]]);
+  });
+
+  test("a server removed -> told before the snapshot without it, which follows", async () => {
+    const { catalog, configured, published, events } = setup(async () => true);
+    expect(catalog.withdraw()).toBe(false);
+    catalog.changed();
+    await catalog.flush();
+    configured.shift();
+    expect(catalog.withdraw()).toBe(true);
+    expect(events.slice(1)).toEqual([{ type: "removed", generation: 1, servers: ["a"], tools: [] }]);
+    // Main has less than any snapshot that was made so far: also what is as it was must be sent.
+    expect(catalog.withdraw()).toBe(false);
+    configured.unshift(server("a"));
+    catalog.changed();
+    await catalog.flush();
+    expect(published.map(({ knownChecksum }) => knownChecksum)).toEqual([undefined, undefined]);
+    expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
+  });
+
+  test("nothing that main would see -> main has it already; a tool excluded -> told", async () => {
+    const { catalog, servers, events } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    const [one] = servers;
+    change(one, { definition: { ...one.definition, requestTimeoutMs: 1 } });
+    expect(catalog.withdraw()).toBe(true);
+    expect(events).toHaveLength(1);
+    change(one, { definition: { ...one.definition, excludeTools: ["t"] } });
+    expect(catalog.withdraw()).toBe(true);
+    expect(events.slice(1)).toEqual([
+      { type: "removed", generation: 1, servers: [], tools: [{ server: "a", tool: "t" }] },
+    ]);
+  });
+
+  test("a publication under way, which would bring back what is gone -> not told before it", async () => {
+    const { catalog, configured, events } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    change(configured[1] as Server, { tools: [{ name: "new" }] });
+    catalog.changed();
+    const flushed = catalog.flush();
+    configured.shift();
+    expect(catalog.withdraw()).toBe(false);
+    await flushed;
+    expect(events.map(({ type }) => type)).toEqual(["catalog", "catalog"]);
+  });
+
+  test("a server removed while another is new -> not told alone", async () => {
+    const { catalog, configured } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    configured.splice(0, 1, server("c"));
+    expect(catalog.withdraw()).toBe(false);
   });
 });
