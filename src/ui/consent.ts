@@ -4,6 +4,7 @@
  */
 import type { PiContext } from "../host.ts";
 import type { ConsentQuestion } from "../protocol/types.ts";
+import { printable } from "../tools/width.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";
@@ -48,7 +49,7 @@ export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
     held: (text) => {
       if (!ctx.hasUI) return;
       enqueue(async () => {
-        const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", text);
+        const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", printable(text));
         if (!answers.over()) await answers.held(apply);
       });
     },

@@ -1,7 +1,12 @@
-/** Says something to the user once: a notice where there is a UI, one line on stderr where there is none. */
+/**
+ * Says something to the user once: a notice where there is a UI, one line on stderr where there is none. Names and
+ * words of servers and of project files are in it, so that nothing of it acts on the terminal.
+ */
 import type { NoticeLevel, PiContext } from "../host.ts";
+import { printable } from "../tools/width.ts";
 
 export function notify(ctx: PiContext, message: string, level: NoticeLevel): void {
-  if (ctx.hasUI) ctx.ui.notify(message, level);
-  else process.stderr.write(`${message.trim().replace(/\s*\n\s*/g, " | ")}\n`);
+  const text = printable(message);
+  if (ctx.hasUI) ctx.ui.notify(text, level);
+  else process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);
 }

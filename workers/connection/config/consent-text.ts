@@ -61,7 +61,7 @@ function names(what: string, entries: Record<string, string>, decides: boolean):
 const secretText = (what: string, value: string | undefined): string[] =>
   value !== undefined && isCommand(value) ? [`${what} ${fromCommand(value)}`] : [];
 
-/** Command with arguments, or URL; then the folder, env and headers, and every command that would give a value. */
+/** Command with arguments, or URL; then the folder, env file, env and headers, and every command that would give a value. */
 export function describeTarget({ target, auth, oauth }: ServerDefinition): string {
   const secrets = [
     ...secretText("token", auth.token),
@@ -74,7 +74,8 @@ export function describeTarget({ target, auth, oauth }: ServerDefinition): strin
   if (target.kind === "stdio") {
     const line = [target.command, ...target.args].map(shown).join(" ");
     const where = target.cwd === undefined ? [] : [`in ${shown(target.cwd)}`];
-    return withExtras(line, [...where, ...names("env", target.env, true), ...secrets]);
+    const envFile = target.envFile === undefined ? [] : [`env from ${shown(target.envFile)}`];
+    return withExtras(line, [...where, ...envFile, ...names("env", target.env, true), ...secrets]);
   }
   const url = isCommand(target.url) ? `the URL ${fromCommand(target.url)}` : shownUrl(target.url);
   const token = auth.tokenEnv === undefined ? [] : [`token ${auth.tokenEnv}`];

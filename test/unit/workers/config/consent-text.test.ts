@@ -8,6 +8,7 @@ describe("describeTarget", () => {
   test.each([
     [{ command: "npx", args: ["-y", "@a/b@1.0", "a b", "$(evil)"] }, 'npx -y @a/b@1.0 "a b" "$(evil)"'],
     [{ command: "x", env: { TOKEN: "s3cret" }, cwd: "/w" }, "x (in /w; env TOKEN)"],
+    [{ command: "x", envFile: "./.env\nx", env: { A: "1" } }, 'x (env from "./.env\\nx"; env A)'],
     [
       { url: "https://x.y/mcp?a=b", headers: { A: "s3cret" }, bearerTokenEnv: "T" },
       "https://x.y/mcp?a=b (headers A; token T)",
