@@ -9,7 +9,7 @@
  * body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it where it lies.
  */
 import { decode, encode } from "./codec.ts";
-import type { RootKey } from "./schema-root.ts";
+import type { RootKey } from "./root-keys.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
@@ -47,7 +47,7 @@ export interface SnapshotTool {
   /** Its name has no server in it: a tool of another extension may bear it too. */
   bare?: boolean;
   /** Of the input schema, so that it can be decoded on first access. Tools of equal roots share one. */
-  schemaRoot: readonly RootKey[];
+  rootKeys: readonly RootKey[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
   /** msgpackr bytes of the output schema, with references that start at `STRUCTURED_POINTER`. */
@@ -159,8 +159,8 @@ const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
 
 function toColumns({ settings, servers, tools }: Snapshot): Columns {
   const roots = new Map<string, number>();
-  const rootOf = tools.map(({ schemaRoot }) => {
-    const key = JSON.stringify(schemaRoot);
+  const rootOf = tools.map(({ rootKeys }) => {
+    const key = JSON.stringify(rootKeys);
     const found = roots.get(key) ?? roots.size;
     roots.set(key, found);
     return found;
@@ -209,7 +209,7 @@ function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
       server: serverOf[i] ?? 0,
       tool: toolNames[i] ?? "",
       description: descriptions[i] ?? "",
-      schemaRoot: columns.roots[rootOf[i] ?? 0] ?? [],
+      rootKeys: columns.roots[rootOf[i] ?? 0] ?? [],
       schema: schemas.subarray(at, end),
     };
     if (annotations) tool.annotations = annotations;

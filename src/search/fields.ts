@@ -2,6 +2,7 @@
  * Owns which texts of a tool are searched, and how much of each: a server controls all of them,
  * so every walk and every text is capped. Called by build.ts.
  */
+import { isObject } from "../protocol/is-object.ts";
 import type { FieldName } from "./weights.ts";
 
 export type SearchTool = {
@@ -56,14 +57,14 @@ function schemaTexts(schema: unknown): SchemaTexts {
   };
   for (let at = 0; at < queue.length && at < maxNodes && budget > 0; at++) {
     const { node, depth } = queue[at]!;
-    if (!isRecord(node)) continue;
+    if (!isObject(node)) continue;
     if (depth > 0) keep(found.texts, node.description, 400);
     for (const value of list(node.enum, maxEnumValues)) {
       if (typeof value === "string" && value.length <= maxEnumLength) keep(found.texts, value, maxEnumLength);
     }
     if (depth >= maxDepth) continue;
     const properties = node.properties;
-    if (isRecord(properties)) {
+    if (isObject(properties)) {
       for (const name of Object.keys(properties).slice(0, maxNodes)) {
         keep(found.names, name, 60);
         queue.push({ node: properties[name], depth: depth + 1 });
@@ -75,7 +76,7 @@ function schemaTexts(schema: unknown): SchemaTexts {
       ...list(node.oneOf, 8),
       ...list(node.allOf, 8),
     ]) {
-      if (isRecord(child)) queue.push({ node: child, depth: depth + 1 });
+      if (isObject(child)) queue.push({ node: child, depth: depth + 1 });
     }
   }
   return found;
@@ -83,10 +84,6 @@ function schemaTexts(schema: unknown): SchemaTexts {
 
 function list(value: unknown, max: number): unknown[] {
   return Array.isArray(value) ? value.slice(0, max) : [];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The first sentence says what a tool does. */

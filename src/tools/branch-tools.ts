@@ -3,9 +3,11 @@
  * fork or `/tree` they must be registered by the end of `before_agent_start`, or Pi drops them for good.
  * Pure.
  */
+
 import type { CatalogTool } from "../catalog/catalog.ts";
+import { isObject } from "../protocol/is-object.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
-import { schemaRoot } from "../protocol/schema-root.ts";
+import { rootKeysOf } from "../protocol/root-keys.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import { PROXY_TOOL } from "./tool-search-report.ts";
 
@@ -27,9 +29,6 @@ export interface ToolOwner {
 /** For the `details` of a result, which Pi keeps in the transcript. */
 export const ownersOf = (tools: readonly CatalogTool[]): Record<string, ToolOwner> =>
   Object.fromEntries(tools.map(({ name, server, tool }) => [name, { server: server.name, tool }]));
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -99,7 +98,7 @@ export function fromTranscript(
     tool,
     server,
     description,
-    schemaRoot: schemaRoot(parameters),
+    rootKeys: rootKeysOf(parameters),
     schema: new Uint8Array(),
     inputSchema: parameters,
   };

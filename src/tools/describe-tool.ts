@@ -1,6 +1,8 @@
 /** A tool written out in full for a model: its description and each parameter on a line. Pure. */
+
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import { cut, isObject, typeOf } from "./signature.ts";
+import { isObject } from "../protocol/is-object.ts";
+import { cut, typeOf } from "./signature.ts";
 
 const DESCRIPTION_CHARS = 4_000;
 const PARAMETER_CHARS = 300;

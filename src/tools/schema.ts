@@ -39,7 +39,7 @@ function accessorOf(key: string): PropertyDescriptor {
 /** Own, enumerable properties: spread, JSON and structured clone see a plain JSON Schema. */
 export function lazyInputSchema(tool: CatalogTool): Schema {
   const schema: Schema = {};
-  for (const entry of tool.schemaRoot) {
+  for (const entry of tool.rootKeys) {
     // One by one through `Reflect`: half the time of `Object.defineProperties`, which counts for 2,000 tools.
     if (typeof entry === "string") Reflect.defineProperty(schema, entry, accessorOf(entry));
     else schema[entry[0]] = entry[1];

@@ -2,6 +2,7 @@
  * A tool's parameters in one line that a model can call from, `echo(message: string, times?: integer)`,
  * made from its JSON Schema. Bounded whatever the schema holds.
  */
+import { isObject } from "../protocol/is-object.ts";
 
 const PARAMETERS = 20;
 const ENUM_VALUES = 8;
@@ -10,9 +11,6 @@ const SENTENCE_CHARS = 160;
 const DEPTH = 3;
 
 type Schema = Record<string, unknown>;
-
-export const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const cut = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1)}…` : text;

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { plainToolName } from "../../src/protocol/names.ts";
-import { schemaRoot } from "../../src/protocol/schema-root.ts";
+import { rootKeysOf } from "../../src/protocol/root-keys.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
@@ -41,7 +41,7 @@ export function makeSnapshot(
         description,
         ...(annotations ? { annotations } : {}),
         ...(direct ? { direct } : {}),
-        schemaRoot: schemaRoot(schema),
+        rootKeys: rootKeysOf(schema),
         schema: encode(schema),
       }),
     ),

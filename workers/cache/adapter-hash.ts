@@ -3,9 +3,11 @@
  * it put environment variables and the home folder into it; so it equals ours where a definition has none.
  * Only for reading its entries: what we write never depends on a secret.
  */
+
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { isObject } from "./entry.ts";
+import { isObject } from "../../src/protocol/is-object.ts";
+
 import { hashDefinition } from "./hash.ts";
 
 type Environment = Record<string, string | undefined>;

@@ -2,8 +2,10 @@
  * `mcp-cache.json` as a whole: what it holds, or why it cannot be used. Reading changes nothing; the writer
  * decides by the state what may be done to the file. A problem is one line that names the file.
  */
+
 import { messageOf } from "../../src/protocol/errors.ts";
-import { isObject } from "./entry.ts";
+import { isObject } from "../../src/protocol/is-object.ts";
+
 import { type FileSystem, reasonOf } from "./file-system.ts";
 import type { Slots } from "./slots.ts";
 

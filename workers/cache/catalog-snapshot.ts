@@ -5,7 +5,7 @@
 import { crc32 } from "node:zlib";
 import { encode } from "../../src/protocol/codec.ts";
 import { type AssignedNames, nameTools, type ToolPrefix } from "../../src/protocol/names.ts";
-import { schemaRoot } from "../../src/protocol/schema-root.ts";
+import { rootKeysOf } from "../../src/protocol/root-keys.ts";
 import {
   type CatalogSettings,
   encodeSnapshot,
@@ -82,7 +82,7 @@ function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
       ...(direct ? { direct } : {}),
       ...(bare[i] ? { bare: true } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
-      schemaRoot: schemaRoot(input.schema),
+      rootKeys: rootKeysOf(input.schema),
       schema: encode(input.schema),
       ...(output ? { outputSchema: encode(moveReferences(output.schema)) } : {}),
     };

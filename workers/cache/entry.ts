@@ -2,6 +2,7 @@
  * One entry of the metadata cache: what a server said about itself under one definition, and for how long
  * that counts. Pure. Other adapters write entries too, so whatever is read is checked.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "./tool.ts";
 
@@ -23,9 +24,6 @@ export interface CacheEntry {
 
 /** An entry as it stands in the file, with whatever others have put into it. */
 export type StoredEntry = Record<string, unknown>;
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const listOf = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined);
 

@@ -2,7 +2,8 @@
  * A prompt as a server listed it, reduced to what the metadata cache keeps. Servers are untrusted: a field of
  * the wrong type is left out, and what has no name is none.
  */
-import { isObject } from "./entry.ts";
+
+import { isObject } from "../../src/protocol/is-object.ts";
 import { shortText } from "./resource.ts";
 
 export interface CachedArgument {

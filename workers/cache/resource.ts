@@ -2,8 +2,8 @@
  * A resource or resource template as a server listed it or a cache file holds it, reduced to what is kept.
  * Servers are untrusted: a field of the wrong type is left out, and what has no usable URI is none.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { isObject } from "./entry.ts";
 
 interface Described {
   name: string;

@@ -2,6 +2,8 @@
  * What each keyword of JSON Schema may hold, in one table. JSON Schema 2020-12, meta-schemas of core,
  * applicator, validation, meta-data, format and content; and what older drafts knew besides. Pure.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
+
 type Schema = Record<string, unknown>;
 
 /**
@@ -31,9 +33,6 @@ export const HOLDERS: ReadonlyMap<string, Holder> = new Map(
 export const MAPS: ReadonlySet<string> = new Set([...HOLDER_KEYWORDS.map, ...HOLDER_KEYWORDS.dependencies]);
 
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
-
-export const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
 

@@ -4,7 +4,7 @@
  * "Property keys should match pattern"); deeper names are free. So such parameters are told in the tool's
  * description instead, and the schema takes them without declaring them. Pure.
  */
-import { isObject } from "./schema-keywords.ts";
+import { isObject } from "../../src/protocol/is-object.ts";
 
 type Schema = Record<string, unknown>;
 

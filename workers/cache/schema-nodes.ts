@@ -2,11 +2,11 @@
  * Repairs every part of a schema, top down, by the table of keywords. Leaves data (`default`, ...) alone, and
  * never looks at the names of properties as keywords.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
 import {
   HOLDERS,
   type Holder,
   hasFlagLimits,
-  isObject,
   isSchema,
   soundNames,
   VALUES,

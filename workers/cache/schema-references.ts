@@ -2,6 +2,9 @@
  * References inside one schema: which lead somewhere, and which only lead back to themselves. A recursive
  * schema, such as that of a tree, is sound: each round describes a deeper part of the value.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
+import { isSchema } from "./schema-keywords.ts";
+
 type Schema = Record<string, unknown>;
 
 export interface References {
@@ -15,11 +18,6 @@ export interface References {
 const IN_PLACE_LISTS = ["allOf", "anyOf", "oneOf"] as const;
 const IN_PLACE = ["not", "if", "then", "else"] as const;
 const WALK_DEPTH = 64;
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
 
 const decoded = (token: string): string => {
   try {

@@ -3,7 +3,8 @@
  * the root, and some read nothing of it but `properties` and `required`; so what the parts of a union take is
  * gathered there. It then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
-import { isObject, soundType } from "./schema-keywords.ts";
+import { isObject } from "../../src/protocol/is-object.ts";
+import { soundType } from "./schema-keywords.ts";
 import type { Repair } from "./schema-nodes.ts";
 import { schemaAt } from "./schema-references.ts";
 

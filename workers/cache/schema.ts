@@ -3,7 +3,8 @@
  * in it keeps a host from compiling it. What a sound schema means is not changed; what had to be left out is
  * told. Pure.
  */
-import { isObject } from "./schema-keywords.ts";
+
+import { isObject } from "../../src/protocol/is-object.ts";
 import { declareParameters } from "./schema-names.ts";
 import { type Repair, repairBelow } from "./schema-nodes.ts";
 import { objectRoot } from "./schema-root.ts";

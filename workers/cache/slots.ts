@@ -6,11 +6,11 @@
  * look, and comes back under the name when its server is listed again. No reader takes one for the other,
  * since each compares the whole hash.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
 import {
   type CacheEntry,
   isFresh,
   isListingDue,
-  isObject,
   isUnused,
   isUseDue,
   mergeEntry,

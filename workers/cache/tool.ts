@@ -3,6 +3,7 @@
  * Servers are untrusted: a field of the wrong type is left out, a schema too deep or too big to encode is
  * replaced by one that takes any object, a text too long is cut, and what has no usable name is no tool.
  */
+import { isObject } from "../../src/protocol/is-object.ts";
 
 /** MCP 2025-11-25, server/tools, reduced. */
 export interface CachedTool {
@@ -33,9 +34,6 @@ const TITLE_CHARS = 1_000;
 const DESCRIPTION_CHARS = 20_000;
 /** Stands for the digits of a number, or for a word of JSON. */
 const SCALAR_CHARS = 8;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether a JSON value stays within depth and size, keys included. Walks without recursion: depth is what it guards. */
 export function isBounded(value: unknown): boolean {

@@ -2,9 +2,11 @@
  * Changes a configuration file as its owner would: `enabled` of one server, everything else as it was,
  * comments and formatting too. Which file that is, and the writing of it, are here as well.
  */
+
 import { stat } from "node:fs/promises";
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import { reasonOf } from "../../cache/file-system.ts";
 import type { ServerDefinition } from "./definition.ts";
@@ -15,9 +17,6 @@ import { readText } from "./read.ts";
 
 const BOM = "\uFEFF";
 const NEW_OBJECT = "{}\n";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Throws `bad_config` where the text is not one that can be changed without guessing. */
 function checked(text: string, file: string): Record<string, unknown> {

@@ -2,7 +2,9 @@
  * Turns what zod says of a value into words: what is wrong, and what to write instead. Never shows a
  * value that could be a secret. Pure.
  */
+
 import * as z from "zod";
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { nearestKey } from "./suggest.ts";
 
 export interface Mistake {
@@ -119,9 +121,6 @@ function objectOf(field: z.ZodType | undefined): Shape | undefined {
   }
   return field instanceof z.ZodObject ? (field.shape as Shape) : undefined;
 }
-
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
 export function unknownKeys(shape: Shape, value: object): Mistake[] {

@@ -3,8 +3,10 @@
  * `settings`, `imports`. Everything that is wrong becomes a `ConfigProblem` with its place and costs only
  * what it is in. Pure, except for `readText`.
  */
+
 import { readFile, stat } from "node:fs/promises";
 import { messageOf } from "../../../src/protocol/errors.ts";
+import { isObject } from "../../../src/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { checkName, isProject, parseEntry, type ServerDefinition } from "./definition.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
@@ -81,9 +83,6 @@ export const emptyFile = (source: ConfigSource): FileConfig => ({
   problems: [],
   broken: false,
 });
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const wrongKind = (value: unknown, what: string): Mistake => ({
   severity: "error",

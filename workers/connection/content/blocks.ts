@@ -3,10 +3,11 @@
  * model reads. What it cannot read is saved to a file and named. No block fails a call, whatever it holds.
  */
 
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { formatBytes } from "../../../src/protocol/size.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64 } from "./base64.ts";
-import { type Block, isObject, type ShapeOptions, word } from "./context.ts";
+import { type Block, type ShapeOptions, word } from "./context.ts";
 import { imageContent } from "./images.ts";
 import { label } from "./label.ts";
 import { extensionFor, isTextType, mediaType } from "./mime.ts";

@@ -24,9 +24,6 @@ export interface ShapeOptions {
 /** A block as the server sent it: nothing of it can be relied on. */
 export type Block = Record<string, unknown>;
 
-export const isObject = (value: unknown): value is Block =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** A string that says something, or `otherwise`. */
 export const word = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise;

@@ -2,11 +2,12 @@
  * An image block: given to the model where every provider takes it, else saved to a file. A provider
  * refuses a request for one image whose type, bytes or size it does not like, and with it the session.
  */
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { formatBytes } from "../../../src/protocol/size.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
-import { type Block, isObject, type ShapeOptions } from "./context.ts";
+import type { Block, ShapeOptions } from "./context.ts";
 import { imageSize } from "./image-size.ts";
 import { extensionFor, mediaType } from "./mime.ts";
 

@@ -2,15 +2,17 @@
  * The one entry of shaping: a server's result becomes what the model reads. Blocks, then structured
  * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
  */
+
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonValue } from "../../../src/protocol/errors.ts";
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { CallResult, ResultContent } from "../../../src/protocol/types.ts";
 import { fitsGuard, guardOutput } from "../output-guard.ts";
 import { type Redactor, redactValue } from "../redact.ts";
 import { toonOr } from "../toon.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
-import { isObject, type ShapeOptions, word } from "./context.ts";
+import { type ShapeOptions, word } from "./context.ts";
 import { imageForPerson, limitImages } from "./images.ts";
 import { limitFiles } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";

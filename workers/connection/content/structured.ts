@@ -3,8 +3,9 @@
  * that reads it, and once to the model. Servers repeat it as text, as the specification asks; then the text
  * is enough. Pure.
  */
+import { isObject } from "../../../src/protocol/is-object.ts";
 import type { ResultContent } from "../../../src/protocol/types.ts";
-import { isObject } from "./context.ts";
+
 import { splitLabel } from "./label.ts";
 import { sameJson } from "./same-json.ts";
 

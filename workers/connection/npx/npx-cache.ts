@@ -4,8 +4,10 @@
  * file that is corrupt, foreign or unreadable is the same as none. Several Pi processes may write it: each
  * write is whole, and what one loses of another's is asked of npm again.
  */
+
 import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import type { NpmFacts, Tree } from "./tree.ts";
@@ -25,9 +27,6 @@ export interface NpxCacheEntry extends NpmFacts {
 }
 
 type Entries = Record<string, NpxCacheEntry>;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isEntry = (value: unknown): value is NpxCacheEntry =>
   isObject(value) &&

@@ -2,8 +2,10 @@
  * What an installed package offers to run. Reads its package.json and follows npm's rule for which of
  * several binaries npx means.
  */
+
 import { readFile } from "node:fs/promises";
 import { basename, join, normalize } from "node:path";
+import { isObject } from "../../../src/protocol/is-object.ts";
 
 export interface Manifest {
   name: string;
@@ -11,9 +13,6 @@ export interface Manifest {
   /** Command name -> path below the package. */
   bin: Record<string, string>;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const unscoped = (name: string): string => name.replace(/^@[^/]+\//, "");
 

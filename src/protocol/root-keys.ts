@@ -14,5 +14,5 @@ const isShared = (key: string, value: unknown): value is string | boolean =>
   SHARED.has(key) &&
   (typeof value === "boolean" || (typeof value === "string" && value.length <= SHARED_CHARS));
 
-export const schemaRoot = (schema: object): RootKey[] =>
+export const rootKeysOf = (schema: object): RootKey[] =>
   Object.entries(schema).map(([key, value]) => (isShared(key, value) ? [key, value] : key));

@@ -1,6 +1,6 @@
 /** Owns: what of a schema's root is kept beside its bytes. */
 import { expect, test } from "vitest";
-import { type RootKey, schemaRoot } from "../../../src/protocol/schema-root.ts";
+import { type RootKey, rootKeysOf } from "../../../src/protocol/root-keys.ts";
 
 const LONG = `https://example.com/${"a".repeat(100)}`;
 
@@ -31,5 +31,5 @@ test.each<[string, Record<string, unknown>, RootKey[]]>([
   ["a dialect too long to be shared -> its key only", { $schema: LONG }, ["$schema"]],
   ["properties, required -> their keys only", { properties: {}, required: [] }, ["properties", "required"]],
 ])("%s", (_, schema, root) => {
-  expect(schemaRoot(schema)).toEqual(root);
+  expect(rootKeysOf(schema)).toEqual(root);
 });
