@@ -85,7 +85,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         notify(ctx, event.text, event.level);
         break;
       case "held":
-        dialogs.held(event.text);
+        dialogs.held(event.id, event.text);
         break;
       case "server": {
         state.statuses.set(event.status.name, event.status);

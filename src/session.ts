@@ -215,7 +215,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
           throw error;
         });
       },
-      held: (apply) => now().runtime.ask("applyHeld", { apply }),
+      held: (id, apply) => now().runtime.ask("applyHeld", { id, apply }),
       over: () => mine() === undefined,
       failed: (error) => {
         alive(mine, () => {

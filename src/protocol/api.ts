@@ -27,7 +27,7 @@ export interface ConnectionMethods {
   /** Asks again for servers of the project that were refused. */
   askAgain: { params: Record<string, never>; value: undefined };
   /** Applies the edit that a `held` event told of, or leaves it until the next one. */
-  applyHeld: { params: { apply: boolean }; value: undefined };
+  applyHeld: { params: { id: string; apply: boolean }; value: undefined };
   /** Other extensions registered or withdrew servers. */
   setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
   /**

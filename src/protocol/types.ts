@@ -211,8 +211,8 @@ export type WorkerEvent =
    * something that does not work and that the user can mend.
    */
   | { type: "notice"; generation: number; text: string; level: "info" | "warning" }
-  /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. */
-  | { type: "held"; generation: number; text: string }
+  /** An edit waits for the user's word (`hotReload: "ask"`); what it would do. `id`: of all that it would do. */
+  | { type: "held"; generation: number; id: string; text: string }
   | { type: "server"; generation: number; status: ServerStatus }
   /** A whole snapshot in the file's own format, since the catalog differs from what main has. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }

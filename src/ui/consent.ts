@@ -13,14 +13,15 @@ const LATER = "Not now";
 export interface Dialogs {
   /** Asks for what was not asked for yet. */
   consents(questions: readonly ConsentQuestion[]): void;
-  held(text: string): void;
+  /** Whether an edit is to be applied; one that is asked for already is not asked for twice. */
+  held(id: string, text: string): void;
   /** `/mcp trust`: what was put off is asked for again. */
   forget(): void;
 }
 
 export interface Answers {
   consent(hash: string, allow: boolean): Promise<void>;
-  held(apply: boolean): Promise<void>;
+  held(id: string, apply: boolean): Promise<void>;
   /** The session that asked is over. */
   over(): boolean;
   failed(error: unknown): void;
@@ -28,6 +29,8 @@ export interface Answers {
 
 export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
   const asked = new Set<string>();
+  /** Held edits whose question has no answer. */
+  const open = new Set<string>();
   let queue: Promise<void> = Promise.resolve();
   const enqueue = (ask: () => Promise<void>): void => {
     queue = queue.then(() => (answers.over() ? undefined : ask())).catch(answers.failed);
@@ -46,11 +49,13 @@ export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
         });
       }
     },
-    held: (text) => {
-      if (!ctx.hasUI) return;
+    held: (id, text) => {
+      if (!ctx.hasUI || open.has(id)) return;
+      open.add(id);
       enqueue(async () => {
         const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", printable(text));
-        if (!answers.over()) await answers.held(apply);
+        open.delete(id);
+        if (!answers.over()) await answers.held(id, apply);
       });
     },
     forget: () => asked.clear(),

@@ -162,6 +162,33 @@ describe("the connection worker ends while an edit waits", () => {
     await pi.statusLine("MCP 2/2 · 2 tools", since);
   });
 
+  test("ask, while the question is open -> it stays the one question; its yes is for that edit alone", async () => {
+    const pi = await openBreakable(await openHome("ask"));
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await edit(pi, "ask");
+    const first = await pi.dialog();
+    let since = pi.rpc.events.length;
+    await breakWorker(pi);
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    since = pi.rpc.events.length;
+    await pi.at.writeMcp(config("ask", { more: live(["more"], {}, EAGER) }));
+    // The first worker told one edit, the second one that and the new one.
+    await expect
+      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
+        timeout: PATIENCE_MS,
+      })
+      .toBe(4);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+    pi.answer(first, { confirmed: true });
+    const second = await pi.dialog(since);
+    expect(second.message).toBe("mcp.json: + more");
+    expect(await pi.status()).not.toMatch(/added|more/);
+    since = pi.rpc.events.length;
+    pi.answer(second, { confirmed: true });
+    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    expect(await pi.status()).not.toContain("added");
+  });
+
   test("off -> the next worker runs what ran", async () => {
     const pi = await openBreakable(await openHome("off"));
     await pi.statusLine("MCP 1/1 · 1 tool");

@@ -2,6 +2,7 @@
  * The configuration that runs: loads and follows the files, decides which servers may run, and turns each
  * change into a plan that is handed on. Owns what waits for the user's word; starts nothing itself.
  */
+import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { fileStamp } from "../../src/protocol/stamp.ts";
 import type {
@@ -43,10 +44,10 @@ export interface RunningConfiguration {
   /** Forgets refusals of this project's servers, so that they are asked for again. */
   askAgain(): Promise<void>;
   /**
-   * The answer to the oldest `onHeld` that has none. True applies the edit, if it is still the one that was told;
-   * false leaves it waiting.
+   * The answer to `onHeld`. True applies that edit, if it is still the one that waits: where it was edited meanwhile,
+   * that was asked for, too. False leaves it waiting.
    */
-  applyHeld(apply: boolean): Promise<void>;
+  applyHeld(id: string, apply: boolean): Promise<void>;
   /** Other extensions registered other servers. An edit that waits goes on waiting. */
   register(registered: readonly RegisteredServer[]): Promise<void>;
   /** The user changed this file here: applies `text` as what it holds, and nothing else of an edit that waits. */
@@ -72,22 +73,26 @@ export interface ConfigurationOptions {
   /** Carries a plan out. The first call is the start of the session. */
   onPlan: (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
   /** An edit waits for the user: what it would do. */
-  onHeld: (change: Plan) => void;
+  onHeld: (edit: Pick<HeldEdit, "id" | "change">) => void;
   /** A file is being written: a plan may follow in a moment. */
   onStir: () => void;
 }
 
 const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
 
-/** An edit that waits for the user. `key`: of what it would do. */
+/** An edit that waits for the user. `id`: a hash of all that it would do. */
 interface HeldEdit {
   config: LoadedConfig;
   change: Plan;
-  key: string;
+  id: string;
 }
 
-const keyOf = ({ servers, settings }: Plan): string =>
-  canonical({ servers: servers.filter(({ action }) => action !== "keep"), settings });
+const idOf = ({ servers, settings }: Plan): string => {
+  const doing = servers.filter(({ action }) => action !== "keep");
+  return createHash("sha256")
+    .update(canonical({ servers: doing, settings }))
+    .digest("hex");
+};
 
 /** Looked at after the read, so that an edit during it counts as one. */
 async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
@@ -103,8 +108,6 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   const consents = await openConsents(session, log.error);
   let running = NOTHING;
   let held: HeldEdit | undefined;
-  /** Keys of what the user was asked and has not answered, oldest first. */
-  const asked: string[] = [];
   let pending: PendingConsent[] = [];
   let state: ConfigState = { problems: [], files: [], questions: [], refused: [] };
 
@@ -148,11 +151,6 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   const reapply = (own?: OwnWrite): Promise<void> =>
     apply(() => (editsWait() ? loadConfig(facts, applied, asApplied(applied, own)) : live.current));
 
-  const ask = ({ change, key }: HeldEdit): void => {
-    asked.push(key);
-    onHeld(change);
-  };
-
   /** An edit while the session is open: the setting that ran until now decides whether it is applied at once. */
   const onEdit = async (config: LoadedConfig): Promise<void> => {
     if (!editsWait()) {
@@ -162,11 +160,11 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     const { allowed } = await consents.decide(config.servers);
     const change = plan(running, { servers: allowed, settings: config.settings });
     const before = held;
-    held = { config, change, key: keyOf(change) };
-    if (isIdle(change) || held.key === before?.key) return;
+    held = { config, change, id: idOf(change) };
+    if (isIdle(change) || held.id === before?.id) return;
     const { hotReload } = running.settings;
     log.info(`an edit of the configuration waits: hotReload is "${hotReload}"`);
-    if (hotReload === "ask") ask(held);
+    if (hotReload === "ask") onHeld(held);
   };
 
   const kept = session.accepted?.texts;
@@ -218,15 +216,9 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
       consents.reopen();
       await reapply();
     },
-    applyHeld: async (wanted) => {
-      const about = asked.shift();
+    applyHeld: async (id, wanted) => {
       const edit = held;
-      if (!wanted || !edit || isIdle(edit.change)) return;
-      if (edit.key !== about) {
-        // The edit was edited: the user has not seen what it would do now, unless that question is open too.
-        if (!asked.includes(edit.key)) ask(edit);
-        return;
-      }
+      if (!wanted || edit?.id !== id || isIdle(edit.change)) return;
       held = undefined;
       await apply(() => edit.config);
     },

@@ -45,8 +45,8 @@ export function createHandlers(options: {
       await current().askAgain();
       return undefined;
     },
-    applyHeld: async ({ apply }) => {
-      await current().applyHeld(apply);
+    applyHeld: async ({ id, apply }) => {
+      await current().applyHeld(id, apply);
       return undefined;
     },
     setRegistered: async ({ servers }) => {

@@ -52,7 +52,7 @@ export interface Session extends UserEdits {
   reconnect(server: string | undefined): Promise<void>;
   answerConsent(hash: string, allow: boolean): Promise<void>;
   askAgain(): Promise<void>;
-  applyHeld(apply: boolean): Promise<void>;
+  applyHeld(id: string, apply: boolean): Promise<void>;
   setRegistered(servers: RegisteredServer[]): Promise<void>;
   explainMissing(name: string): Promise<WireError | undefined>;
   turnEnded(): Promise<void>;
@@ -203,7 +203,8 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     log,
     onPlan: carryOut,
     onStir: () => cache.warm(),
-    onHeld: (change) => emit({ type: "held", generation, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: ({ id, change }) =>
+      emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
   }).then((running) => {
     configuration = running;
     return running;
@@ -241,7 +242,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     },
     answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),
     askAgain: async () => (await started).askAgain(),
-    applyHeld: async (apply) => (await started).applyHeld(apply),
+    applyHeld: async (id, apply) => (await started).applyHeld(id, apply),
     setRegistered: async (registered) => (await started).register(registered),
     setEnabled: async (params) => (await edits).setEnabled(params),
     readConfig: async (params) => (await edits).readConfig(params),
