@@ -3,6 +3,7 @@
  * bytes when somebody first looks: registering thousands of tools then decodes none of them.
  */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import type { RootKey } from "../protocol/root-keys.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -39,8 +40,11 @@ function accessorOf(key: string): PropertyDescriptor {
 /** Own, enumerable properties: spread, JSON and structured clone see a plain JSON Schema. */
 export function lazyInputSchema(tool: CatalogTool): Schema {
   const schema: Schema = {};
-  for (const entry of tool.rootKeys) {
-    // One by one through `Reflect`: half the time of `Object.defineProperties`, which counts for 2,000 tools.
+  const { rootKeys } = tool;
+  // Without an iterator, and one by one through `Reflect`: `Object.defineProperties` takes twice as long. That
+  // counts for 2,000 tools.
+  for (let at = 0; at < rootKeys.length; at++) {
+    const entry = rootKeys[at] as RootKey;
     if (typeof entry === "string") Reflect.defineProperty(schema, entry, accessorOf(entry));
     else schema[entry[0]] = entry[1];
   }
