@@ -1,9 +1,10 @@
 /**
- * Builds what is published: `dist/index.js` for Pi's main thread and one self-contained file per worker.
+ * Builds what is published: for Pi's main thread `dist/index.js`, `dist/later.js`, which is loaded after Pi's first
+ * paint, and `dist/chunk.js`, which both share; and one self-contained file per worker.
  * Nothing in them imports anything but `node:` modules, so they run below `node_modules`, without it, and
  * in Pi's Bun build.
  */
-import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
@@ -86,26 +87,34 @@ const worker: BuildOptions = {
   plugins: [leaveOut, pureMsgpackr, lateBuiltins],
 };
 
-const outputs: Record<string, BuildOptions> = {
-  // Compiled before Pi's first paint, by a main thread that logs no stacks: short names save a third of that.
-  "dist/index.js": { entryPoints: ["src/index.ts"], minifyIdentifiers: true },
-  "dist/workers/connection.js": { entryPoints: ["workers/connection.ts"], ...worker },
-  "dist/workers/cache.js": { entryPoints: ["workers/cache.ts"], ...worker },
+const builds: BuildOptions[] = [
+  // Compiled by a main thread that logs no stacks: short names save it a third of that.
+  {
+    entryPoints: ["src/index.ts"],
+    minifyIdentifiers: true,
+    splitting: true,
+    outdir: "dist",
+    chunkNames: "[name]",
+  },
+  { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
+  { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
   // piscina starts its threads from a file of its own, which it looks for beside the bundle.
-  "dist/workers/worker.js": {
+  {
     entryPoints: ["node_modules/piscina/dist/worker.js"],
+    outfile: "dist/workers/worker.js",
     ...worker,
   },
-};
+];
 
 await rm(new URL("../dist", import.meta.url), { recursive: true, force: true });
 /** Which source files went into which output: a boundary test reads it. */
 const sources: Record<string, string[]> = {};
-for (const [outfile, options] of Object.entries(outputs)) {
-  const { metafile } = await build({ ...shared, ...options, outfile, metafile: true });
-  sources[outfile] = Object.keys(metafile.inputs);
-  const { size } = await stat(new URL(`../${outfile}`, import.meta.url));
-  console.log(`${outfile}  ${(size / 1024).toFixed(1)} KB`);
+for (const options of builds) {
+  const { metafile } = await build({ ...shared, ...options, metafile: true });
+  for (const [output, { inputs, bytes }] of Object.entries(metafile.outputs)) {
+    sources[output] = Object.keys(inputs);
+    console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
+  }
 }
 const cache = new URL("../node_modules/.cache/", import.meta.url);
 await mkdir(cache, { recursive: true });

@@ -14,8 +14,9 @@ import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
 import { fileStamp } from "./protocol/stamp.ts";
 import type { SessionFacts } from "./protocol/types.ts";
+import { startRuntimeLater } from "./runtime/lazy-runtime.ts";
 import type { Crash } from "./runtime/respawn.ts";
-import { type Runtime, startRuntime } from "./runtime/runtime.ts";
+import type { Runtime } from "./runtime/runtime.ts";
 import { createSessionCalls } from "./session-calls.ts";
 import { createEventHandler, type SessionState } from "./session-events.ts";
 import { directRule } from "./tools/direct.ts";
@@ -23,7 +24,7 @@ import { createLateTools } from "./tools/late-tools.ts";
 import { explainRefusedArguments } from "./tools/refused-arguments.ts";
 import { createRegistrar } from "./tools/registrar.ts";
 import { createSearchTools } from "./tools/search-tools.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "./tools/tool-search-report.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "./tools/tool-names.ts";
 import { explainUnknownCall } from "./tools/unknown-call.ts";
 import { createDialogs, type Dialogs } from "./ui/consent.ts";
 import type { McpCommandHost } from "./ui/mcp-command.ts";
@@ -232,7 +233,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       onPlanned: firstRequest.withdrawAbsent,
       onProgress,
     });
-    const runtime = startRuntime({
+    const runtime = startRuntimeLater({
       logFile: join(agentDir, LOG_FILE),
       facts,
       onEvent: (event) => alive(mine, () => handle(event)),

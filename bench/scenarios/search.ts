@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import {
   type CatalogSettings,
@@ -121,7 +122,7 @@ async function snapshotOf(
 
 /** As the ToolSearch tool does it. */
 function ask(catalog: Catalog, query: string): void {
-  catalog.search(query, LIMITS.searchResults + LIMITS.searchNamesMore);
+  searchCatalog(catalog, query, LIMITS.searchResults + LIMITS.searchNamesMore);
 }
 
 function indexBytes(snapshot: Uint8Array): number {
@@ -210,7 +211,9 @@ async function hitRows(folder: string): Promise<Row[]> {
   for (const search of ["weighted", "ranked"] as const) {
     const catalog = catalogFrom(await snapshotOf(realTools() as Tool[], folder, search));
     const rank = (query: string, limit: number): string[] =>
-      catalog?.search(query, limit).hits.map(({ tool }) => `${tool.server.name}/${tool.tool}`) ?? [];
+      catalog
+        ? searchCatalog(catalog, query, limit).hits.map(({ tool }) => `${tool.server.name}/${tool.tool}`)
+        : [];
     const outcomes = outcomesOf(rank, queries, LIMITS.searchResults);
     const wanted = search === "ranked" ? ` (wanted: ${HIT_TARGETS.natural} / ${HIT_TARGETS.keyword})` : "";
     rows.push(...hits(`ours, ${search}${wanted}`, hitAt5(outcomes, "query"), hitAt5(outcomes, "keyword")));

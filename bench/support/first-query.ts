@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 
 const cpuMs = (): number => {
@@ -14,5 +15,6 @@ const cpuMs = (): number => {
 
 const catalog = catalogFrom(readFileSync(process.argv[2] ?? ""));
 const [startMs, startCpuMs] = [performance.now(), cpuMs()];
-catalog?.search("show me the open pull requests of my repository on GitHub", LIMITS.searchResults);
+if (catalog)
+  searchCatalog(catalog, "show me the open pull requests of my repository on GitHub", LIMITS.searchResults);
 process.stdout.write(JSON.stringify({ wallMs: performance.now() - startMs, cpuMs: cpuMs() - startCpuMs }));

@@ -1,6 +1,6 @@
 /**
- * The tools that are known now, made from a snapshot: looked up by name, searched, and compared with what
- * Pi has been told. Schemas and the index are decoded when first used.
+ * The tools that are known now, made from a snapshot: looked up by name, and compared with what Pi
+ * has been told. Schemas are decoded when first used.
  */
 import { crc32 } from "node:zlib";
 import { decode } from "../protocol/codec.ts";
@@ -14,20 +14,11 @@ import {
   snapshotChecksum,
 } from "../protocol/snapshot.ts";
 import type { RemovedTools } from "../protocol/types.ts";
-import { openEngine, type SearchEngine } from "../search/engine.ts";
 
 export interface CatalogTool extends Omit<SnapshotTool, "server"> {
   server: SnapshotServer;
   /** Already decoded, where there are no bytes: a tool that comes from a transcript. */
   inputSchema?: Record<string, unknown>;
-}
-
-export interface CatalogHit {
-  tool: CatalogTool;
-  /** Comparable within one result only. */
-  score: number;
-  /** The query names this tool. */
-  pinned: boolean;
 }
 
 export interface Catalog {
@@ -37,18 +28,9 @@ export interface Catalog {
   servers: readonly SnapshotServer[];
   tools: readonly CatalogTool[];
   get(name: string): CatalogTool | undefined;
-  /** Best first. `server`: only its tools. Tools that the query names come first and may exceed the limit. */
-  search(query: string, limit: number, server?: string): { hits: CatalogHit[]; unmatched: readonly string[] };
-  /** Tools of that name, however it is written: local, with the server, with `mcp__`, with hyphens. */
-  named(name: string): CatalogTool[];
+  /** What the snapshot held: the bytes of the search index over these tools, by position. */
+  indexed: { index: Uint8Array; tools: readonly CatalogTool[] };
 }
-
-/** Below this share of the best score a tool is not worth its place: that costs 0.4 points and saves one in four. */
-const LIKELY = 0.5;
-
-/** The hits that are about as good as the best one. `hits`: best first. */
-export const likelyHits = (hits: readonly CatalogHit[]): CatalogHit[] =>
-  hits.filter(({ score }) => score >= (hits[0]?.score ?? 0) * LIKELY);
 
 const EMPTY: Snapshot = {
   settings: DEFAULT_CATALOG_SETTINGS,
@@ -65,30 +47,13 @@ function fromSnapshot(snapshot: Snapshot, checksum: number | undefined): Catalog
     tool.server = snapshot.servers[tool.server as unknown as number] as SnapshotServer;
     byName.set(tool.name, tool);
   }
-  let opened: SearchEngine | undefined;
-  const engine = (): SearchEngine => {
-    opened ??= openEngine(snapshot.settings.search, snapshot.index, tools);
-    return opened;
-  };
   return {
     checksum,
     settings: snapshot.settings,
     servers: snapshot.servers,
     tools,
     get: (name) => byName.get(name),
-    search: (query, limit, server) => {
-      if (tools.length === 0) return { hits: [], unmatched: [] };
-      const { hits, unmatched } = engine().search(query, limit, server);
-      return { hits: hits.map((hit) => ({ ...hit, tool: tools[hit.tool] as CatalogTool })), unmatched };
-    },
-    named: (name) => {
-      const exact = byName.get(name);
-      if (exact) return [exact];
-      if (tools.length === 0) return [];
-      return engine()
-        .named(name)
-        .map((at) => tools[at] as CatalogTool);
-    },
+    indexed: { index: snapshot.index, tools },
   };
 }
 
@@ -100,7 +65,7 @@ export function catalogFrom(bytes: Uint8Array): Catalog | undefined {
   return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
 }
 
-/** The same catalog with less in it; searches go through the same index. */
+/** The same catalog with less in it. */
 export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTools): Catalog {
   const goneServers = new Set(servers);
   const goneTools = new Map<string, Set<string>>();
@@ -110,23 +75,14 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
   }
   const isThere = ({ server, tool }: CatalogTool): boolean =>
     !goneServers.has(server.name) && !goneTools.get(server.name)?.has(tool);
-  const left = catalog.tools.filter(isThere);
-  const gone = catalog.tools.length - left.length;
   return {
     ...catalog,
     servers: catalog.servers.filter(({ name }) => !goneServers.has(name)),
-    tools: left,
+    tools: catalog.tools.filter(isThere),
     get: (name) => {
       const tool = catalog.get(name);
       return tool && isThere(tool) ? tool : undefined;
     },
-    search: (query, limit, server) => {
-      // Those that are gone may have the first places.
-      const { hits, unmatched } = catalog.search(query, limit + gone, server);
-      const found = hits.filter(({ tool }) => isThere(tool));
-      return { hits: found.filter(({ pinned }, place) => pinned || place < limit), unmatched };
-    },
-    named: (name) => catalog.named(name).filter(isThere),
   };
 }
 

@@ -5,6 +5,7 @@
 import { ownerOf } from "../protocol/names.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
+import { searchCatalog, toolsNamed } from "./search.ts";
 
 export type Resolution =
   | { kind: "tool"; tool: CatalogTool }
@@ -53,14 +54,14 @@ function nearest(catalog: Catalog, written: string, server: string | undefined):
     NEAREST,
   );
   const slips = [...full, ...local].map((at) => tools[at] as CatalogTool);
-  const words = catalog.search(name.replaceAll(/[_\-./:]+/g, " "), NEAREST, server).hits;
+  const words = searchCatalog(catalog, name.replaceAll(/[_\-./:]+/g, " "), NEAREST, server).hits;
   return [...new Set([...slips, ...words.map(({ tool }) => tool)])].slice(0, NEAREST);
 }
 
 /** `server`: the tool must be one of this server. */
 export function resolveTool(catalog: Catalog, written: string, server?: string): Resolution {
   const isOf = (tool: CatalogTool): boolean => server === undefined || tool.server.name === server;
-  const tools = catalog.named(written).filter(isOf);
+  const tools = toolsNamed(catalog, written).filter(isOf);
   const exact = tools.filter((tool) => tool.tool === written);
   const found = exact.length > 0 ? exact : tools;
   const [tool] = found;

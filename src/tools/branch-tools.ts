@@ -9,7 +9,7 @@ import { isObject } from "../protocol/is-object.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
 import { rootKeysOf } from "../protocol/root-keys.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
-import { PROXY_TOOL } from "./tool-search-report.ts";
+import { PROXY_TOOL } from "./tool-names.ts";
 
 /** A tool definition as Pi stores it in a transcript. */
 export interface DeclaredTool {

@@ -1,5 +1,6 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
-import { type Catalog, type CatalogTool, likelyHits } from "../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { parameterLines } from "./describe-tool.ts";
@@ -58,7 +59,7 @@ async function byPattern(catalog: Catalog, source: string, server: string | unde
 
 /** Words are OR'd and ranked; what scores below half of the best is left out. */
 function byWords(catalog: Catalog, words: string, server: string | undefined): Results {
-  const { hits, unmatched } = catalog.search(words, LIMITS.searchResultsMost, server);
+  const { hits, unmatched } = searchCatalog(catalog, words, LIMITS.searchResultsMost, server);
   return {
     tools: likelyHits(hits).map(({ tool }) => tool),
     notes: nameLine("No tool matches", unmatched),

@@ -9,9 +9,9 @@ import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../protocol/snap
 import type { ServerStatus } from "../protocol/types.ts";
 import type { ProxyHost } from "./proxy-request.ts";
 import { createProxyTool, proxyDescription } from "./proxy-tool.ts";
+import { TOOL_SEARCH } from "./tool-names.ts";
 import { createToolSearch, type ToolSearchHost } from "./tool-search.ts";
 import { type DescribedServer, toolSearchDescription } from "./tool-search-description.ts";
-import { TOOL_SEARCH } from "./tool-search-report.ts";
 
 export interface SearchTools {
   declare(catalog: Catalog): void;

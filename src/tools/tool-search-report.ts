@@ -4,9 +4,6 @@ import { describeErrorOf, type WireError } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import { firstSentence, parameterList } from "./signature.ts";
 
-export const TOOL_SEARCH = "ToolSearch";
-export const PROXY_TOOL = "mcp";
-
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>
   `- ${tool.name}${parameterList(inputSchemaOf(tool))} - ${firstSentence(tool.description)}`;

@@ -1,16 +1,14 @@
 /**
- * Answers a call of a tool that is not declared. Pi refuses it with "Tool x not found" and asks no
- * extension; but the result can still be put in better words before the model reads it, and the tool that
- * was meant can be loaded. Calls that have nothing to do with MCP keep Pi's words.
+ * A call of a tool that is not declared. Pi refuses it with "Tool x not found" and asks no extension; but the
+ * result can still be put in better words before the model reads it, and the tool that was meant can be loaded.
+ * Calls that have nothing to do with MCP keep Pi's words.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { FinishedMessage } from "../host.ts";
-import { describeError, type WireError } from "../protocol/errors.ts";
-import { plainToolName } from "../protocol/names.ts";
+import { later } from "../load-later.ts";
 import type { ServerStatus } from "../protocol/types.ts";
 import type { Activation } from "./registrar.ts";
-import { PROXY_TOOL, signatureLine, stateNote, type WhyMissing } from "./tool-search-report.ts";
+import type { WhyMissing } from "./tool-search-report.ts";
 
 export interface UnknownCallHost {
   catalog(): Catalog;
@@ -23,80 +21,11 @@ export interface UnknownCallHost {
   whyMissing: WhyMissing;
 }
 
-/** What the model reads, and for scripts and the row the code where a tool is not to be had at all. */
-interface Answer {
-  text: string;
-  error?: WireError | undefined;
-}
-
-/** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
-function throughProxy(name: string, tools: readonly CatalogTool[]): string {
-  const calls = tools.map((tool) => `${PROXY_TOOL} with tool: ${JSON.stringify(tool.name)} and args`);
-  return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
-}
-
 /** Name of the tool that Pi did not find; undefined for every other message. */
 function refusedName({ role, toolName, isError, content }: FinishedMessage): string | undefined {
   if (role !== "toolResult" || isError !== true || toolName === undefined) return undefined;
   const [block] = Array.isArray(content) ? (content as { type: string; text?: string }[]) : [];
   return block?.text === `Tool ${toolName} not found` ? toolName : undefined;
-}
-
-function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHost): string {
-  if (host.searchTool() === PROXY_TOOL) return throughProxy(name, tools);
-  const { active, refused } = host.activate(tools);
-  const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
-  if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
-  const lead = `Tool ${name} was not loaded. It is now: call it by this name in your next message.`;
-  const several = `${name} is the name of several tools. They are loaded now: call one of them in your next message.`;
-  return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
-}
-
-/** The tool was there, and the configuration does not say why it no longer is. */
-function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): Answer {
-  const stays = catalog.servers.some((other) => other.name === server.name);
-  const data = { server: server.name };
-  const error: WireError = stays
-    ? { code: "unknown_tool", message: `the server ${server.name} no longer offers ${tool}.`, data }
-    : {
-        code: "server_removed",
-        message: `its server ${server.name} was removed from the configuration.`,
-        data,
-      };
-  return { text: `Tool ${name} not found: ${error.message}`, error };
-}
-
-/** Of the same server and name there, whatever it is called in Pi. */
-const isSameTool =
-  (one: CatalogTool) =>
-  (other: CatalogTool): boolean =>
-    other.tool === one.tool && other.server.name === one.server.name;
-
-/** Undefined where the call has nothing to do with MCP. */
-async function answer(name: string, host: UnknownCallHost): Promise<Answer | undefined> {
-  const catalog = host.catalog();
-  const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;
-  const renamed = withdrawn && catalog.tools.find(isSameTool(withdrawn));
-  if (renamed) return { text: loaded(name, [renamed], host) };
-  const resolution = resolveTool(catalog, name);
-  if (!withdrawn && resolution.kind === "tool") return { text: loaded(name, [resolution.tool], host) };
-  if (!withdrawn && resolution.kind === "several") return { text: loaded(name, resolution.tools, host) };
-  const error = await host.whyMissing(
-    withdrawn ? plainToolName(withdrawn.server.name, withdrawn.tool) : name,
-  );
-  if (error) return { text: `Tool ${name} not found: ${describeError(error)}`, error };
-  if (withdrawn) return gone(name, withdrawn, catalog);
-  const server = serverOfName(name, serverNames(host));
-  const state = stateNote(host.servers().find((status) => status.name === server));
-  const isOurs = server !== undefined || /^mcp__/i.test(name);
-  const nearest = resolution.kind === "unknown" ? resolution.nearest : [];
-  if (!isOurs && nearest.length === 0) return undefined;
-  const near = nearest.map((tool) => tool.name).join(", ");
-  const text = [
-    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
-    ...state,
-  ].join("\n");
-  return { text };
 }
 
 /** For `message_end`: the message in better words, or undefined to leave it as it is. */
@@ -106,10 +35,12 @@ export function explainUnknownCall<M extends FinishedMessage>(
 ): Promise<M | undefined> | undefined {
   const name = refusedName(message);
   if (name === undefined) return undefined;
-  return answer(name, host).then((found) => {
-    if (!found) return undefined;
-    const { text, error } = found;
-    const details = error && { ...error.data, code: error.code };
-    return { ...message, content: [{ type: "text", text }], ...(details ? { details } : {}) };
-  });
+  return later()
+    .then(({ answerUnknownCall }) => answerUnknownCall(name, host))
+    .then((found) => {
+      if (!found) return undefined;
+      const { text, error } = found;
+      const details = error && { ...error.data, code: error.code };
+      return { ...message, content: [{ type: "text", text }], ...(details ? { details } : {}) };
+    });
 }

@@ -2,6 +2,7 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import { searchCatalog } from "../../src/catalog/search.ts";
 import { readCatalog } from "../../src/catalog/snapshot-file.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -44,7 +45,7 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
       statuses.reduce((sum, { toolCount, resourceCount }) => sum + toolCount + resourceCount, 0),
     );
     expect(catalog.get("file_system__read_text_file")?.tool).toBe("read_text_file");
-    expect(catalog.search("echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
+    expect(searchCatalog(catalog, "echo", 1).hits.map(({ tool }) => tool.name)).toEqual(["everything__echo"]);
     // Stored beside the snapshot, which does not wait for it.
     const stored = await until(async () => {
       const text = await readFile(join(at.agentDir, "mcp-cache.json"), "utf8").catch(() => undefined);

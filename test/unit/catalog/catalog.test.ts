@@ -7,6 +7,7 @@ import {
   inputSchemaOf,
   sameDefinition,
 } from "../../../src/catalog/catalog.ts";
+import { searchCatalog, toolsNamed } from "../../../src/catalog/search.ts";
 import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
 import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
 
@@ -55,10 +56,10 @@ describe("catalog.get", () => {
 describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) => {
   const catalog = makeCatalog(SERVERS, { search });
   const names = (query: string, server?: string): string[] =>
-    catalog.search(query, 5, server).hits.map(({ tool }) => tool.name);
+    searchCatalog(catalog, query, 5, server).hits.map(({ tool }) => tool.name);
 
   test("words -> the tools themselves, best first, with the words that no tool has", () => {
-    const { hits, unmatched } = catalog.search("read db nothing", 5);
+    const { hits, unmatched } = searchCatalog(catalog, "read db nothing", 5);
     expect(hits[0]?.tool).toBe(catalog.get("db__read"));
     expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).sort((a, b) => b - a));
     expect(unmatched).toEqual(["nothing"]);
@@ -70,7 +71,7 @@ describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) =>
   });
 
   test("searched twice -> the same answer", () => {
-    expect(catalog.search("read", 5)).toEqual(catalog.search("read", 5));
+    expect(searchCatalog(catalog, "read", 5)).toEqual(searchCatalog(catalog, "read", 5));
   });
 
   it.each([
@@ -83,7 +84,7 @@ describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) =>
     ["constructor", []],
     ["", []],
   ])("named %j -> %j", (name, found) => {
-    expect(catalog.named(name).map((tool) => tool.name)).toEqual(found);
+    expect(toolsNamed(catalog, name).map((tool) => tool.name)).toEqual(found);
   });
 });
 
@@ -91,8 +92,8 @@ test("emptyCatalog: asked anything -> nothing known", () => {
   const catalog = emptyCatalog();
   expect(catalog).toMatchObject({ checksum: undefined, servers: [], tools: [] });
   expect(catalog.get("a")).toBeUndefined();
-  expect(catalog.named("a")).toEqual([]);
-  expect(catalog.search("a", 5)).toEqual({ hits: [], unmatched: [] });
+  expect(toolsNamed(catalog, "a")).toEqual([]);
+  expect(searchCatalog(catalog, "a", 5)).toEqual({ hits: [], unmatched: [] });
 });
 
 test("inputSchemaOf: a tool -> its schema", () => {
@@ -118,14 +119,14 @@ describe("sameDefinition", () => {
 describe.each(["ranked", "weighted"] as const)("catalogWithout, %s", (search) => {
   const whole = makeCatalog(SERVERS, { search });
   const names = (catalog: typeof whole, query: string, limit = 5): string[] =>
-    catalog.search(query, limit).hits.map(({ tool }) => tool.name);
+    searchCatalog(catalog, query, limit).hits.map(({ tool }) => tool.name);
 
   test("a server -> it and its tools are nowhere", () => {
     const catalog = catalogWithout(whole, { servers: ["db"], tools: [] });
     expect(catalog.servers.map(({ name }) => name)).toEqual(["fs"]);
     expect(catalog.tools.map(({ name }) => name)).toEqual(["fs__read"]);
     expect([catalog.get("db__read"), catalog.get("fs__read")?.tool]).toEqual([undefined, "read"]);
-    expect(catalog.named("db__read")).toEqual([]);
+    expect(toolsNamed(catalog, "db__read")).toEqual([]);
     expect(names(catalog, "query read")).toEqual(["fs__read"]);
   });
 

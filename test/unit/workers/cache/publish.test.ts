@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../../../src/catalog/search.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import type { PublishedTool } from "../../../../workers/cache/catalog-snapshot.ts";
 import { nodeFiles } from "../../../../workers/cache/file-system.ts";
@@ -45,7 +46,9 @@ describe("publish", () => {
     expect(problems).toEqual([]);
     const catalog = catalogFrom(snapshot ?? new Uint8Array());
     expect(catalog?.checksum).toBe(checksum);
-    expect(catalog?.search("echo", 5).hits.map(({ tool }) => tool.name)).toEqual(["s__echo"]);
+    expect(catalog && searchCatalog(catalog, "echo", 5).hits.map(({ tool }) => tool.name)).toEqual([
+      "s__echo",
+    ]);
     expect(catalog?.tools.map(inputSchemaOf)).toEqual([ECHO.inputSchema]);
     expect(Buffer.compare(await readFile(asked.snapshotPath), snapshot ?? new Uint8Array())).toBe(0);
     expect((await stat(asked.snapshotPath)).mode & 0o777).toBe(0o600);

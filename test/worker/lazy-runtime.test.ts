@@ -1,0 +1,62 @@
+/** Owns: the runtime of a session from its first moment on, before its code is there. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SessionFacts } from "../../src/protocol/types.ts";
+import { startRuntimeLater } from "../../src/runtime/lazy-runtime.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lazy-runtime-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function start() {
+  const failures: Error[] = [];
+  let sessions = 0;
+  const facts = (): SessionFacts => {
+    sessions++;
+    return {
+      generation: 1,
+      cwd: folder,
+      agentDir: folder,
+      projectTrusted: false,
+      configPath: undefined,
+      registered: [],
+      canAsk: false,
+      snapshotChecksum: undefined,
+    };
+  };
+  const runtime = startRuntimeLater({
+    logFile: join(folder, "log"),
+    facts,
+    onEvent: () => undefined,
+    onCrash: () => undefined,
+    onStartFailed: (error) => failures.push(error),
+  });
+  return { runtime, failures, sessions: () => sessions };
+}
+
+describe("startRuntimeLater", () => {
+  test("asked and told before it has started -> both are done when it has", async () => {
+    const { runtime, failures, sessions } = start();
+    runtime.log("info", "told at once");
+    expect((await runtime.ask("status", {})).servers).toEqual([]);
+    expect([sessions(), failures]).toEqual([1, []]);
+    await runtime.stop();
+    expect(await readFile(join(folder, "log"), "utf8")).toContain("told at once");
+    await expect(runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
+  });
+
+  test("stopped before it has started -> never starts; who asked is told, nothing is thrown at others", async () => {
+    const { runtime, failures, sessions } = start();
+    const asked = runtime.ask("status", {});
+    runtime.tell("turnEnded", {});
+    const stopped = runtime.stop();
+    await expect(asked).rejects.toMatchObject({ code: "runtime_stopped" });
+    await stopped;
+    await runtime.stop();
+    expect([sessions(), failures]).toEqual([0, []]);
+  });
+});
