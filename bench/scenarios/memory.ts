@@ -14,7 +14,7 @@ import { loadVariants, PEER_TIMEOUT, type Variant } from "../support/variants.ts
 const DEFAULT_RUNS = 2;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "eager" } as const;
 /** From the start of Pi; worker threads that idle have ended by then. */
-const SETTLED_MS = 8_000;
+const SETTLED_MS = 18_000;
 const PROCESS_TARGET_MB = 40;
 const SERIES_TARGET_MB = 30;
 /** All of it back; a full garbage collection leaves about this much to chance. */

@@ -14,6 +14,7 @@ import {
   snapshotChecksum,
 } from "../protocol/snapshot.ts";
 import type { RemovedTools } from "../protocol/types.ts";
+import { searchToolDescription } from "../search/description.ts";
 
 export interface CatalogTool extends Omit<SnapshotTool, "server"> {
   server: SnapshotServer;
@@ -25,6 +26,8 @@ export interface Catalog {
   /** Of the snapshot; undefined for the empty catalog. */
   checksum: number | undefined;
   settings: CatalogSettings;
+  /** Of the tool that finds the others. */
+  description: string;
   servers: readonly SnapshotServer[];
   tools: readonly CatalogTool[];
   get(name: string): CatalogTool | undefined;
@@ -34,6 +37,7 @@ export interface Catalog {
 
 const EMPTY: Snapshot = {
   settings: DEFAULT_CATALOG_SETTINGS,
+  description: searchToolDescription([], DEFAULT_CATALOG_SETTINGS),
   servers: [],
   tools: [],
   index: new Uint8Array(),
@@ -50,6 +54,7 @@ function fromSnapshot(snapshot: Snapshot, checksum: number | undefined): Catalog
   return {
     checksum,
     settings: snapshot.settings,
+    description: snapshot.description,
     servers: snapshot.servers,
     tools,
     get: (name) => byName.get(name),

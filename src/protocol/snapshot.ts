@@ -16,7 +16,7 @@ const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 const HEADER_BYTES = 24;
 /** The checksum covers everything behind it, the lengths too. */
 const CHECKED_FROM = 12;
-export const SNAPSHOT_VERSION = 8;
+export const SNAPSHOT_VERSION = 9;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -77,6 +77,8 @@ export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
 
 export interface Snapshot {
   settings: CatalogSettings;
+  /** Of the tool that finds the others, which names the servers and their tools. */
+  description: string;
   servers: SnapshotServer[];
   tools: SnapshotTool[];
   /** Bytes of the search index over `tools`, by position. */
@@ -85,6 +87,7 @@ export interface Snapshot {
 
 interface Columns {
   settings: CatalogSettings;
+  description: string;
   servers: SnapshotServer[];
   count: number;
   names: string;
@@ -157,7 +160,7 @@ const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Ui
 const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, length);
 
-function toColumns({ settings, servers, tools }: Snapshot): Columns {
+function toColumns({ settings, description, servers, tools }: Snapshot): Columns {
   const roots = new Map<string, number>();
   const rootOf = tools.map(({ rootKeys }) => {
     const key = JSON.stringify(rootKeys);
@@ -167,6 +170,7 @@ function toColumns({ settings, servers, tools }: Snapshot): Columns {
   });
   return {
     settings,
+    description,
     servers,
     count: tools.length,
     names: joined(tools.map((tool) => tool.name)),
@@ -226,7 +230,8 @@ function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
     const tool = tools[i];
     if (tool) tool.bare = true;
   }
-  return { settings: columns.settings, servers: columns.servers, tools, index };
+  const { settings, description, servers } = columns;
+  return { settings, description, servers, tools, index };
 }
 
 const aligned = (length: number): number => Math.ceil(length / 4) * 4;

@@ -2,7 +2,8 @@
 
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { isObject } from "../protocol/is-object.ts";
-import { cut, typeOf } from "./signature.ts";
+import { cut } from "../protocol/sentence.ts";
+import { typeOf } from "./signature.ts";
 
 const DESCRIPTION_CHARS = 4_000;
 const PARAMETER_CHARS = 300;

@@ -2,11 +2,11 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import { LIMITS } from "../protocol/limits.ts";
+import { firstSentence } from "../protocol/sentence.ts";
 import { compilePattern, PatternError } from "../search/regex.ts";
 import { parameterLines } from "./describe-tool.ts";
 import { counted } from "./offer.ts";
 import { knownServer, type ProxyCall, type ProxyHost, Refusal, text } from "./proxy-request.ts";
-import { firstSentence } from "./signature.ts";
 import { nameLine, serverNotes, stateNote } from "./tool-search-report.ts";
 
 /** Lines that one answer lists. */

@@ -8,7 +8,6 @@ import { later } from "../load-later.ts";
 import type { ProxyHost } from "./proxy-request.ts";
 import { createRenderers } from "./render.ts";
 import { PROXY_TOOL } from "./tool-names.ts";
-import { estimateTokens } from "./tool-search-description.ts";
 
 const PARAMETERS = {
   type: "object",
@@ -27,24 +26,6 @@ const PARAMETERS = {
   },
   additionalProperties: false,
 };
-
-const HEAD =
-  "Calls tools of MCP servers. First find one with search or server, then call it with tool and args. Without parameters: status. If several are given, the first of tool, connect, describe, search, server counts.";
-const SERVER_TOKENS = 80;
-
-/** `servers`: in the order of the configuration. Within a token budget, so that the declaration stays small. */
-export function proxyDescription(servers: readonly { name: string }[]): string {
-  const shown: string[] = [];
-  let left = SERVER_TOKENS;
-  for (const { name } of servers) {
-    left -= estimateTokens(name) + 1;
-    if (left < 0) break;
-    shown.push(name);
-  }
-  const rest = servers.length - shown.length;
-  if (servers.length === 0) return HEAD;
-  return `${HEAD} Servers: ${[...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(", ")}.`;
-}
 
 export function createProxyTool(description: string, host: ProxyHost): PiTool {
   return {

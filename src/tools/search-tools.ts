@@ -5,13 +5,13 @@
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Pi, PiTool } from "../host.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../protocol/snapshot.ts";
+import type { CatalogSettings } from "../protocol/snapshot.ts";
 import type { ServerStatus } from "../protocol/types.ts";
+import { searchToolDescription } from "../search/description.ts";
 import type { ProxyHost } from "./proxy-request.ts";
-import { createProxyTool, proxyDescription } from "./proxy-tool.ts";
+import { createProxyTool } from "./proxy-tool.ts";
 import { TOOL_SEARCH } from "./tool-names.ts";
 import { createToolSearch, type ToolSearchHost } from "./tool-search.ts";
-import { type DescribedServer, toolSearchDescription } from "./tool-search-description.ts";
 
 export interface SearchTools {
   declare(catalog: Catalog): void;
@@ -23,24 +23,12 @@ export interface SearchTools {
   name(): string;
 }
 
-function describedServers({ servers, tools }: Catalog): DescribedServer[] {
-  const byServer = new Map(servers.map((server) => [server, [] as string[]]));
-  for (const tool of tools) byServer.get(tool.server)?.push(tool.tool);
-  return servers.map((server) => ({
-    name: server.name,
-    ...(server.description === undefined ? {} : { description: server.description }),
-    tools: byServer.get(server) ?? [],
-  }));
-}
-
 export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): SearchTools {
   let declared: PiTool | undefined;
   let complete = false;
 
-  const register = (servers: readonly DescribedServer[], settings: CatalogSettings): void => {
-    const tool = settings.proxyTool
-      ? createProxyTool(proxyDescription(settings.catalog === "off" ? [] : servers), host)
-      : createToolSearch(toolSearchDescription(servers, settings.catalog), host);
+  const register = (description: string, { proxyTool }: CatalogSettings): void => {
+    const tool = proxyTool ? createProxyTool(description, host) : createToolSearch(description, host);
     if (declared?.name === tool.name && declared.description === tool.description) return;
     // Tools cannot be taken back: hidden, the model does not see it.
     if (declared && declared.name !== tool.name) pi.registerTool({ ...declared, exposure: "hidden" });
@@ -51,18 +39,12 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
   return {
     declare: (catalog) => {
       complete = catalog.checksum !== undefined;
-      register(describedServers(catalog), complete ? catalog.settings : DEFAULT_CATALOG_SETTINGS);
+      register(catalog.description, catalog.settings);
     },
     declarePlan: (servers, settings) => {
       complete = true;
       const enabled = servers.filter(({ state }) => state !== "disabled");
-      register(
-        enabled.map(({ name, description }) => ({
-          name,
-          ...(description === undefined ? {} : { description }),
-        })),
-        settings,
-      );
+      register(searchToolDescription(enabled, settings), settings);
     },
     complete: () => complete,
     name: () => declared?.name ?? TOOL_SEARCH,

@@ -3,17 +3,14 @@
  * made from its JSON Schema. Bounded whatever the schema holds.
  */
 import { isObject } from "../protocol/is-object.ts";
+import { cut } from "../protocol/sentence.ts";
 
 const PARAMETERS = 20;
 const ENUM_VALUES = 8;
 const TYPE_CHARS = 80;
-const SENTENCE_CHARS = 160;
 const DEPTH = 3;
 
 type Schema = Record<string, unknown>;
-
-export const cut = (text: string, chars: number): string =>
-  text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
 
 function literals(values: readonly unknown[]): string {
   const shown = values.slice(0, ENUM_VALUES).map((value) => JSON.stringify(value));
@@ -48,11 +45,4 @@ export function parameterList(schema: Schema): string {
   });
   if (properties.length > PARAMETERS) shown.push(`… ${properties.length - PARAMETERS} more`);
   return `(${shown.join(", ")})`;
-}
-
-/** The first sentence of a description, in one line. */
-export function firstSentence(description: string): string {
-  const line = description.trim().split(/\r?\n/, 1)[0] ?? "";
-  const sentence = /^.*?[.!?。](?=\s|$)/u.exec(line)?.[0] ?? line;
-  return cut(sentence, SENTENCE_CHARS);
 }

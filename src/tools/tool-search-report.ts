@@ -1,8 +1,9 @@
 /** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { describeErrorOf, type WireError } from "../protocol/errors.ts";
+import { firstSentence } from "../protocol/sentence.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { firstSentence, parameterList } from "./signature.ts";
+import { parameterList } from "./signature.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>

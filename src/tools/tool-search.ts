@@ -1,6 +1,6 @@
 /**
  * The ToolSearch tool as it is declared. Its declaration changes at most once a session, since any changed byte
- * costs the user their prompt cache; tool-search-description.ts makes it.
+ * costs the user their prompt cache; src/search/description.ts makes it.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { PiTool } from "../host.ts";

@@ -2,9 +2,9 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import { describeErrorOf } from "../protocol/errors.ts";
 import { describeProblem } from "../protocol/problem.ts";
+import { firstSentence } from "../protocol/sentence.ts";
 import type { ServerStatus, StatusReport } from "../protocol/types.ts";
 import { counted, offerText } from "../tools/offer.ts";
-import { firstSentence } from "../tools/signature.ts";
 
 /** Of all servers together; one server alone is shown whole. */
 const TOOL_LINES = 300;

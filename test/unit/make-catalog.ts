@@ -13,6 +13,7 @@ import {
 } from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
 import { buildEngine } from "../../src/search/build-engine.ts";
+import { searchToolDescription } from "../../src/search/description.ts";
 
 export interface MadeTool {
   tool: string;
@@ -56,8 +57,13 @@ export function makeSnapshot(
       inputSchema: schema,
     })),
   );
+  const described = servers.map(({ tools: own, ...server }) => ({
+    ...server,
+    tools: own.map(({ tool }) => tool),
+  }));
   return {
     settings: all,
+    description: searchToolDescription(described, all),
     servers: servers.map(({ tools: _tools, ...server }) => ({ project: false, toolsKnown: true, ...server })),
     tools,
     index: buildEngine(all.search, indexed),

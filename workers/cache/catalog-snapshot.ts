@@ -14,6 +14,7 @@ import {
 } from "../../src/protocol/snapshot.ts";
 import type { ToolAnnotations } from "../../src/protocol/types.ts";
 import { buildEngine, type IndexedTool } from "../../src/search/build-engine.ts";
+import { type DescribedServer, searchToolDescription } from "../../src/search/description.ts";
 import { moveReferences } from "./output-schema.ts";
 import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "./schema.ts";
 import type { CachedTool } from "./tool.ts";
@@ -136,6 +137,16 @@ function largestFirst(servers: readonly CatalogServer[], tools: readonly Prepare
   return sizes.map((_, i) => i).sort((a, b) => (sizes[b] ?? 0) - (sizes[a] ?? 0) || b - a);
 }
 
+/** What the description of ToolSearch lists: the tools' names at their servers, in order. */
+function withToolNames(
+  servers: readonly SnapshotServer[],
+  tools: readonly SnapshotTool[],
+): DescribedServer[] {
+  const names: string[][] = servers.map(() => []);
+  for (const { server, tool } of tools) names[server]?.push(tool);
+  return servers.map((server, i) => ({ ...server, tools: names[i] ?? [] }));
+}
+
 /** The fewest, by count, for which `fits` holds. It must hold for all, and for more than it holds for. */
 function fewestThatFit(count: number, fits: (leftOut: number) => boolean): number {
   let [least, most] = [0, count];
@@ -177,7 +188,8 @@ export function makeSnapshot(
       settings.search,
       kept.map(({ indexed }) => indexed),
     );
-    return encodeSnapshot({ settings, servers, tools, index }, crc32);
+    const description = searchToolDescription(withToolNames(servers, tools), settings);
+    return encodeSnapshot({ settings, description, servers, tools, index }, crc32);
   };
   const whole = without(new Set());
   if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };

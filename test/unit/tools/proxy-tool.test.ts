@@ -3,9 +3,9 @@ import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../src/host.ts";
 import type { WireError } from "../../../src/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/protocol/types.ts";
+import { estimateTokens, proxyDescription } from "../../../src/search/description.ts";
 import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
-import { createProxyTool, proxyDescription } from "../../../src/tools/proxy-tool.ts";
-import { estimateTokens } from "../../../src/tools/tool-search-description.ts";
+import { createProxyTool } from "../../../src/tools/proxy-tool.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 

@@ -1,6 +1,7 @@
 /** Owns: parameters and descriptions in one bounded line. */
 import { describe, expect, it, test } from "vitest";
-import { firstSentence, parameterList } from "../../../src/tools/signature.ts";
+import { firstSentence } from "../../../src/protocol/sentence.ts";
+import { parameterList } from "../../../src/tools/signature.ts";
 
 const one = (schema: unknown): string => parameterList({ properties: { p: schema }, required: ["p"] });
 

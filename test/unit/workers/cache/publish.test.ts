@@ -155,7 +155,7 @@ describe("publish: age of the file", () => {
     ["room for all", 2 ** 20, ["one", "two", "three"], []],
     ["room for two", 12_000, ["one", "two"], ["three"]],
     ["room for one", 7_500, ["one"], ["two", "three"]],
-    ["room for none", 600, [], ["one", "two", "three"]],
+    ["room for none", 900, [], ["one", "two", "three"]],
   ])(
     "a catalog of equal servers with %s -> the last ones' tools are left out, one line",
     async (_name, limitBytes, kept, out) => {

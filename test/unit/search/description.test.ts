@@ -2,14 +2,15 @@
 import { getEncoding } from "js-tiktoken";
 import { describe, expect, it, test } from "vitest";
 import type { PiTool } from "../../../src/host.ts";
-import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
-import { createProxyTool, proxyDescription } from "../../../src/tools/proxy-tool.ts";
-import { createToolSearch, type ToolSearchHost } from "../../../src/tools/tool-search.ts";
 import {
   type DescribedServer,
   estimateTokens,
+  proxyDescription,
   toolSearchDescription,
-} from "../../../src/tools/tool-search-description.ts";
+} from "../../../src/search/description.ts";
+import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
+import { createProxyTool } from "../../../src/tools/proxy-tool.ts";
+import { createToolSearch, type ToolSearchHost } from "../../../src/tools/tool-search.ts";
 
 const o200k = getEncoding("o200k_base");
 const tokens = (text: string): number => o200k.encode(text).length;

@@ -1,12 +1,12 @@
 /**
- * What ToolSearch says of itself: what it is for, the servers, and as many of their tools as a token budget
- * allows. Built once a session, in the order of the catalog: any changed byte costs the user their prompt
- * cache. Pure.
+ * What the tool that finds the others says of itself, ToolSearch or the proxy tool: what it is for, the servers, and
+ * as many of their tools as a token budget allows. In the order of the catalog, and made with the snapshot: any
+ * changed byte costs the user their prompt cache. Pure.
  */
 
 import { LIMITS } from "../protocol/limits.ts";
+import { firstSentence } from "../protocol/sentence.ts";
 import type { CatalogSettings } from "../protocol/snapshot.ts";
-import { firstSentence } from "./signature.ts";
 
 export interface DescribedServer {
   name: string;
@@ -143,3 +143,28 @@ export function toolSearchDescription(
   const full = lines.map((line, at) => withTools(line, lists[at] ?? [], shown[at] ?? 0));
   return `${HEAD}\nServers and their tools (select:server__tool loads one):\n${full.join("\n")}`;
 }
+
+const PROXY_HEAD =
+  "Calls tools of MCP servers. First find one with search or server, then call it with tool and args. Without parameters: status. If several are given, the first of tool, connect, describe, search, server counts.";
+const SERVER_TOKENS = 80;
+
+/** `servers`: in the order of the configuration. Within a token budget, so that the declaration stays small. */
+export function proxyDescription(servers: readonly { name: string }[]): string {
+  const shown: string[] = [];
+  let left = SERVER_TOKENS;
+  for (const { name } of servers) {
+    left -= estimateTokens(name) + 1;
+    if (left < 0) break;
+    shown.push(name);
+  }
+  const rest = servers.length - shown.length;
+  if (servers.length === 0) return PROXY_HEAD;
+  return `${PROXY_HEAD} Servers: ${[...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(", ")}.`;
+}
+
+/** Of the tool that these settings ask for. `servers`: in the order of the configuration. */
+export const searchToolDescription = (
+  servers: readonly DescribedServer[],
+  { proxyTool, catalog }: Pick<CatalogSettings, "proxyTool" | "catalog">,
+): string =>
+  proxyTool ? proxyDescription(catalog === "off" ? [] : servers) : toolSearchDescription(servers, catalog);
