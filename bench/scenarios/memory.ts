@@ -13,7 +13,7 @@ import { loadVariants, PEER_TIMEOUT, type Variant } from "../support/variants.ts
 
 const DEFAULT_RUNS = 2;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** From the start of Pi; worker threads that idle have ended by then. */
+/** From the start of Pi: worker threads that idle have ended, and V8 has given back their memory, 8 s after that. */
 const SETTLED_MS = 18_000;
 const PROCESS_TARGET_MB = 40;
 const SERIES_TARGET_MB = 30;

@@ -12,7 +12,10 @@ export interface CatalogStore {
   open(place: SnapshotPlace): void;
   /** Knows nothing until the worker tells it. */
   clear(): void;
-  /** Checksum of the newest snapshot, also of one that nobody has looked at yet. */
+  /**
+   * Checksum of the newest snapshot, also of one that nobody has looked at yet. Undefined where the catalog is
+   * without something of it: a worker that starts must send it again.
+   */
   checksum(): number | undefined;
   /** Takes a snapshot from an event. It is decoded when somebody looks: many may come while servers connect. */
   replace(snapshot: Uint8Array): void;
@@ -29,6 +32,7 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
   let catalog = readCatalog(agentDir, place);
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
+  let isLess = false;
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
   const current = (): Catalog => {
     if (newest) {
@@ -41,22 +45,26 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
     current,
     open: (other) => {
       newest = undefined;
+      isLess = false;
       catalog = readCatalog(agentDir, other);
       checksum = catalog.checksum;
     },
     clear: () => {
       newest = undefined;
+      isLess = false;
       catalog = emptyCatalog();
       checksum = undefined;
     },
-    checksum: () => checksum,
+    checksum: () => (isLess ? undefined : checksum),
     replace: (snapshot) => {
       newest = snapshot;
+      isLess = false;
       checksum = snapshotChecksum(snapshot);
       for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
     },
     leaveOut: (removed) => {
       catalog = catalogWithout(current(), removed);
+      isLess = true;
     },
     reached: async (wanted) => {
       if (wanted === undefined || wanted === checksum) return;

@@ -8,7 +8,10 @@ import type { Runtime, RuntimeOptions } from "./runtime.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
-  const started = later().then(({ startRuntime }) => (isStopped ? undefined : startRuntime(options)));
+  // Not in the event in which the session starts: an import reads and compiles at once, and Pi waits.
+  const started = new Promise(setImmediate)
+    .then(() => (isStopped ? undefined : later()))
+    .then((loaded) => (isStopped ? undefined : loaded?.startRuntime(options)));
   started.catch((error: unknown) =>
     options.onStartFailed(error instanceof Error ? error : new Error(messageOf(error))),
   );
