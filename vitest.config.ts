@@ -16,5 +16,9 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    // Raw TypeScript is stripped by WebAssembly in each worker thread. Where the processor has protection keys, V8's
+    // list of code pages can lose one of them and ends the process: "Check failed:
+    // jit_page.has_value()", nodejs/node#64500.
+    execArgv: ["--no-memory-protection-keys"],
   },
 });

@@ -36,12 +36,7 @@ function rowsOf(variant: Variant, payload: Payload, samples: readonly Sample[]):
     ...(isOurs ? {} : { ours: `${payload.name}, ours` }),
     ...(isOurs && baseline !== undefined && target !== undefined ? { target } : {}),
   });
-  const cpu = row(
-    "main-thread CPU",
-    "ms",
-    ({ window }) => window.cpuMs,
-    payload.single ? CPU_TARGET_MS : undefined,
-  );
+  const cpu = row("main-thread CPU", "ms", ({ cpuMs }) => cpuMs, payload.single ? CPU_TARGET_MS : undefined);
   const delivery = row("last byte to next request", "ms", ({ deliveryMs }) => deliveryMs);
   // Held against the value itself.
   delete delivery.baseline;

@@ -3,6 +3,7 @@
  * Must not: compare variants or make rows.
  * Called by: the stall and memory scenarios.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { BenchHome } from "./bench-home.ts";
 import { type IdleBeat, longestWithin } from "./idle-beat.ts";
 import { type MeasuredPi, type Prompted, startMeasured } from "./measured-pi.ts";
@@ -14,6 +15,9 @@ import type { Variant } from "./variants.ts";
 export const SERVER = "bench1";
 
 const SHOWN_CHARS = 60;
+/** Until Pi is idle after a prompt, and for how long it is watched then. */
+const SETTLE_MS = 200;
+const IDLE_MS = 600;
 
 export interface Outcome {
   /** From the server's last byte to the model's next request; undefined for many results and for a failure. */
@@ -24,6 +28,8 @@ export interface Outcome {
 
 export interface Sample extends Outcome {
   window: Window;
+  /** CPU of main in the window, less what an idle Pi with the heartbeat takes in as long. */
+  cpuMs: number;
   /** Longest wait of an idle thread at the same time. */
   idleMs: number;
 }
@@ -75,14 +81,19 @@ export async function measurePayload(
     await home.allListed();
     await warmUp(pi, variant);
     const outcomes = new Map<Payload, Outcome>();
-    for (const one of [SMALL, payload]) {
-      outcomes.set(one, await promptPayload(pi, { variant, home, payload: one }));
-    }
+    outcomes.set(SMALL, await promptPayload(pi, { variant, home, payload: SMALL }));
+    await sleep(SETTLE_MS);
+    await pi.mark("idle begins");
+    await sleep(IDLE_MS);
+    await pi.mark("idle ends");
+    outcomes.set(payload, await promptPayload(pi, { variant, home, payload }));
     const probe = await pi.stop();
     const gaps = await idle.take();
+    const quiet = probe.between("idle begins", "idle ends");
     const toSample = (one: Payload, outcome: Outcome): Sample => {
       const window = windowOf(probe, one);
-      return { ...outcome, window, idleMs: longestWithin(gaps, window) };
+      const cpuMs = window.cpuMs - (quiet.cpuMs / quiet.wallMs) * window.wallMs;
+      return { ...outcome, window, cpuMs, idleMs: longestWithin(gaps, window) };
     };
     return new Map([...outcomes].map(([one, outcome]) => [one, toSample(one, outcome)]));
   } finally {

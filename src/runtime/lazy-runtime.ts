@@ -8,10 +8,8 @@ import type { Runtime, RuntimeOptions } from "./runtime.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
-  // Not in the event in which the session starts: an import reads and compiles at once, and Pi waits.
-  const started = new Promise(setImmediate)
-    .then(() => (isStopped ? undefined : later()))
-    .then((loaded) => (isStopped ? undefined : loaded?.startRuntime(options)));
+  // At once: what Pi does after `session_start` keeps its thread busy, and the worker would start that much later.
+  const started = later().then(({ startRuntime }) => (isStopped ? undefined : startRuntime(options)));
   started.catch((error: unknown) =>
     options.onStartFailed(error instanceof Error ? error : new Error(messageOf(error))),
   );
