@@ -127,8 +127,8 @@ function printCost(ours: ProbeReport, bare: ProbeReport): void {
     print(`   ${what.padEnd(COST_CHARS)}${mine}   ${other}`);
   };
   print(`   ${"".padEnd(COST_CHARS)}${"ours".padStart(FIGURE_CHARS)}   ${"bare Pi".padStart(FIGURE_CHARS)}`);
-  line("longest stall, session (servers, search, calls)", (probe) => probe.longestStallSessionMs);
-  line("most CPU time in one stall, session", (probe) => probe.mostCpuInStallMs);
+  line("longest stall, session (servers, search, calls) (*)", (probe) => probe.longestStallSessionMs);
+  line("most CPU time in one stall, session (*)", (probe) => probe.mostCpuInStallMs);
   line("longest stall, while Pi loads extensions (*)", (probe) => probe.longestStallLoadingMs);
   line("CPU time of the main thread, all in all (*)", (probe) => probe.cpuMs);
   const notes = [
