@@ -26,47 +26,16 @@ const DESCRIPTIONS_SHARE = 0.4;
 /** Brackets around a list of names and the count of the rest. */
 const FRAME_TOKENS = 6;
 
-const TOKEN_LETTERS = 6;
-const TOKEN_DIGITS = 3;
-
-const isUpper = (code: number): boolean => code >= 65 && code <= 90;
-const isLower = (code: number): boolean => code >= 97 && code <= 122;
-const isDigit = (code: number): boolean => code >= 48 && code <= 57;
-/** The marks `_ - . /`, which tokenizers take together with the word behind them. */
-const isLink = (code: number): boolean => code === 95 || (code >= 45 && code <= 47);
-const isSpace = (code: number): boolean => code <= 32 || (code > 127 && /\s/.test(String.fromCharCode(code)));
-
-/** Where the word that begins at `at` ends: `Word`, `word`, or `WORD` as far as no next word begins in it. */
-function wordEnd(text: string, at: number): number {
-  let end = at;
-  while (isUpper(text.charCodeAt(end))) end++;
-  if (isLower(text.charCodeAt(end)) && end > at + 1) return end - 1;
-  while (isLower(text.charCodeAt(end))) end++;
-  return end;
-}
+/** A word with the mark before it, as tokenizers take them; digits in threes; any other mark alone. */
+const TOKEN_RUNS = /[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
 
 /**
- * Tokens of a text, near enough without a tokenizer: words with the mark before them, digits in threes, any other
- * mark alone. Against o200k: a list of 20 real servers with their tools 5 % below to 14 % above the truth,
- * descriptions a fifth above. Scanned by hand, since the factory counts hundreds of names.
+ * Tokens of a text, near enough without a tokenizer. Against o200k: a list of 20 real servers with their tools
+ * 5 % below to 14 % above the truth, descriptions a fifth above.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0;
-  for (let at = 0; at < text.length; ) {
-    const code = text.charCodeAt(at);
-    const end = wordEnd(text, isLink(code) ? at + 1 : at);
-    if (end > at + (isLink(code) ? 1 : 0)) {
-      tokens += Math.ceil((end - at) / TOKEN_LETTERS);
-      at = end;
-    } else if (isDigit(code)) {
-      const from = at;
-      while (isDigit(text.charCodeAt(at))) at++;
-      tokens += Math.ceil((at - from) / TOKEN_DIGITS);
-    } else {
-      if (!isSpace(code)) tokens++;
-      at++;
-    }
-  }
+  for (const [run] of text.matchAll(TOKEN_RUNS)) tokens += Math.ceil(run.length / 6);
   return tokens;
 }
 
@@ -100,7 +69,7 @@ function headLines(servers: readonly DescribedServer[], budget: number): string[
 
 /**
  * How many names each list may show: an equal share for all, what short lists leave goes to the longer ones.
- * Costs are estimated only for names that are considered: the factory has no time for thousands.
+ * Costs are estimated only for names that are considered.
  */
 function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
   const shown = lists.map(() => 0);
