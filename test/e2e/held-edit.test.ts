@@ -47,6 +47,15 @@ async function edit(pi: Opened, hotReload: string): Promise<void> {
     .toContain(`an edit of the configuration waits: hotReload is "${hotReload}"`);
 }
 
+/** Waits until the log tells so many edits that wait. */
+async function edits(pi: Opened, count: number): Promise<void> {
+  await expect
+    .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length - 1, {
+      timeout: PATIENCE_MS,
+    })
+    .toBe(count);
+}
+
 /** The dialogs that ask whether to apply an edit, of which there is one at least. */
 async function confirmsOf(pi: Opened): Promise<RpcDialog[]> {
   const confirms = () => dialogsOf(pi.rpc).filter(({ method }) => method === "confirm");
@@ -127,11 +136,7 @@ describe("hotReload ask, an edit waits", () => {
     const first = await pi.dialog();
     expect(first.message).toBe("mcp.json: + added");
     await pi.at.writeMcp(config("ask", { ...added(), more: live(["more"], {}, EAGER) }));
-    await expect
-      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
-        timeout: PATIENCE_MS,
-      })
-      .toBe(3);
+    await edits(pi, 2);
     const since = pi.rpc.events.length;
     pi.answer(first, { confirmed: true });
     const second = await pi.dialog(since);
@@ -170,14 +175,11 @@ describe("the connection worker ends while an edit waits", () => {
     let since = pi.rpc.events.length;
     await breakWorker(pi);
     await pi.statusLine("MCP 1/1 · 1 tool", since);
+    // The next worker tells it, too, before the file changes once more.
+    await edits(pi, 2);
     since = pi.rpc.events.length;
     await pi.at.writeMcp(config("ask", { more: live(["more"], {}, EAGER) }));
-    // The first worker told one edit, the second one that and the new one.
-    await expect
-      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
-        timeout: PATIENCE_MS,
-      })
-      .toBe(4);
+    await edits(pi, 3);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
     pi.answer(first, { confirmed: true });
     const second = await pi.dialog(since);
@@ -196,11 +198,7 @@ describe("the connection worker ends while an edit waits", () => {
     const since = pi.rpc.events.length;
     await breakWorker(pi);
     await pi.statusLine("MCP 1/1 · 1 tool", since);
-    await expect
-      .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length, {
-        timeout: PATIENCE_MS,
-      })
-      .toBe(3);
+    await edits(pi, 2);
     expect(await pi.status()).not.toContain("added");
     expect(dialogsOf(pi.rpc)).toEqual([]);
   });

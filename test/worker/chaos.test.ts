@@ -2,16 +2,15 @@
  * Owns: many calls to many servers while servers and the worker are killed at random: every call settles
  * once, with its own result or with an error that says why; nothing is left and memory stays.
  */
-import { rename, rm, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { createRandom } from "../unit/random.ts";
-import { createPlace, fixture, fixtures, readIfThere, start, textOf, until } from "./support.ts";
+import { breakable, createPlace, fixture, readIfThere, start, tellWorker, textOf, until } from "./support.ts";
 
 const SERVERS = 20;
 const IN_FLIGHT = 50;
@@ -43,7 +42,7 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
   const entries = names.map((name) => [name, fixture("echoes.mjs", { NAME: name, RECORD: recordOf(name) })]);
   const at = await start(Object.fromEntries(entries), {
     place,
-    workerUrl: pathToFileURL(join(fixtures, "workers", "breakable.ts")),
+    workerUrl: breakable,
   });
   expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
 
@@ -86,14 +85,10 @@ test("2,000 calls to 20 servers, servers and the worker killed at random -> each
   };
 
   const logFile = join(place.agentDir, "mcp-threads.log");
-  const tellWorker = async (what: "crash" | "exit" | "heap"): Promise<void> => {
-    await writeFile(`${logFile}.break.new`, what);
-    await rename(`${logFile}.break.new`, `${logFile}.break`);
-  };
-  const breakWorker = (): Promise<void> => tellWorker(random.below(2) === 0 ? "crash" : "exit");
+  const breakWorker = (): Promise<void> => tellWorker(place, random.below(2) === 0 ? "crash" : "exit");
 
   const workerHeapBytes = async (): Promise<number> => {
-    await tellWorker("heap");
+    await tellWorker(place, "heap");
     const text = await until(async () => (await readIfThere(`${logFile}.heap`)) || undefined);
     await rm(`${logFile}.heap`);
     return Number(text);

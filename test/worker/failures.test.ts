@@ -4,22 +4,22 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { PiToolContext } from "../../src/host.ts";
 import type { CallResult, SessionFacts } from "../../src/protocol/types.ts";
 import { createMcpTool } from "../../src/tools/mcp-tool.ts";
 import { makeCatalog } from "../unit/make-catalog.ts";
 import {
+  breakable,
   configure,
   createPlace,
   everything,
   fixture,
-  fixtures,
   type Place,
   type Started,
   start,
   startHttp,
+  tellWorker,
   until,
 } from "./support.ts";
 
@@ -162,11 +162,10 @@ describe("a call to a server that", () => {
   });
 
   test("was open when the worker ended, and after it", async () => {
-    const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
     const at = await start({ s: fixture("waits.mjs") }, { workerUrl: breakable });
     await at.settled("s");
     const open = failedResult(at, "work", { args: { file: join(at.cwd, "never") } });
-    await writeFile(join(at.agentDir, "mcp-threads.log.break"), "exit");
+    await tellWorker(at, "exit");
     const failed = await open;
     expect(failed.code).toBe("runtime_restarted");
     expect(failed.text).toMatch(

@@ -8,27 +8,19 @@ import type { ServerState, ServerStatus } from "../../src/protocol/types.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import {
   BUILDS,
+  breakable,
   createPlace,
   fixture,
-  fixtures,
   onCleanup,
   type Place,
   readIfThere,
   type Started,
   start,
+  tellWorker,
   textOf,
   until,
+  type Way,
 } from "./support.ts";
-
-const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
-type Way = "crash" | "exit" | "hang" | "oom";
-
-/** The file appears whole: the worker must not read it half written. */
-async function breakWorker(at: Place, way: Way): Promise<void> {
-  const trigger = join(at.agentDir, "mcp-threads.log.break");
-  await writeFile(`${trigger}.new`, way);
-  await rename(`${trigger}.new`, trigger);
-}
 
 const spawnedPids = (at: Started): number[] =>
   at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
@@ -66,7 +58,7 @@ describe("a connection worker that breaks", () => {
       const before = spawnedPids(at);
       expect(before).toHaveLength(4);
       const open = Array.from({ length: 5 }, () => at.failedCall("stubborn", "work"));
-      await breakWorker(at, way);
+      await tellWorker(at, way);
       for (const error of await Promise.all(open)) {
         expect(error.code).toBe("runtime_restarted");
         expect(error.remedy).toMatch(/repeat it only if that does no harm/);
@@ -92,7 +84,7 @@ describe("a connection worker that breaks", () => {
 
   test("requests while no worker runs -> wait for the next one", async () => {
     const at = await startBreakable();
-    await breakWorker(at, "crash");
+    await tellWorker(at, "crash");
     await at.crash(1);
     const results = await Promise.all([
       at.call("lazy", "work"),
@@ -110,7 +102,7 @@ describe("a connection worker that breaks", () => {
     await at.settled("s");
     const allowed = LIMITS.respawnsAMinute;
     for (let count = 1; count <= allowed + 1; count++) {
-      await breakWorker(at, "crash");
+      await tellWorker(at, "crash");
       expect(await at.crash(count)).toMatchObject({ givenUp: count > allowed });
       if (count <= allowed) expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     }
@@ -126,7 +118,7 @@ describe("a connection worker that breaks", () => {
     const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
     const servers = Object.fromEntries(names.map((name) => [name, fixture("ignores-end.mjs")]));
     const starting = start(servers, { place, workerUrl: breakable });
-    await breakWorker(place, "crash");
+    await tellWorker(place, "crash");
     const at = await starting;
     await at.crash(1);
     const { pending } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
@@ -140,7 +132,7 @@ describe("a connection worker that breaks", () => {
 
   test("stopped in the pause after a crash -> settles, nothing is left", async () => {
     const at = await startBreakable();
-    await breakWorker(at, "crash");
+    await tellWorker(at, "crash");
     await at.crash(1);
     await at.runtime.stop();
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
@@ -149,7 +141,7 @@ describe("a connection worker that breaks", () => {
   test("stopped while it hangs -> settles without its help, nothing is left", async () => {
     const at = await startBreakable();
     const open = at.failedCall("stubborn", "work");
-    await breakWorker(at, "hang");
+    await tellWorker(at, "hang");
     await until(
       async () => (await readIfThere(join(at.agentDir, "mcp-threads.log.break"))) === "" || undefined,
     );
@@ -248,7 +240,7 @@ describe.each(BUILDS.filter((build) => build === "built"))("the packed workers (
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     await rm(folder, { recursive: true });
     for (let count = 1; count <= 2; count++) {
-      await breakWorker(place, "exit");
+      await tellWorker(place, "exit");
       expect(await at.crash(count)).toEqual({ reason: "exit code 9", givenUp: false });
       expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -99,6 +99,18 @@ export interface Started extends Place {
   /** Waits for all tool lists, then the server's status. */
   settled(name: string): Promise<ServerStatus>;
   log(): Promise<string>;
+}
+
+/** The worker of `tellWorker`. */
+export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+export type Way = "crash" | "exit" | "hang" | "oom";
+let told = 0;
+/** Breaks the worker, or has it write what its heap holds. The file appears whole: it must not be read half written. */
+export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promise<void> {
+  const trigger = join(agentDir, "mcp-threads.log.break");
+  const unfinished = `${trigger}.${++told}`;
+  await writeFile(unfinished, what);
+  await rename(unfinished, trigger);
 }
 
 export interface StartOptions {
