@@ -1,7 +1,7 @@
 /** Shared by the end-to-end tests: which build of the extension runs, real servers, and cleaning up. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { afterEach, inject } from "vitest";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
 import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 
 export async function home(options: HomeOptions): Promise<PiHome> {
-  const made = await createHome(options);
+  const made = await createHome({ caches: inject("piCaches"), ...options });
   onCleanup(() => made.dispose());
   return made;
 }

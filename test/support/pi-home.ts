@@ -3,7 +3,7 @@
  * Must not: start Pi.
  * Called by: end-to-end tests and benches; pi-process.ts reads the environment from it.
  */
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { killMarked } from "./processes.ts";
@@ -43,7 +43,15 @@ export interface HomeOptions {
   files?: Readonly<Record<string, unknown>>;
   /** Saves the user's yes (true) or no (false) to the project folder; left out: never asked, so untrusted. */
   trusted?: boolean;
+  /**
+   * Absolute path of a folder in which Pi finds its transforms and compiled code of other homes' runs, as on a machine
+   * where it has run before. Left out: it has none, and a run from raw TypeScript takes several times as long.
+   */
+  caches?: string;
 }
+
+/** What Pi keeps in the temp folder, by content: jiti's transforms and Node's compile cache. */
+const CACHE_FOLDERS = ["jiti", "node-compile-cache"];
 
 export interface PiHome {
   /** The home folder. Every process started from it has `HOME=<dir>` unless it replaces its environment. */
@@ -76,6 +84,7 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
   const tmpDir = join(dir, "tmp");
   const mcpFile = join(agentDir, "mcp.json");
   for (const folder of [agentDir, cwd, tmpDir]) await mkdir(folder, { recursive: true });
+  if (options.caches !== undefined) await shareCaches(options.caches, tmpDir);
 
   await writeContent(join(agentDir, "settings.json"), { ...DEFAULT_SETTINGS, ...options.settings });
   if (options.mcp !== undefined) await writeContent(mcpFile, options.mcp);
@@ -103,6 +112,14 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
       await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
   };
+}
+
+async function shareCaches(caches: string, tmpDir: string): Promise<void> {
+  for (const name of CACHE_FOLDERS) {
+    const shared = join(caches, name);
+    await mkdir(shared, { recursive: true });
+    await symlink(shared, join(tmpDir, name), "junction");
+  }
 }
 
 async function writeContent(path: string, content: unknown): Promise<void> {
