@@ -4,5 +4,6 @@
  * argument, so what the tasks need of the world is the real one here.
  */
 export { hashDefinitions } from "./cache/hash.ts";
+export { keepSnapshot } from "./cache/keep-snapshot.ts";
 export { readCache, storeEntries } from "./cache/metadata-cache.ts";
 export { publish } from "./cache/publish.ts";

@@ -100,11 +100,7 @@ const sample = (texts: readonly string[], count: number): string[] =>
     String(texts[Math.floor((index * texts.length) / Math.min(count, texts.length))]),
   );
 
-async function snapshotOf(
-  tools: readonly Tool[],
-  folder: string,
-  search: CatalogSettings["search"] = "ranked",
-): Promise<Uint8Array> {
+function snapshotOf(tools: readonly Tool[], search: CatalogSettings["search"] = "ranked"): Uint8Array {
   const texts = serverDescriptions();
   const servers = [...Map.groupBy(tools, (tool) => tool.server)].map(([name, own]) => ({
     name,
@@ -114,10 +110,7 @@ async function snapshotOf(
     tools: own.map((tool) => ({ ...tool, direct: false })),
   }));
   const settings = { ...DEFAULT_CATALOG_SETTINGS, search };
-  const task = { snapshotPath: join(folder, "snapshot.bin"), servers, settings, knownChecksum: undefined };
-  const { snapshot } = await publish(task);
-  if (snapshot === undefined) throw new Error("the cache worker's task made no snapshot");
-  return snapshot;
+  return publish({ servers, settings }).snapshot;
 }
 
 /** As the ToolSearch tool does it. */
@@ -159,7 +152,7 @@ function measure(snapshot: Uint8Array, queries: readonly string[]): Timing {
 }
 
 async function rowsOfSize(source: Source, count: number, runs: number, folder: string): Promise<Row[]> {
-  const snapshot = await snapshotOf(source.tools(count), folder);
+  const snapshot = snapshotOf(source.tools(count));
   const timings = Array.from({ length: runs }, () => measure(snapshot, source.queries));
   const name = `${count.toLocaleString("en-US")} ${source.label} tools`;
   const firsts: { wallMs: number; cpuMs: number }[] = [];
@@ -201,7 +194,7 @@ async function rowsOfSize(source: Source, count: number, runs: number, folder: s
 }
 
 /** Queries whose right tool is among the first five, in percent. The query is asked as ToolSearch asks it. */
-async function hitRows(folder: string): Promise<Row[]> {
+function hitRows(): Row[] {
   const hits = (name: string, natural: number, keyword: number): Row[] => [
     { case: name, metric: "hit@5, natural", unit: "%", values: [natural] },
     { case: name, metric: "hit@5, keyword", unit: "%", values: [keyword] },
@@ -209,7 +202,7 @@ async function hitRows(folder: string): Promise<Row[]> {
   const rows = OTHERS.flatMap(([name, natural, keyword]) => hits(`${name} (README)`, natural, keyword));
   const queries = labelledQueries();
   for (const search of ["weighted", "ranked"] as const) {
-    const catalog = catalogFrom(await snapshotOf(realTools() as Tool[], folder, search));
+    const catalog = catalogFrom(snapshotOf(realTools() as Tool[], search));
     const rank = (query: string, limit: number): string[] =>
       catalog
         ? searchCatalog(catalog, query, limit).hits.map(({ tool }) => `${tool.server.name}/${tool.tool}`)
@@ -225,7 +218,7 @@ async function run({ runs = DEFAULT_RUNS, progress }: ScenarioOptions): Promise<
   const source = hasSearchData ? realSource() : syntheticSource();
   const folder = await mkdtemp(join(tmpdir(), "pmt-search-"));
   try {
-    const rows: Row[] = hasSearchData ? await hitRows(folder) : [];
+    const rows: Row[] = hasSearchData ? hitRows() : [];
     for (const count of SIZES) {
       progress(`search: ${count} ${source.label} tools`);
       rows.push(...(await rowsOfSize(source, count, runs, folder)));

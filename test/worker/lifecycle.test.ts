@@ -3,7 +3,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
 import { inputSchemaOf } from "../../src/catalog/catalog.ts";
-import { readCatalog } from "../../src/catalog/snapshot-file.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerState, ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/load.ts";
@@ -15,6 +14,7 @@ import {
   configure,
   createPlace,
   fixture,
+  newestCatalog,
   onCleanup,
   type Place,
   readIfThere,
@@ -395,7 +395,7 @@ describe("tool lists", () => {
       await at.call("s", "grow", { method, ms: 0 });
       await at.event("server", ({ status }) => status.toolCount === 2, since);
       await at.event("catalog", () => true, since);
-      expect(readCatalog(at.agentDir, { cwd: at.cwd }).get("s__grown1")?.tool).toBe("grown1");
+      expect(newestCatalog(at).get("s__grown1")?.tool).toBe("grown1");
       expect((await at.call("s", "grown1")).isError).toBe(false);
     },
   );
@@ -460,7 +460,7 @@ describe("tool lists", () => {
     const at = await start({ s: fixture("odd-tools.mjs") });
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    const catalog = readCatalog(at.agentDir, { cwd: at.cwd });
+    const catalog = newestCatalog(at);
     expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
       ["s__twin", "First."],
       ["s__bare", "bare of s"],

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect } from "vitest";
+import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import type { CallResult, ServerStatus, SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
 import type { Crash } from "../../src/runtime/respawn.ts";
@@ -103,6 +104,14 @@ export interface Started extends Place {
 
 /** The worker of `tellWorker`. */
 export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+/** What main was sent last. The file of it may not be written yet. */
+export function newestCatalog({ events }: Started): Catalog {
+  const event = events.findLast(({ type }) => type === "catalog");
+  const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
+  if (!catalog) throw new Error("no catalog was sent");
+  return catalog;
+}
+
 export type Way = "crash" | "exit" | "hang" | "oom";
 let told = 0;
 /** Breaks the worker, or has it write what its heap holds. The file appears whole: it must not be read half written. */

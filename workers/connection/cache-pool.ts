@@ -6,6 +6,7 @@
 import { fileURLToPath } from "node:url";
 import type { Piscina } from "piscina";
 import { messageOf } from "../../src/protocol/errors.ts";
+import type { KeepTask } from "../cache/keep-snapshot.ts";
 import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../cache/metadata-cache.ts";
 import type { PublishResult, PublishTask } from "../cache/publish.ts";
 import type { Log } from "./log.ts";
@@ -34,6 +35,8 @@ export interface CachePool {
   storeEntries(task: StoreTask): Promise<boolean>;
   /** Undefined where it failed; the log says why. */
   publish(task: PublishTask): Promise<PublishResult | undefined>;
+  /** Keeps the file of a snapshot for the next start. Where it failed, the log says why. */
+  keepSnapshot(task: KeepTask): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -111,17 +114,23 @@ export function createCachePool(log: Log, compileCache?: string): CachePool {
     publish: async (task) => {
       try {
         const result = await run<PublishResult>("publish", task);
-        tell([...result.problems, ...(result.repairs ?? []), ...(result.notices ?? [])]);
+        tell([...result.problems, ...result.repairs, ...result.notices]);
         const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
-        log.write(
-          "info",
-          `${tools} tools of ${task.servers.length} servers ${result.snapshot ? "indexed, snapshot written" : "unchanged"}`,
-          `cache#${result.threadId}`,
-        );
+        const done = `${tools} tools of ${task.servers.length} servers indexed`;
+        log.write("info", done, `cache#${result.threadId}`);
         return result;
       } catch (error) {
         failed(error);
         return undefined;
+      }
+    },
+    keepSnapshot: async (task) => {
+      try {
+        const problems = await run<string[]>("keepSnapshot", task);
+        tell(problems);
+        if (task.isNew && problems.length === 0) log.info("snapshot written");
+      } catch (error) {
+        failed(error);
       }
     },
     close: async () => {

@@ -1,7 +1,7 @@
 /**
  * Keeps main's catalog current: gathers changes for a moment, lets the cache worker build the snapshot, and
  * sends it on; beside that, lets it store what is new. One publication at a time; changes meanwhile make one
- * more. Storing never delays a snapshot: the file may be locked by another process.
+ * more. No file delays a snapshot: it may lie on a slow disk, or be locked by another process.
  */
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ToolPrefix } from "../../src/protocol/names.ts";
@@ -83,6 +83,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   const told = new Set<string>();
   let used: Record<string, string> = {};
   let storing: Promise<void> = Promise.resolve();
+  let keeping: Promise<void> = Promise.resolve();
   let checksum = options.knownChecksum;
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<void> | undefined;
@@ -137,12 +138,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
           tools: exposedTools(server, settings),
         };
       });
-    return {
-      snapshotPath: options.snapshotPath,
-      servers,
-      settings: catalogSettings(settings, options.configFiles()),
-      knownChecksum: isLess ? undefined : checksum,
-    };
+    return { servers, settings: catalogSettings(settings, options.configFiles()) };
   };
 
   /** Each line once, and none at a start that finds what the last one found. */
@@ -167,13 +163,18 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
       const removed = published && !isLess ? removedSince(published, task) : undefined;
       if (removed && isNothing(removed)) continue;
+      const known = isLess ? undefined : checksum;
       const result = await options.cache.publish(task);
       if (!result) continue;
       published = task;
       isLess = false;
       checksum = result.checksum;
-      if (!result.snapshot || stopped) continue;
-      tellNames(result.notices ?? []);
+      const isNew = checksum !== known;
+      // Main is given the bytes themselves.
+      const kept = { path: options.snapshotPath, snapshot: result.snapshot.slice(), isNew };
+      keeping = keeping.then(() => options.cache.keepSnapshot(kept));
+      if (!isNew || stopped) continue;
+      tellNames(result.notices);
       options.emit({ type: "catalog", generation: options.generation, snapshot: result.snapshot });
     } while (again);
   };
@@ -224,6 +225,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       timer = undefined;
       if (due) start();
       while (publishing) await publishing;
+      await keeping;
       await storing;
       // The last moment for what could not be stored when it was new.
       if (fresh.size > 0) await store();

@@ -6,8 +6,6 @@ import type { RemovedTools } from "../../src/protocol/types.ts";
 import type { CatalogServer, PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { PublishTask } from "../cache/publish.ts";
 
-type Publication = Pick<PublishTask, "servers" | "settings">;
-
 const sameMembers = (one: object, other: object): boolean => {
   const entries = Object.entries(one);
   const others = other as Record<string, unknown>;
@@ -37,7 +35,7 @@ function leftOut<T>(
 }
 
 /** What is gone since `before`; undefined where anything else differs, too. Nothing gone: both are the same. */
-export function removedSince(before: Publication, after: Publication): RemovedTools | undefined {
+export function removedSince(before: PublishTask, after: PublishTask): RemovedTools | undefined {
   if (!sameMembers(before.settings, after.settings)) return undefined;
   const servers = leftOut(before.servers, after.servers, (one, other) => one.name === other.name);
   if (!servers) return undefined;

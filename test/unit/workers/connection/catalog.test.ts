@@ -1,6 +1,7 @@
 /** Owns: what of the catalog is published and stored, and that the one does not wait for the other. */
 import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../src/protocol/types.ts";
+import type { KeepTask } from "../../../../workers/cache/keep-snapshot.ts";
 import type { StoreTask } from "../../../../workers/cache/metadata-cache.ts";
 import type { PublishTask } from "../../../../workers/cache/publish.ts";
 import type { CachedTool } from "../../../../workers/cache/tool.ts";
@@ -18,8 +19,18 @@ function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name:
   return { name, tools, instructions: "Use it.", definition } as unknown as Server;
 }
 
-function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string, string> = {}) {
+interface SetupOptions {
+  used?: Record<string, string>;
+  keep?: () => Promise<unknown>;
+  knownChecksum?: number;
+}
+
+function setup(
+  store: (task: StoreTask) => Promise<boolean>,
+  { used = {}, keep = async () => undefined, knownChecksum }: SetupOptions = {},
+) {
   const stored: StoreTask[] = [];
+  const kept: KeepTask[] = [];
   const published: PublishTask[] = [];
   const events: WorkerEvent[] = [];
   const servers = [server("a"), server("b")] as const;
@@ -34,7 +45,18 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     },
     publish: async (task) => {
       published.push(task);
-      return { checksum: published.length, snapshot: new Uint8Array(1), problems: [], threadId: 1 };
+      return {
+        checksum: published.length,
+        snapshot: new Uint8Array(1),
+        problems: [],
+        notices: [],
+        repairs: [],
+        threadId: 1,
+      };
+    },
+    keepSnapshot: async (task) => {
+      await keep();
+      kept.push(task);
     },
     close: async () => undefined,
   };
@@ -42,7 +64,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
     generation: 1,
     cachePath: "/cache",
     snapshotPath: "/snapshot",
-    knownChecksum: undefined,
+    knownChecksum,
     servers: () => configured,
     hashOf: (name) => `hash of ${name}`,
     settings: () => DEFAULT_SETTINGS,
@@ -52,7 +74,7 @@ function setup(store: (task: StoreTask) => Promise<boolean>, used: Record<string
   };
   const catalog = createCatalogPublisher(options);
   catalog.noteUsed(used);
-  return { catalog, servers, configured, stored, published, events };
+  return { catalog, servers, configured, stored, kept, published, events };
 }
 
 /** As if it had listed these tools, or had been given another definition. */
@@ -97,7 +119,7 @@ describe("createCatalogPublisher", () => {
     await idle.catalog.finish();
     expect(idle.stored).toEqual([]);
 
-    const { catalog, stored } = setup(async () => true, { a: "h" });
+    const { catalog, stored } = setup(async () => true, { used: { a: "h" } });
     for (let i = 0; i < 2; i++) {
       catalog.changed();
       await catalog.flush();
@@ -146,6 +168,33 @@ describe("createCatalogPublisher", () => {
     expect(stored.map(names)).toEqual([["a"], ["b"]]);
   });
 
+  test("a disk that is slow -> the snapshots go out; the end waits for their files, in their order", async () => {
+    const { promise: written, resolve: write } = Promise.withResolvers<void>();
+    const { catalog, servers, kept, events } = setup(async () => true, { keep: () => written });
+    for (const one of servers) {
+      catalog.changed(change(one, { tools: [{ name: "new" }] }));
+      await catalog.flush();
+    }
+    expect([events.length, kept.length]).toEqual([2, 0]);
+    const end = catalog.finish();
+    write();
+    await end;
+    const snapshot = new Uint8Array(1);
+    expect(kept).toEqual([
+      { path: "/snapshot", snapshot, isNew: true },
+      { path: "/snapshot", snapshot, isNew: true },
+    ]);
+  });
+
+  test("what main has already -> not sent; its file is looked after", async () => {
+    const { catalog, kept, events } = setup(async () => true, { knownChecksum: 1 });
+    catalog.changed();
+    await catalog.flush();
+    await catalog.finish();
+    expect(events).toEqual([]);
+    expect(kept).toEqual([{ path: "/snapshot", snapshot: new Uint8Array(1), isNew: false }]);
+  });
+
   test("a store that failed -> its entries again with the next change", async () => {
     let attempts = 0;
     const { catalog, servers, stored } = setup(async () => ++attempts > 1);
@@ -171,7 +220,7 @@ describe("createCatalogPublisher", () => {
     configured.unshift(server("a"));
     catalog.changed();
     await catalog.flush();
-    expect(published.map(({ knownChecksum }) => knownChecksum)).toEqual([undefined, undefined]);
+    expect(published).toHaveLength(2);
     expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
   });
 

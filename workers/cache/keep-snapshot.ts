@@ -1,0 +1,39 @@
+/**
+ * One task: keep the snapshot's file up to date for the next start. It is written only when its content changes; that
+ * it is still of use is written down at most once a day.
+ */
+import { dirname } from "node:path";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import { writeFileAtomic } from "./atomic-file.ts";
+import { type FileSystem, nodeFiles, reasonOf } from "./file-system.ts";
+import { pruneSnapshots } from "./housekeeping.ts";
+
+export interface KeepTask {
+  path: string;
+  snapshot: Uint8Array;
+  /** False: the file holds this already, if it is there. */
+  isNew: boolean;
+}
+
+export interface KeepContext {
+  files: FileSystem;
+  now: () => number;
+}
+
+const realWorld: KeepContext = { files: nodeFiles, now: Date.now };
+
+/** What could not be done, one line each. The session goes on without the file. */
+export async function keepSnapshot(task: KeepTask, context: KeepContext = realWorld): Promise<string[]> {
+  const { path, snapshot, isNew } = task;
+  const { files, now } = context;
+  try {
+    const { file } = isNew ? {} : await files.find(path);
+    if (!file) await writeFileAtomic(path, snapshot, { files });
+    else if (now() - file.modifiedMs > LIMITS.usedEveryMs) await files.touch(path);
+    else return [];
+    await pruneSnapshots(dirname(path), files, now());
+    return [];
+  } catch (error) {
+    return [`${path} could not be written: ${reasonOf(error)}`];
+  }
+}
