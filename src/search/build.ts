@@ -3,40 +3,19 @@
  * Runs in a worker, never on the main thread (0.1 s and more for 2,000 tools).
  */
 import { actions } from "./actions.ts";
-import { type SearchTool, toolFields } from "./fields.ts";
+import type { SearchTool } from "./fields.ts";
 import { IMPACT_BITS, MAX_TOOLS, WEIGHT_BITS, writeIndex } from "./index-format.ts";
 import { fillSlots } from "./lookup.ts";
 import { longestName, pinEntries } from "./names.ts";
 import { relations } from "./relations.ts";
-import { isStopWord } from "./stop-words.ts";
+import { FIELDS, NAME, type Scanned, scan } from "./scan.ts";
 import { tokenize } from "./tokens.ts";
-import { type FieldName, WEIGHTS, type Weights } from "./weights.ts";
+import { WEIGHTS, type Weights } from "./weights.ts";
 
 export type { SearchTool } from "./fields.ts";
 
-const fieldNames = [
-  "name",
-  "server",
-  "lead",
-  "description",
-  "paramName",
-  "paramText",
-  "serverText",
-] as const satisfies readonly FieldName[];
-const nameField = 0;
 /** Fields whose words say what a tool is; the others would make parameter words look common. */
-const idfFields = [nameField, fieldNames.indexOf("description")] as const;
-
-/** How often a term stands in each field. A plain array: there is one for each term of each tool. */
-type Counts = number[];
-type Scanned = {
-  /** All terms, in the order in which they were met: elsewhere a term is its place here. */
-  readonly terms: string[];
-  /** Per tool, by term. */
-  readonly tools: Map<number, Counts>[];
-  readonly nameTerms: string[][];
-  readonly lengths: Float64Array[];
-};
+const idfFields = [NAME, FIELDS.indexOf("description")] as const;
 
 export function buildIndex(
   tools: readonly SearchTool[],
@@ -49,7 +28,7 @@ export function buildIndex(
   const toolServer = Uint32Array.from(tools, (tool) => serverIds.get(tool.server)!);
   const scanned = scan(tools);
   const related = relations(documentFrequencies(scanned), weights);
-  const vocabulary = [...new Set([...scanned.terms, ...related.keys()])].sort(byCodeUnit);
+  const vocabulary = [...new Set([...scanned.terms, ...related.keys()])].sort();
   const ids = new Map(vocabulary.map((term, id) => [term, id]));
   const idOf = Uint32Array.from(scanned.terms, (term) => ids.get(term)!);
   const termCount = vocabulary.length;
@@ -60,7 +39,7 @@ export function buildIndex(
       (related.get(term) ?? []).map(({ term: other, weight }) => ({ id: ids.get(other)!, weight })),
     ),
   );
-  const names = packLists(scanned.nameTerms.map((terms) => nameShares(terms, ids, idf)));
+  const names = packLists(scanned.nameTerms.map((terms) => nameShares(terms, idOf, idf)));
   const text = packStrings(vocabulary);
   const serverText = packStrings(servers);
   return writeIndex({
@@ -79,56 +58,23 @@ export function buildIndex(
     nameStart: names.start,
     nameTerms: names.items,
     toolServer,
-    toolAction: Uint16Array.from(tools, (tool, id) => toolAction(tool, scanned.nameTerms[id]!)),
+    toolAction: Uint16Array.from(tools, (tool, id) =>
+      toolAction(
+        tool,
+        scanned.nameTerms[id]!.map((term) => scanned.terms[term]!),
+      ),
+    ),
     serverStart: serverText.start,
     serverChars: serverText.chars,
     pins: pinEntries(tools),
   });
 }
 
-const STOP = -1;
-
-function scan(tools: readonly SearchTool[]): Scanned {
-  const numbers = new Map<string, number>();
-  const scanned: Scanned = {
-    terms: [],
-    tools: [],
-    nameTerms: [],
-    lengths: fieldNames.map(() => new Float64Array(tools.length)),
-  };
-  tools.forEach((tool, id) => {
-    const texts = toolFields(tool);
-    const terms = new Map<number, Counts>();
-    const nameTerms = new Set<string>();
-    fieldNames.forEach((field, at) => {
-      for (const { term, kind } of tokenize(texts[field])) {
-        let number = numbers.get(term);
-        if (number === undefined) {
-          number = isStopWord(term) ? STOP : scanned.terms.push(term) - 1;
-          numbers.set(term, number);
-        }
-        if (number === STOP) continue;
-        let counts = terms.get(number);
-        if (!counts) {
-          counts = fieldNames.map(() => 0);
-          terms.set(number, counts);
-        }
-        counts[at]! += 1;
-        if (kind === "part") scanned.lengths[at]![id]! += 1;
-        if (kind === "part" && at === nameField) nameTerms.add(term);
-      }
-    });
-    scanned.tools.push(terms);
-    scanned.nameTerms.push([...nameTerms]);
-  });
-  return scanned;
-}
-
 /** In how many tools each term stands. */
-function documentFrequencies({ terms, tools }: Scanned): Map<string, number> {
-  const found = terms.map(() => 0);
-  for (const counted of tools) for (const term of counted.keys()) found[term]! += 1;
-  return new Map(terms.map((term, at) => [term, found[at]!]));
+function documentFrequencies({ terms, term }: Scanned): Map<string, number> {
+  const found = new Uint32Array(terms.length);
+  for (let entry = 0; entry < term.length; entry++) found[term[entry]!]! += 1;
+  return new Map(terms.map((text, at) => [text, found[at]!]));
 }
 
 type IdfInput = {
@@ -148,11 +94,12 @@ function termIdf(input: IdfInput): Float32Array<ArrayBuffer> {
   const toolsWith = new Float64Array(termCount);
   const serversWith = new Float64Array(termCount);
   const lastServer = new Int32Array(termCount).fill(-1);
-  const order = scanned.tools.map((_, tool) => tool).sort((a, b) => toolServer[a]! - toolServer[b]!);
+  const toolCount = toolServer.length;
+  const order = Array.from(toolServer, (_, tool) => tool).sort((a, b) => toolServer[a]! - toolServer[b]!);
   for (const tool of order) {
-    for (const [term, counts] of scanned.tools[tool]!) {
-      if (!idfFields.some((field) => counts[field]! > 0)) continue;
-      const id = idOf[term]!;
+    for (let entry = scanned.start[tool]!; entry < scanned.start[tool + 1]!; entry++) {
+      if (!idfFields.some((field) => scanned.counts[entry * FIELDS.length + field]! > 0)) continue;
+      const id = idOf[scanned.term[entry]!]!;
       toolsWith[id]! += 1;
       if (lastServer[id] !== toolServer[tool]) serversWith[id]! += 1;
       lastServer[id] = toolServer[tool]!;
@@ -163,7 +110,6 @@ function termIdf(input: IdfInput): Float32Array<ArrayBuffer> {
     const bounded = Math.min(n, Math.max(df, minDf));
     return Math.log(1 + (n - bounded + 0.5) / (bounded + 0.5));
   };
-  const toolCount = scanned.tools.length;
   return Float32Array.from(
     toolsWith,
     (df, id) => (1 - serverIdf) * idf(toolCount, df) + serverIdf * idf(serverCount, serversWith[id]!),
@@ -177,19 +123,22 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
   const averages = scanned.lengths.map(
     (lengths) => lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length) || 1,
   );
-  const most = scanned.tools.reduce((sum, terms) => sum + terms.size, 0);
+  const { term, counts } = scanned;
+  const most = term.length;
   const found = { id: new Uint32Array(most), tool: new Uint32Array(most), impact: new Float64Array(most) };
   const start = new Uint32Array(termCount + 1);
   let largest = 1e-9;
   let count = 0;
-  scanned.tools.forEach((terms, tool) => {
-    const norms = fieldNames.map((field, at) => {
+  for (let tool = 0; tool + 1 < scanned.start.length; tool++) {
+    const norms = FIELDS.map((field, at) => {
       const b = weights.lengthNorm[field];
       return weights.field[field] / (1 - b + (b * scanned.lengths[at]![tool]!) / averages[at]!);
     });
-    for (const [term, counts] of terms) {
-      const id = idOf[term]!;
-      const frequency = counts.reduce((sum, tf, at) => sum + (tf > 0 ? tf * norms[at]! : 0), 0);
+    for (let entry = scanned.start[tool]!; entry < scanned.start[tool + 1]!; entry++) {
+      const id = idOf[term[entry]!]!;
+      let frequency = 0;
+      for (let at = 0; at < FIELDS.length; at++)
+        frequency += counts[entry * FIELDS.length + at]! * norms[at]!;
       const impact = (idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
       if (!(impact > 0)) continue;
       largest = Math.max(largest, impact);
@@ -198,7 +147,7 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
       found.impact[count++] = impact;
       start[id + 1]! += 1;
     }
-  });
+  }
   for (let id = 0; id < termCount; id++) start[id + 1]! += start[id]!;
   const levels = 2 ** IMPACT_BITS - 1;
   const items = new Uint32Array(count);
@@ -213,12 +162,8 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
 
 type Weighted = { readonly id: number; readonly weight: number };
 
-function nameShares(
-  terms: readonly string[],
-  ids: ReadonlyMap<string, number>,
-  idf: Float32Array,
-): Weighted[] {
-  const list = terms.map((term) => ids.get(term)!);
+function nameShares(terms: readonly number[], idOf: Uint32Array, idf: Float32Array): Weighted[] {
+  const list = terms.map((term) => idOf[term]!);
   const total = list.reduce((sum, id) => sum + idf[id]!, 0) || 1;
   return list.map((id) => ({ id, weight: idf[id]! / total }));
 }
@@ -254,16 +199,12 @@ function packStrings(strings: readonly string[]): {
   return { start, chars };
 }
 
-function byCodeUnit(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 /** Told by the name, else by how the description begins ("Deletes ..."). */
 function toolAction({ description }: SearchTool, nameTerms: readonly string[]): number {
   const named = actions(nameTerms);
   if (named !== 0 || typeof description !== "string") return named;
   return actions(
-    tokenize(description.slice(0, 100))
+    tokenize(description.slice(0, 100), 3)
       .slice(0, 3)
       .map(({ term }) => term),
   );
