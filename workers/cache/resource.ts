@@ -51,11 +51,13 @@ export const normalizeResources = (raw: unknown): CachedResource[] => normalize(
 export const normalizeTemplates = (raw: unknown): CachedTemplate[] => normalize(raw, "uriTemplate");
 
 /** Within the limit for one server; templates first, since each stands for many resources. */
-export function boundResources({ resources, templates }: CachedResources): CachedResources & {
+export function boundResources({ resources, templates }: CachedResources): {
+  known: CachedResources;
+  /** How many are not. */
   leftOut: number;
 } {
   const keptTemplates = templates.slice(0, LIMITS.resourcesPerServer);
   const kept = resources.slice(0, LIMITS.resourcesPerServer - keptTemplates.length);
   const leftOut = resources.length + templates.length - kept.length - keptTemplates.length;
-  return { resources: kept, templates: keptTemplates, leftOut };
+  return { known: { resources: kept, templates: keptTemplates }, leftOut };
 }

@@ -14,6 +14,7 @@ import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { exposureOf, mayBeDirect, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
+import { keepSame } from "./content/same-json.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, type Redactor, redactError } from "./redact.ts";
@@ -294,7 +295,7 @@ export class Server {
     this.#connection = connection;
     try {
       const beside = this.#listBeside(connection);
-      this.#tools = await connection.listTools(signal);
+      this.#tools = keepSame(this.#tools, await connection.listTools(signal));
       await beside;
       this.#toolsAreOwn = true;
       this.#instructions = connection.instructions;
@@ -381,7 +382,7 @@ export class Server {
       async (tools) => {
         await beside;
         if (this.#connection !== connection) return;
-        this.#tools = tools;
+        this.#tools = keepSame(this.#tools, tools);
         this.#context.onStatus(this);
         this.#context.onTools(this);
       },

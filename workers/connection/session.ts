@@ -73,7 +73,7 @@ const knownTools = ({ tools, instructions, resources, resourceTemplates }: Cache
     boundResources({
       resources: normalizeResources(resources),
       templates: normalizeTemplates(resourceTemplates),
-    }),
+    }).known,
 });
 /** Servers of the project that may not run -> why. */
 const withheldServers = ({ refused, questions }: ConfigState): Map<string, string> =>
@@ -81,6 +81,9 @@ const withheldServers = ({ refused, questions }: ConfigState): Map<string, strin
     ...questions.map(({ server }) => [server, "it waits for the user's consent"] as const),
     ...refused.map(({ name, reason }) => [name, reason] as const),
   ]);
+
+const startedBy = ({ servers }: Plan): Plan["servers"] =>
+  servers.filter(({ action }) => action === "start" || action === "restart");
 
 /** A change is told when the servers that it started have settled, but not later than this. */
 const NOTICE_WAIT_MS = 10_000;
@@ -141,8 +144,8 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
 
   /** Tells the whole effect of a change in one line, once the servers that it started have settled. */
   const tellEffect = async (change: Plan): Promise<void> => {
-    // Whoever reads the notice finds what it says.
-    if (!catalog.withdraw()) {
+    // Whoever reads the notice finds what it says. A server that starts anew has its old tools until it has listed.
+    if (!catalog.withdraw() || startedBy(change).length > 0) {
       await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, lifetime.signal);
       if (lifetime.signal.aborted) return;
       await catalog.flush();
@@ -176,7 +179,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     const main = { settings: catalogSettings(change.settings.after, configFiles), accepted };
     emit({ type: "planned", generation, ...main, ...report(state) });
     const hashed = rehash();
-    const starting = change.servers.filter(({ action }) => action === "start" || action === "restart");
+    const starting = startedBy(change);
     // Whoever starts no server has no need to wait for the cache.
     if (starting.length > 0) {
       const wanted = new Set(starting.map(({ name }) => name));

@@ -40,3 +40,7 @@ export function sameJson(left: unknown, right: unknown): boolean {
   }
   return true;
 }
+
+/** `now`, or what was there before where that says the same: whoever compares by identity sees no change. */
+export const keepSame = <T>(before: T | undefined, now: T): T =>
+  before !== undefined && sameJson(before, now) ? before : now;

@@ -8,6 +8,7 @@ import {
   normalizeResources,
   normalizeTemplates,
 } from "../../cache/resource.ts";
+import { keepSame } from "../content/same-json.ts";
 import { listPages, type SendRequest } from "../list-pages.ts";
 import { parseUriTemplate } from "./uri-template.ts";
 
@@ -95,10 +96,11 @@ export function mergeListed(
   { resources, templates }: ListedResources,
   onNote: (note: string) => void,
 ): CachedResources {
-  const { leftOut, ...known } = boundResources({
+  const { leftOut, known: listed } = boundResources({
     resources: normalizeResources(resources ?? before?.resources),
     templates: normalizeTemplates(templates ?? before?.templates),
   });
+  const known = keepSame(before, listed);
   const told = new Set(before && noted.get(before));
   const note = (text: string | undefined): void => {
     if (text === undefined || told.has(text)) return;

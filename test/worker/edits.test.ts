@@ -1,0 +1,52 @@
+/** Owns: when the effect of an edit is told, and what of the catalog is made anew for it. */
+import { expect, test } from "vitest";
+import { configure, fixture, type Started, start, until } from "./support.ts";
+
+const EAGER = { lifecycle: "eager" };
+const live = (env: Record<string, string> = {}) => fixture("live.mjs", env, EAGER);
+
+const indexed = async (at: Started): Promise<number> =>
+  (await at.log()).match(/tools of \d+ servers indexed/g)?.length ?? 0;
+
+/** What was told of the server and of the catalog, in its order. */
+function told(at: Started, name: string, since: number): string[] {
+  return at.events.slice(since).flatMap((event): string[] => {
+    if (event.type === "server") return event.status.name === name ? [event.status.state] : [];
+    if (event.type === "removed") return [`removed ${event.servers}`];
+    return event.type === "notice" || event.type === "catalog" ? [event.type] : [];
+  });
+}
+
+async function settled(servers: Parameters<typeof start>[0]): Promise<Started> {
+  const at = await start(servers);
+  expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  await until(async () => (await at.log()).includes("snapshot written") || undefined);
+  return at;
+}
+
+test("a server with other variables and the same tools -> told when it has listed them; nothing is indexed again", async () => {
+  const at = await settled({ s: live(), t: live() });
+  const before = await indexed(at);
+  const since = at.events.length;
+  await configure(at, { s: live(), t: live({ OTHER: "1" }) });
+  expect(await at.event("notice", () => true, since)).toMatchObject({ text: "mcp.json: ~ t (env)" });
+  expect(told(at, "t", since)).toEqual(["connecting", "connected", "notice"]);
+  await at.runtime.stop();
+  expect(await indexed(at)).toBe(before);
+});
+
+test("a server with other tools -> main has them before it is told", async () => {
+  const at = await settled({ s: live(), t: live() });
+  const since = at.events.length;
+  await configure(at, { s: live(), t: live({ TOOLS: "work,more" }) });
+  expect(await at.event("notice", () => true, since)).toMatchObject({ text: "mcp.json: ~ t (env)" });
+  expect(told(at, "t", since)).toEqual(["connecting", "connected", "catalog", "notice"]);
+});
+
+test("a server removed while another starts anew -> gone at once, told when the other has listed its tools", async () => {
+  const at = await settled({ s: live(), t: live() });
+  const since = at.events.length;
+  await configure(at, { t: live({ OTHER: "1" }) });
+  expect(await at.event("notice", () => true, since)).toMatchObject({ text: "mcp.json: ~ t (env), - s" });
+  expect(told(at, "t", since)).toEqual(["connecting", "removed s", "connected", "catalog", "notice"]);
+});
