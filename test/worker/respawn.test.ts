@@ -42,6 +42,9 @@ async function startBreakable(): Promise<Started> {
     { workerUrl: breakable },
   );
   expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  // What is stored need not be learned again by the next worker.
+  const cache = join(at.agentDir, "mcp-cache.json");
+  await until(async () => (await readIfThere(cache)).includes('"stubborn"') || undefined);
   return at;
 }
 

@@ -1,11 +1,11 @@
 /**
- * One configured server: carries out what `transition` decides. Owns its connection, its clocks and its
- * tools; concurrent users share one attempt; a failure stays with this server. Called by the supervisor.
+ * One configured server: carries out what `transition` decides. Owns its connection and its clocks, and what it
+ * offers (server-offer.ts); concurrent users share one attempt; a failure stays with this server. Called by the
+ * supervisor.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError, toWireError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { localSpellingsOf } from "../../src/protocol/names.ts";
 import type { ServerStatus, WorkerEvent } from "../../src/protocol/types.ts";
 import type { CachedPrompt } from "../cache/prompt.ts";
 import type { CachedResources } from "../cache/resource.ts";
@@ -14,14 +14,13 @@ import type { CallRequest, Connection } from "./client.ts";
 import { type ServerDefinition, transportOf } from "./config/definition.ts";
 import { exposureOf, mayBeDirect, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
-import { keepSame } from "./content/same-json.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, type Redactor, redactError } from "./redact.ts";
-import { mergeListed } from "./resources/list.ts";
-import { offeredTools, resourceTools } from "./resources/tools.ts";
+import { offeredTools } from "./resources/tools.ts";
 import { excludedTool, refusal, unknownTool } from "./server-errors.ts";
 import { createServerLog, type ServerLog } from "./server-log.ts";
+import { type KnownTools, ServerOffer } from "./server-offer.ts";
 import {
   type ServerEffect,
   type ServerEvent,
@@ -30,7 +29,7 @@ import {
   type WantedBy,
 } from "./server-state.ts";
 import { createIdleClock, startHealthCheck } from "./server-timers.ts";
-import { abortable, during, settledWithin } from "./signals.ts";
+import { abortable, during } from "./signals.ts";
 import { createThrottle } from "./throttle.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
@@ -45,13 +44,6 @@ export interface ServerContext {
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
-}
-
-/** What a cache entry tells of a server. */
-export interface KnownTools {
-  tools: CachedTool[];
-  instructions?: string | undefined;
-  resources?: CachedResources | undefined;
 }
 
 interface Attempt {
@@ -84,15 +76,15 @@ export class Server {
   #phase: ServerPhase;
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
-  #tools: CachedTool[] | undefined;
-  /** Whether the tools are this definition's, not those of the one it replaced. */
-  #toolsAreOwn = false;
-  #instructions: string | undefined;
-  #resources: CachedResources | undefined;
-  /** As the open connection listed them; undefined where it did not. */
-  #prompts: CachedPrompt[] | undefined;
-  /** Settles when the open connection's resources are listed; never rejects. */
-  #resourcesListed: Promise<void> = Promise.resolve();
+  readonly #offer = new ServerOffer({
+    definition: () => this.#definition,
+    lifetime: this.#lifetime.signal,
+    isOpen: (connection) => this.#connection === connection,
+    onLate: () => {
+      if (this.#phase.name === "connected") this.#context.onTools(this);
+    },
+    onNote: (note) => this.#context.log.info(`${this.name} ${note}`),
+  });
   #redact: Redactor = (text) => text;
   readonly #log: ServerLog;
   #reconnectTimer: NodeJS.Timeout | undefined;
@@ -117,21 +109,21 @@ export class Server {
 
   /** Undefined until a list came from the server or the cache. */
   get tools(): CachedTool[] | undefined {
-    return this.#tools;
+    return this.#offer.tools;
   }
 
   get instructions(): string | undefined {
-    return this.#instructions;
+    return this.#offer.instructions;
   }
 
   /** For the cache alone. Undefined where they were not listed. */
   get prompts(): CachedPrompt[] | undefined {
-    return this.#prompts;
+    return this.#offer.prompts;
   }
 
   /** Undefined until they are known. Offered as tools where the definition says so. */
   get resources(): CachedResources | undefined {
-    return this.#resources;
+    return this.#offer.resources;
   }
 
   /** Takes the definition's secrets out of a text about this server. */
@@ -145,7 +137,7 @@ export class Server {
 
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return !this.#toolsAreOwn && this.#phase.name === "connecting";
+    return !this.#offer.isOwn && this.#phase.name === "connecting";
   }
 
   get #policy(): { lifecycle: ServerDefinition["lifecycle"]; idleTimeoutMs: number } {
@@ -154,20 +146,15 @@ export class Server {
     return { lifecycle, idleTimeoutMs: minutes * 60_000 };
   }
 
-  /** Takes the tools of a valid cache entry. */
-  restore({ tools, instructions, resources }: KnownTools): void {
-    this.#tools = tools;
-    this.#resources = resources;
-    this.#toolsAreOwn = true;
-    this.#instructions = instructions;
+  /** Takes what a valid cache entry tells. */
+  restore(known: KnownTools): void {
+    this.#offer.restore(known);
     this.#context.onStatus(this);
   }
 
   /** Shows the tools of the server that this one replaces until it has listed its own. */
   inherit(old: Server): void {
-    this.#tools = old.tools;
-    this.#resources = old.resources;
-    this.#instructions = old.instructions;
+    this.#offer.inherit(old.#offer);
   }
 
   /** Takes a definition that differs in nothing that a connection depends on. */
@@ -175,7 +162,7 @@ export class Server {
     this.#definition = definition;
     if (this.#connection) this.#watch(this.#connection);
     this.#context.onStatus(this);
-    if (!definition.enabled || !definition.exposeResources || this.#resources) return;
+    if (!definition.enabled || !definition.exposeResources || this.resources) return;
     // They were not wanted until now.
     if (this.#connection) this.#relist();
     else this.connect("background").catch(() => undefined);
@@ -191,9 +178,9 @@ export class Server {
       transport: this.#connection?.transport ?? transportOf(this.#definition),
       source: this.#definition.file,
       ...(this.#definition.description === undefined ? {} : { description: this.#definition.description }),
-      toolCount: this.#tools?.length ?? 0,
-      resourceCount: offeredTools(this).length - (this.#tools?.length ?? 0),
-      toolsKnown: this.#tools !== undefined,
+      toolCount: this.tools?.length ?? 0,
+      resourceCount: offeredTools(this).length - (this.tools?.length ?? 0),
+      toolsKnown: this.tools !== undefined,
       direct: mayBeDirect(this.#definition, this.#context.settings().directTools),
       ...(error ? { error: toWireError(error) } : {}),
       ...(pid === undefined ? {} : { pid }),
@@ -294,12 +281,7 @@ export class Server {
     opened = connection;
     this.#connection = connection;
     try {
-      const beside = this.#listBeside(connection);
-      this.#tools = keepSame(this.#tools, await connection.listTools(signal));
-      await beside;
-      this.#toolsAreOwn = true;
-      this.#instructions = connection.instructions;
-      signal.throwIfAborted();
+      await this.#offer.list(connection, signal);
     } catch (error) {
       this.#connection = undefined;
       const failure = signal.aborted
@@ -310,31 +292,8 @@ export class Server {
     }
     const tookMs = Math.round(performance.now() - startedAt);
     const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;
-    log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.#tools.length} tools`);
+    log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.tools?.length ?? 0} tools`);
     return connection;
-  }
-
-  /** Settles when they are known, or soon: a server that is slow with them has its tools anyway. */
-  async #listBeside(connection: Connection): Promise<void> {
-    let isLate = false;
-    const list = async <T>(lists: (signal: AbortSignal) => Promise<T>, take: (listed: T) => void) => {
-      const listed = await during(this.#lifetime.signal, lists);
-      if (this.#connection !== connection) return;
-      take(listed);
-      if (isLate && this.#phase.name === "connected") this.#context.onTools(this);
-    };
-    const onNote = (note: string): void => this.#context.log.info(`${this.name} ${note}`);
-    if (this.#definition.exposeResources) {
-      this.#resourcesListed = list(connection.listResources, (listed) => {
-        this.#resources = mergeListed(this.#resources, listed, onNote);
-      });
-    }
-    // Only the cache holds them: no tool waits for these.
-    list(connection.listPrompts, (listed) => {
-      this.#prompts = listed;
-    }).catch((error) => onNote(`its prompts could not be kept: ${messageOf(error)}`));
-    await settledWithin(this.#resourcesListed, LIMITS.resourcesWaitMs);
-    isLate = true;
   }
 
   /** Starts, or starts anew, what runs beside an open connection. */
@@ -377,12 +336,9 @@ export class Server {
   #relist(): void {
     const connection = this.#connection;
     if (!connection || this.#phase.name !== "connected") return;
-    const beside = this.#listBeside(connection);
-    during(this.#lifetime.signal, (signal) => connection.listTools(signal)).then(
-      async (tools) => {
-        await beside;
-        if (this.#connection !== connection) return;
-        this.#tools = keepSame(this.#tools, tools);
+    this.#offer.listAgain(connection).then(
+      (counts) => {
+        if (!counts) return;
         this.#context.onStatus(this);
         this.#context.onTools(this);
       },
@@ -403,38 +359,21 @@ export class Server {
     this.#idle.begin();
     try {
       const connection = await abortable(this.connect("call"), asked.signal, `${this.name}/${asked.tool}`);
-      const request = { ...asked, tool: this.#nameOf(asked.tool) };
+      const request = { ...asked, tool: this.#offer.nameOf(asked.tool) };
       if (this.excludes(request.tool)) throw excludedTool(this.#definition, request.tool);
       const timeoutMs = Math.min(
         this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
         LIMITS.longestTimerMs,
       );
-      if (this.#tools?.some(({ name }) => name === request.tool)) {
+      if (this.tools?.some(({ name }) => name === request.tool)) {
         return await connection.callTool({ ...request, timeoutMs });
       }
-      const uri = await this.#uriOf(request);
-      if (uri === undefined) throw unknownTool(this.name, request.tool, this.#tools);
+      const uri = await this.#offer.uriOf(request);
+      if (uri === undefined) throw unknownTool(this.name, request.tool, this.tools);
       return await connection.readResource({ ...request, uri, timeoutMs });
     } finally {
       this.#idle.end();
     }
-  }
-
-  /** A resumed session without a snapshot knows a tool by what Pi called it, which may be cut or mended. */
-  #nameOf(written: string): string {
-    const tools = offeredTools(this);
-    if (tools.some(({ name }) => name === written)) return written;
-    const meant = tools.filter(({ name }) => localSpellingsOf(this.name, name).includes(written));
-    return meant.length === 1 && meant[0] ? meant[0].name : written;
-  }
-
-  /** What a tool that stands for a resource reads; undefined for any other. */
-  async #uriOf({ tool, args, signal }: Omit<CallRequest, "timeoutMs">): Promise<string | undefined> {
-    if (!this.#definition.exposeResources) return undefined;
-    await abortable(this.#resourcesListed, signal, `${this.name}/${tool}`);
-    return resourceTools(this.#resources, this.#tools ?? [])
-      .get(tool)
-      ?.uriOf(args);
   }
 
   /** For the user: a new connection, whatever the state. Rejects with `ThreadsError`. */

@@ -31,7 +31,7 @@ import type { Log } from "./log.ts";
 import { explainMissing } from "./missing.ts";
 import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
-import type { KnownTools } from "./server.ts";
+import type { KnownTools } from "./server-offer.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
 import { createUserEdits, type UserEdits } from "./user-edits.ts";
 

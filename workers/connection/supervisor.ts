@@ -7,8 +7,9 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerDefinition } from "./config/definition.ts";
 import { createGate } from "./gate.ts";
 import type { Plan } from "./plan.ts";
-import { type KnownTools, Server, type ServerContext } from "./server.ts";
+import { Server, type ServerContext } from "./server.ts";
 import { notTrusted } from "./server-errors.ts";
+import type { KnownTools } from "./server-offer.ts";
 
 export interface Supervisor {
   /** In the order of the configuration. */
