@@ -14,7 +14,7 @@ import type { SnapshotServer } from "./protocol/snapshot.ts";
 import type { ServerStatus } from "./protocol/types.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { SessionState } from "./session-events.ts";
-import { type DeclaredTool, declaredTools, ownerOf } from "./tools/branch-tools.ts";
+import { type DeclaredTool, declaredTools, serverByName } from "./tools/branch-tools.ts";
 import type { DirectRule } from "./tools/direct.ts";
 import type { Registrar } from "./tools/registrar.ts";
 import type { SearchTools } from "./tools/search-tools.ts";
@@ -104,7 +104,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
     for (const { name } of running()?.statuses.values() ?? []) {
       known.push({ name, project: false, toolsKnown: false });
     }
-    return owner ? known.find(({ name }) => name === owner.server) : ownerOf(toolName, known);
+    return owner ? known.find(({ name }) => name === owner.server) : serverByName(toolName, known);
   };
 
   const withdrawAbsent = ({ statuses, settings }: SessionState): void => {

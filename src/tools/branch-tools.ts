@@ -81,11 +81,19 @@ const MODES: readonly ToolPrefix[] = ["mcp", "server", "short"];
 const prefixIn = (toolName: string, server: string): string | undefined =>
   MODES.map((mode) => namePrefix(server, mode)).find((prefix) => toolName.startsWith(prefix));
 
-/** The server whose tool bears the name, as far as names tell. */
-export const ownerOf = <Server extends { name: string }>(
+/** The server whose tool Pi called so, as far as names tell: of `git` and `git__hub` the longer. */
+export function serverByName<Server extends { name: string }>(
   toolName: string,
   servers: readonly Server[],
-): Server | undefined => servers.find(({ name }) => prefixIn(toolName, name) !== undefined);
+): Server | undefined {
+  const lengthFor = ({ name }: Server): number => prefixIn(toolName, name)?.length ?? 0;
+  return servers
+    .filter((server) => lengthFor(server) > 0)
+    .reduce<Server | undefined>(
+      (best, server) => (best && lengthFor(best) >= lengthFor(server) ? best : server),
+      undefined,
+    );
+}
 
 /** A tool that no catalog holds, as its transcript has it. */
 export function fromTranscript(

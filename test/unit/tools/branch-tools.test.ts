@@ -1,6 +1,6 @@
 /** Owns: which tools a branch has declared, read from a transcript as Pi stores it. */
 import { describe, expect, it, test } from "vitest";
-import { declaredTools } from "../../../src/tools/branch-tools.ts";
+import { declaredTools, serverByName } from "../../../src/tools/branch-tools.ts";
 
 const tool = (name: string, description = "D.") => ({ name, description, parameters: { type: "object" } });
 const system = (message: object) => ({
@@ -79,5 +79,25 @@ describe("declaredTools", () => {
       system({ toolsAdded: [{ name: "a", parameters: {} }] }),
     ];
     expect([...declaredTools(odd).values()]).toEqual([{ name: "a", description: "", parameters: {} }]);
+  });
+});
+
+describe("serverByName", () => {
+  it.each<[string, string[], string | undefined]>([
+    ["git__log", ["hub", "git"], "git"],
+    ["git__hub__log", ["git", "git__hub"], "git__hub"],
+    ["git__hub__log", ["git__hub", "git"], "git__hub"],
+    ["mcp__git__log", ["git"], "git"],
+    ["git__log", ["git-mcp"], "git-mcp"],
+    ["github__log", ["git"], undefined],
+    ["log", ["git"], undefined],
+    ["git__log", [], undefined],
+  ])("%s among %j -> %s", (toolName, servers, owner) => {
+    expect(
+      serverByName(
+        toolName,
+        servers.map((name) => ({ name })),
+      )?.name,
+    ).toBe(owner);
   });
 });
