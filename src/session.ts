@@ -2,23 +2,21 @@
  * One Pi session on the main thread: starts and stops the runtime and joins the catalog, the tools and
  * what the user sees to it. Events of an older generation are dropped.
  */
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalogStore } from "./catalog/store.ts";
-import { CONFIG_FLAG, configFileOf } from "./config-flag.ts";
 import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
-import { fileStamp } from "./protocol/stamp.ts";
 import type { SessionFacts } from "./protocol/types.ts";
 import { startRuntimeLater } from "./runtime/lazy-runtime.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import { createSessionCalls } from "./session-calls.ts";
 import { createEventHandler, type SessionState } from "./session-events.ts";
+import { startFacts, toRegistered } from "./session-facts.ts";
 import { directRule } from "./tools/direct.ts";
 import { createLateTools } from "./tools/late-tools.ts";
 import { explainRefusedArguments } from "./tools/refused-arguments.ts";
@@ -64,10 +62,6 @@ const crashText = ({ reason, givenUp }: Crash): string =>
   givenUp
     ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
     : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
-
-/** Only what can be cloned into the worker. */
-const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
-  servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
 
 export interface SessionOptions extends SnapshotPlace {
   agentDir: string;
@@ -186,27 +180,17 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const start = (ctx: PiContext): Running => {
     const generation = ++generations;
     const mine = (): Running | undefined => (running?.generation === generation ? running : undefined);
-    const projectTrusted = ctx.isProjectTrusted();
-    const configPath = configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd);
-    takeBackWhatIsNotOurs({ cwd: ctx.cwd, configFile: configPath }, projectTrusted);
-    // Before the model can have written it; the same for every worker of this session.
-    const projectFile = stampOf(join(ctx.cwd, ".pi", "mcp.json"));
-    const accepted = (): Pick<SessionFacts, "accepted"> => {
-      const hashes = mine()?.accepted;
-      return hashes ? { accepted: hashes } : {};
+    const known = startFacts(pi, ctx, { generation, agentDir });
+    takeBackWhatIsNotOurs({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
+    const facts = (): SessionFacts => {
+      const accepted = mine()?.accepted;
+      return {
+        ...known,
+        registered: toRegistered(pi.getMcpServers()),
+        ...(accepted ? { accepted } : {}),
+        snapshotChecksum: store.checksum(),
+      };
     };
-    const facts = (): SessionFacts => ({
-      generation,
-      cwd: ctx.cwd,
-      agentDir,
-      projectTrusted,
-      configPath,
-      registered: toRegistered(pi.getMcpServers()),
-      canAsk: ctx.hasUI,
-      projectFile,
-      ...accepted(),
-      snapshotChecksum: store.checksum(),
-    });
     const dialogs = createDialogs(ctx, {
       consent: async (hash, allow) => {
         const tell = () => now().runtime.ask("answerConsent", { hash, allow });
@@ -305,13 +289,4 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     catalog: store.current,
     servers: () => [...(running?.statuses.values() ?? [])],
   };
-}
-
-/** A file that cannot be looked at has a stamp that no file has. */
-function stampOf(path: string): string {
-  try {
-    return fileStamp(statSync(path, { throwIfNoEntry: false }));
-  } catch {
-    return "unreadable";
-  }
 }
