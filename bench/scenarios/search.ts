@@ -24,7 +24,7 @@ import {
   realTools,
   serverDescriptions,
 } from "../../test/support/search-data.ts";
-import { publish } from "../../workers/cache/publish.ts";
+import { publication } from "../../workers/cache/publish.ts";
 import type { CachedTool } from "../../workers/cache/tool.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
@@ -110,7 +110,7 @@ function snapshotOf(tools: readonly Tool[], search: CatalogSettings["search"] = 
     tools: own.map((tool) => ({ ...tool, direct: false })),
   }));
   const settings = { ...DEFAULT_CATALOG_SETTINGS, search };
-  return publish({ servers, settings }).snapshot;
+  return publication({ servers, settings }).snapshot;
 }
 
 /** As the ToolSearch tool does it. */

@@ -7,6 +7,7 @@ import { readCatalog } from "../../src/catalog/snapshot-file.ts";
 import { waitGone } from "../support/processes.ts";
 import {
   BUILDS,
+  type Build,
   createPlace,
   everything,
   filesystem,
@@ -134,6 +135,30 @@ describe("connection worker: a second start on the same agent folder", () => {
     expect(await second.settled("a")).toMatchObject({ state: "connected", toolCount: 4 });
   });
 });
+
+describe.each(BUILDS.filter((build) => build === "built"))(
+  "a second start of the packed workers (%s)",
+  (build) => {
+    test("the same servers -> the stored snapshot is known by what it was made of; not to other code", async () => {
+      const servers = { everything: everything(), files: filesystem(".") };
+      const first = await start(servers, { build });
+      const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+      await first.runtime.stop();
+      const place = { agentDir: first.agentDir, cwd: first.cwd };
+      const again = async (by: Build): Promise<string> => {
+        const before = (await first.log()).length;
+        const at = await start(servers, { build: by, place, facts: { snapshotChecksum: checksum } });
+        const settled = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+        expect(settled).toEqual({ pending: [], checksum });
+        await at.runtime.stop();
+        expect(at.events.filter(({ type }) => type === "catalog")).toEqual([]);
+        return (await at.log()).slice(before);
+      };
+      expect(await again(build)).toMatch(/tools of 2 servers as stored/);
+      expect(await again("raw")).toMatch(/tools of 2 servers indexed/);
+    });
+  },
+);
 
 describe("connection worker: servers that print what is no message", () => {
   test("lines between messages -> the server works, the lines are in the log", async () => {

@@ -176,7 +176,7 @@ export interface MadeSnapshot {
 export function makeSnapshot(
   catalog: readonly CatalogServer[],
   settings: CatalogSettings,
-  limitBytes: number,
+  { limitBytes, source }: { limitBytes: number; source?: Uint8Array | undefined },
 ): MadeSnapshot {
   const { tools: all, collisions, repairs } = prepareTools(catalog);
   const told = { collisions: collisionLines(collisions), repairs: repairLines(repairs) };
@@ -189,7 +189,7 @@ export function makeSnapshot(
       kept.map(({ indexed }) => indexed),
     );
     const description = searchToolDescription(withToolNames(servers, tools), settings);
-    return encodeSnapshot({ settings, description, servers, tools, index }, crc32);
+    return encodeSnapshot({ settings, description, servers, tools, index }, crc32, source);
   };
   const whole = without(new Set());
   if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };

@@ -6,16 +6,20 @@ import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { type CatalogSettings, snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
+import { isMadeOf, type StoredSnapshot, sourceOf } from "./source.ts";
 
 export interface PublishTask {
   /** The whole catalog, servers in the order of the configuration. */
   servers: CatalogServer[];
   settings: CatalogSettings;
+  /** What main has already. */
+  stored?: StoredSnapshot;
 }
 
 export interface PublishResult {
   checksum: number;
-  snapshot: Uint8Array<ArrayBuffer>;
+  /** Absent where what is stored was made of the same: then nothing is made, and nothing told. */
+  snapshot?: Uint8Array<ArrayBuffer>;
   /** What could not be done, one line each. The session goes on without. */
   problems: string[];
   /** What the user should know of the tools' names, one line each. */
@@ -26,8 +30,16 @@ export interface PublishResult {
   threadId: number;
 }
 
-export function publish(task: PublishTask, limitBytes: number = LIMITS.snapshotBytes): PublishResult {
-  const { snapshot, leftOut, collisions, repairs } = makeSnapshot(task.servers, task.settings, limitBytes);
+/** `source`: what it is made of, if that can be told. */
+export function publication(
+  { servers, settings }: PublishTask,
+  {
+    limitBytes = LIMITS.snapshotBytes,
+    source,
+  }: { limitBytes?: number; source?: Uint8Array | undefined } = {},
+): PublishResult & Required<Pick<PublishResult, "snapshot">> {
+  const made = makeSnapshot(servers, settings, { limitBytes, source });
+  const { snapshot, leftOut, collisions, repairs } = made;
   const limit = `${Math.round(limitBytes / 2 ** 20)} MiB`;
   const problems =
     leftOut.length > 0
@@ -35,4 +47,14 @@ export function publish(task: PublishTask, limitBytes: number = LIMITS.snapshotB
       : [];
   const checksum = snapshotChecksum(snapshot) ?? 0;
   return { checksum, snapshot, problems, notices: collisions, repairs, threadId };
+}
+
+/** The task. `codeUrl`: of the file that makes snapshots. */
+export async function publish(task: PublishTask, codeUrl: string = import.meta.url): Promise<PublishResult> {
+  const { servers, settings, stored } = task;
+  const source = await sourceOf({ servers, settings }, codeUrl);
+  if (source && stored && (await isMadeOf(stored, source))) {
+    return { checksum: stored.checksum, problems: [], notices: [], repairs: [], threadId };
+  }
+  return publication(task, { source });
 }

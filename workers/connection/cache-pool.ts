@@ -116,7 +116,7 @@ export function createCachePool(log: Log, compileCache?: string): CachePool {
         const result = await run<PublishResult>("publish", task);
         tell([...result.problems, ...result.repairs, ...result.notices]);
         const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
-        const done = `${tools} tools of ${task.servers.length} servers indexed`;
+        const done = `${tools} tools of ${task.servers.length} servers ${result.snapshot ? "indexed" : "as stored"}`;
         log.write("info", done, `cache#${result.threadId}`);
         return result;
       } catch (error) {

@@ -164,18 +164,21 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       const removed = published && !isLess ? removedSince(published, task) : undefined;
       if (removed && isNothing(removed)) continue;
       const known = isLess ? undefined : checksum;
-      const result = await options.cache.publish(task);
+      const path = options.snapshotPath;
+      const stored = known === undefined ? {} : { stored: { path, checksum: known } };
+      const result = await options.cache.publish({ ...task, ...stored });
       if (!result) continue;
       published = task;
       isLess = false;
       checksum = result.checksum;
+      const { snapshot } = result;
       const isNew = checksum !== known;
       // Main is given the bytes themselves.
-      const kept = { path: options.snapshotPath, snapshot: result.snapshot.slice(), isNew };
+      const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
       keeping = keeping.then(() => options.cache.keepSnapshot(kept));
-      if (!isNew || stopped) continue;
+      if (!snapshot || !isNew || stopped) continue;
       tellNames(result.notices);
-      options.emit({ type: "catalog", generation: options.generation, snapshot: result.snapshot });
+      options.emit({ type: "catalog", generation: options.generation, snapshot });
     } while (again);
   };
 

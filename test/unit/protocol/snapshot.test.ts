@@ -5,8 +5,11 @@ import { decode } from "../../../src/protocol/codec.ts";
 import {
   decodeSnapshot,
   encodeSnapshot,
+  HEADER_BYTES,
   SNAPSHOT_VERSION,
+  SOURCE_BYTES,
   snapshotChecksum,
+  snapshotSource,
 } from "../../../src/protocol/snapshot.ts";
 import { makeSnapshot } from "../make-catalog.ts";
 import { createRandom } from "../random.ts";
@@ -68,7 +71,8 @@ describe("decodeSnapshot", () => {
     ["version 1, with a map a tool", changed(4, 1)],
     ["version 0", changed(4, 0)],
     ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
-    ["another length", changed(12, (BYTES[12] ?? 0) ^ 1)],
+    ["another length of the index", changed(28, (BYTES[28] ?? 0) ^ 1)],
+    ["another length of the body", changed(32, (BYTES[32] ?? 0) ^ 1)],
     ["a changed body", changed(BYTES.length - 1, (BYTES.at(-1) ?? 0) ^ 1)],
     ["text", Buffer.from('{"mcpServers": {}}')],
   ])("%s -> undefined", (_name, bytes) => {
@@ -77,10 +81,11 @@ describe("decodeSnapshot", () => {
 
   test("a whole body that is no MessagePack -> undefined", () => {
     const body = Uint8Array.of(0x81, 0xa1);
-    const bytes = new Uint8Array([...BYTES.subarray(0, 16), ...body]);
+    const bytes = new Uint8Array([...BYTES.subarray(0, HEADER_BYTES), ...body]);
     const view = new DataView(bytes.buffer);
-    view.setUint32(8, crc32(body), true);
-    view.setUint32(12, body.length, true);
+    view.setUint32(28, 0, true);
+    view.setUint32(32, body.length, true);
+    view.setUint32(8, crc32(bytes.subarray(28)), true);
     expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
   });
 
@@ -98,8 +103,18 @@ describe("decodeSnapshot", () => {
 });
 
 describe("snapshotChecksum", () => {
-  test("a snapshot -> the checksum of all behind it", () => {
-    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(12)));
+  test("a snapshot, or its header -> the checksum of all behind what it was made of", () => {
+    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(28)));
+    expect(snapshotChecksum(BYTES.subarray(0, HEADER_BYTES))).toBe(snapshotChecksum(BYTES));
+  });
+
+  test("the same content, made of other things -> the same checksum, its own source, the same snapshot", () => {
+    const source = Uint8Array.from({ length: SOURCE_BYTES }, (_, i) => i + 1);
+    const bytes = encodeSnapshot(SNAPSHOT, crc32, source);
+    expect(snapshotChecksum(bytes)).toBe(snapshotChecksum(BYTES));
+    expect(snapshotSource(bytes)).toEqual(source);
+    expect(snapshotSource(BYTES)).toEqual(new Uint8Array(SOURCE_BYTES));
+    expect(decodeSnapshot(bytes, crc32)).toEqual(decodeSnapshot(BYTES, crc32));
   });
 
   test("the same content encoded twice -> the same checksum", () => {

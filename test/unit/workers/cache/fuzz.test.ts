@@ -131,6 +131,9 @@ describe(`seed ${SEED}`, () => {
     }
   });
 
+  /** What it was made of is no content: it only tells whether the index need be built anew. */
+  const contentOf = (snapshot: Uint8Array): Uint8Array => new Uint8Array(snapshot).fill(0, 12, 28);
+
   test(`${FILES} snapshots -> each that differs is a miss`, async () => {
     const random = createRandom(SEED + 2);
     const tools = Array.from({ length: 20 }, (_, i) => ({
@@ -139,11 +142,9 @@ describe(`seed ${SEED}`, () => {
       direct: false,
     }));
     const whole = Buffer.from(
-      makeSnapshot(
-        [{ name: "s", project: false, toolsKnown: true, tools }],
-        DEFAULT_CATALOG_SETTINGS,
-        2 ** 20,
-      ).snapshot,
+      makeSnapshot([{ name: "s", project: false, toolsKnown: true, tools }], DEFAULT_CATALOG_SETTINGS, {
+        limitBytes: 2 ** 20,
+      }).snapshot,
     );
     const agentDir = await tempFolder();
     const path = snapshotPath(agentDir, { cwd: "/project" });
@@ -151,7 +152,7 @@ describe(`seed ${SEED}`, () => {
     let spoiled = 0;
     for (let i = 0; i < FILES; i++) {
       const bytes = spoil(whole, random);
-      const same = Buffer.compare(bytes, whole) === 0;
+      const same = Buffer.compare(contentOf(bytes), contentOf(whole)) === 0;
       if (!same) spoiled++;
       expect(catalogFrom(bytes) !== undefined, `file ${i}`).toBe(same);
       if (i >= REAL_FILES) continue;

@@ -1,7 +1,9 @@
 /** Owns: the task that keeps a snapshot in its file: when it is written, what else goes, and what may fail. */
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
+import { DEFAULT_CATALOG_SETTINGS, encodeSnapshot, SOURCE_BYTES } from "../../../../src/protocol/snapshot.ts";
 import { nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { type KeepContext, type KeepTask, keepSnapshot } from "../../../../workers/cache/keep-snapshot.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -37,6 +39,35 @@ describe("keepSnapshot", () => {
     await rm(asked.path);
     expect(await keepSnapshot({ ...asked, isNew: false })).toEqual([]);
     expect(await bytesAt(asked.path)).toEqual(BYTES);
+  });
+
+  test("not new, made of other things than the file -> written, so that the next start knows it", async () => {
+    const content = {
+      settings: DEFAULT_CATALOG_SETTINGS,
+      description: "",
+      servers: [],
+      tools: [],
+      index: BYTES,
+    };
+    const made = (of: number) => encodeSnapshot(content, crc32, new Uint8Array(SOURCE_BYTES).fill(of));
+    const asked = await task({ snapshot: made(1) });
+    await keepSnapshot(asked, at());
+    await utimes(asked.path, seconds(NOW - MINUTE), seconds(NOW - MINUTE));
+    expect(await keepSnapshot({ ...asked, isNew: false }, at())).toEqual([]);
+    expect((await stat(asked.path)).mtimeMs).toBe(NOW - MINUTE);
+    expect(await keepSnapshot({ ...asked, snapshot: made(2), isNew: false }, at())).toEqual([]);
+    expect(await bytesAt(asked.path)).toEqual(made(2));
+  });
+
+  test("known to be in the file -> left; where the file is gone since, nothing to write", async () => {
+    const asked = await task();
+    await keepSnapshot(asked);
+    const { path } = asked;
+    expect(await keepSnapshot({ path, isNew: false })).toEqual([]);
+    expect(await bytesAt(path)).toEqual(BYTES);
+    await rm(path);
+    expect(await keepSnapshot({ path, isNew: false })).toEqual([]);
+    expect(await readdir(join(path, ".."))).toEqual([]);
   });
 
   test("a folder that cannot be made -> a problem", async () => {

@@ -1,11 +1,16 @@
 /** Owns: the task that makes the snapshot of what servers listed. */
+import { rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../../../src/catalog/search.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/protocol/snapshot.ts";
 import type { PublishedTool } from "../../../../workers/cache/catalog-snapshot.ts";
-import { type PublishTask, publish } from "../../../../workers/cache/publish.ts";
+import { type PublishTask, publication, publish } from "../../../../workers/cache/publish.ts";
+import type { StoredSnapshot } from "../../../../workers/cache/source.ts";
 import { type CachedTool, normalizeTools } from "../../../../workers/cache/tool.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 const ECHO: CachedTool = {
   name: "echo",
@@ -23,15 +28,15 @@ const task = (tools: CachedTool[], rest: Partial<PublishTask> = {}): PublishTask
 });
 
 function publishedTools(tools: CachedTool[]): { name: string; description: string }[] {
-  const { snapshot, problems } = publish(task(tools));
+  const { snapshot, problems } = publication(task(tools));
   expect(problems).toEqual([]);
   const catalog = catalogFrom(snapshot);
   return (catalog?.tools ?? []).map(({ name, description }) => ({ name, description }));
 }
 
-describe("publish", () => {
+describe("publication", () => {
   test("a catalog -> the snapshot, which can be searched, and its checksum, the same each time", () => {
-    const { snapshot, checksum, problems } = publish(task([ECHO]));
+    const { snapshot, checksum, problems } = publication(task([ECHO]));
     expect(problems).toEqual([]);
     const catalog = catalogFrom(snapshot);
     expect(catalog?.checksum).toBe(checksum);
@@ -39,13 +44,13 @@ describe("publish", () => {
       "s__echo",
     ]);
     expect(catalog?.tools.map(inputSchemaOf)).toEqual([ECHO.inputSchema]);
-    expect(publish(task([ECHO])).checksum).toBe(checksum);
-    expect(publish(task([{ ...ECHO, title: "Other" }])).checksum).toBe(checksum);
-    expect(publish(task([{ ...ECHO, description: "Other." }])).checksum).not.toBe(checksum);
+    expect(publication(task([ECHO])).checksum).toBe(checksum);
+    expect(publication(task([{ ...ECHO, title: "Other" }])).checksum).toBe(checksum);
+    expect(publication(task([{ ...ECHO, description: "Other." }])).checksum).not.toBe(checksum);
   });
 
   test("no servers -> a snapshot without tools", () => {
-    const { snapshot } = publish(task([], { servers: [] }));
+    const { snapshot } = publication(task([], { servers: [] }));
     expect(catalogFrom(snapshot)).toMatchObject({ servers: [], tools: [] });
   });
 
@@ -54,7 +59,7 @@ describe("publish", () => {
       { name: "z", project: false, toolsKnown: true, tools: exposed([ECHO]) },
       { name: "a", project: true, toolsKnown: true, description: "A.", tools: exposed([ECHO]) },
     ];
-    const { snapshot } = publish(task([], { servers }));
+    const { snapshot } = publication(task([], { servers }));
     const catalog = catalogFrom(snapshot);
     expect(catalog?.tools.map((tool) => [tool.name, tool.server])).toEqual([
       ["z__echo", { name: "z", project: false, toolsKnown: true }],
@@ -63,7 +68,7 @@ describe("publish", () => {
   });
 });
 
-describe("publish: more than the limit", () => {
+describe("publication: more than the limit", () => {
   it.each<[string, number, string[], string[]]>([
     ["room for all", 2 ** 20, ["one", "two", "three"], []],
     ["room for two", 12_000, ["one", "two"], ["three"]],
@@ -78,7 +83,7 @@ describe("publish: more than the limit", () => {
         toolsKnown: true,
         tools: exposed([{ ...ECHO, inputSchema: { type: "object", description: "x".repeat(5_000) } }]),
       }));
-      const { snapshot, problems } = publish(task([], { servers }), limitBytes);
+      const { snapshot, problems } = publication(task([], { servers }), { limitBytes });
       expect(snapshot.length).toBeLessThanOrEqual(limitBytes);
       const catalog = catalogFrom(snapshot);
       expect(catalog?.tools.map((tool) => tool.server.name)).toEqual(kept);
@@ -96,7 +101,7 @@ describe("publish: more than the limit", () => {
     };
     const servers = [server("evil", 100_000), server("a", 10), server("big", 60_000), server("a-", 10)];
     const published = (limitBytes: number) => {
-      const { snapshot, problems } = publish(task([], { servers }), limitBytes);
+      const { snapshot, problems } = publication(task([], { servers }), { limitBytes });
       const names = catalogFrom(snapshot)?.tools.map(({ name }) => name);
       return { names, problems };
     };
@@ -113,7 +118,7 @@ describe("publish: more than the limit", () => {
   });
 });
 
-describe("publish: description of a tool", () => {
+describe("publication: description of a tool", () => {
   it.each<[string, CachedTool, string]>([
     ["its own", { name: "t", description: " Does it. ", title: "T" }, "Does it."],
     ["none, a title", { name: "t", title: "Title" }, "Title"],
@@ -127,7 +132,7 @@ describe("publish: description of a tool", () => {
 
 test("parameters that no provider would take the name of -> told in the description", () => {
   const inputSchema = { type: "object", properties: { "filter[id]": { type: "string" } } };
-  const { snapshot, repairs } = publish(task([{ ...ECHO, inputSchema }]));
+  const { snapshot, repairs } = publication(task([{ ...ECHO, inputSchema }]));
   const [tool] = catalogFrom(snapshot)?.tools ?? [];
   expect(tool?.description).toBe('Echoes.\nAlso takes "filter[id]" (string).');
   expect(tool && inputSchemaOf(tool)).toEqual({ type: "object", properties: {} });
@@ -136,7 +141,7 @@ test("parameters that no provider would take the name of -> told in the descript
   ]);
 });
 
-describe("publish: a tool from a server that breaks the protocol", () => {
+describe("publication: a tool from a server that breaks the protocol", () => {
   const nested = (levels: number): unknown => {
     let schema: unknown = { type: "string" };
     for (let level = 0; level < levels; level++) schema = { type: "array", items: schema };
@@ -159,5 +164,77 @@ describe("publish: a tool from a server that breaks the protocol", () => {
     const tools = publishedTools(normalizeTools([odd, ECHO]));
     expect(tools).toContainEqual({ name: "s__echo", description: "Echoes." });
     for (const tool of tools) expect(tool.description).toBeTypeOf("string");
+  });
+});
+
+describe("publish", () => {
+  /** As packed: all code that makes snapshots is one file. */
+  async function packed(code = "1"): Promise<{ codeUrl: string; path: string }> {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "cache.js"), code);
+    return { codeUrl: pathToFileURL(join(folder, "cache.js")).href, path: join(folder, "x.bin") };
+  }
+
+  async function stored(tools: CachedTool[], { codeUrl, path }: { codeUrl: string; path: string }) {
+    const { snapshot, checksum } = await publish(task(tools), codeUrl);
+    await writeFile(path, snapshot ?? "");
+    return { path, checksum };
+  }
+
+  test("what the stored one was made of -> not made anew, nothing told", async () => {
+    const place = await packed();
+    const known = await stored([ECHO], place);
+    expect(await publish(task([ECHO], { stored: known }), place.codeUrl)).toEqual({
+      checksum: known.checksum,
+      problems: [],
+      notices: [],
+      repairs: [],
+      threadId: expect.any(Number),
+    });
+  });
+
+  it.each<[string, (known: StoredSnapshot, codeUrl: string) => Promise<[PublishTask, string]>]>([
+    ["another tool", async (known, url) => [task([{ ...ECHO, name: "other" }], { stored: known }), url]],
+    [
+      "another title, which no snapshot shows",
+      async (known, url) => [task([{ ...ECHO, title: "T" }], { stored: known }), url],
+    ],
+    [
+      "other settings",
+      async (known, url) => [
+        task([ECHO], { stored: known, settings: { ...DEFAULT_CATALOG_SETTINGS, search: "weighted" } }),
+        url,
+      ],
+    ],
+    ["nothing stored", async (_known, url) => [task([ECHO]), url]],
+    [
+      "another one of that name since",
+      async (known, url) => [task([ECHO], { stored: { ...known, checksum: 1 } }), url],
+    ],
+    [
+      "the file gone",
+      async (known, url) => {
+        await rm(known.path);
+        return [task([ECHO], { stored: known }), url];
+      },
+    ],
+    [
+      "the file cut",
+      async (known, url) => {
+        await truncate(known.path, 20);
+        return [task([ECHO], { stored: known }), url];
+      },
+    ],
+    [
+      "code of another version",
+      async (known) => [task([ECHO], { stored: known }), (await packed("2")).codeUrl],
+    ],
+    ["code that is gone", async (known, url) => [task([ECHO], { stored: known }), `${url}.gone.js`]],
+    ["raw TypeScript", async (known) => [task([ECHO], { stored: known }), import.meta.url]],
+  ])("%s -> made", async (_name, change) => {
+    const place = await packed();
+    const [asked, codeUrl] = await change(await stored([ECHO], place), place.codeUrl);
+    const { snapshot } = await publish(asked, codeUrl);
+    expect(catalogFrom(snapshot ?? new Uint8Array())?.tools).toHaveLength(1);
   });
 });

@@ -23,11 +23,13 @@ interface SetupOptions {
   used?: Record<string, string>;
   keep?: () => Promise<unknown>;
   knownChecksum?: number;
+  /** What is stored was made of the same. */
+  isStored?: boolean;
 }
 
 function setup(
   store: (task: StoreTask) => Promise<boolean>,
-  { used = {}, keep = async () => undefined, knownChecksum }: SetupOptions = {},
+  { used = {}, keep = async () => undefined, knownChecksum, isStored = false }: SetupOptions = {},
 ) {
   const stored: StoreTask[] = [];
   const kept: KeepTask[] = [];
@@ -46,8 +48,8 @@ function setup(
     publish: async (task) => {
       published.push(task);
       return {
-        checksum: published.length,
-        snapshot: new Uint8Array(1),
+        checksum: isStored ? (task.stored?.checksum ?? 0) : published.length,
+        ...(isStored ? {} : { snapshot: new Uint8Array(1) }),
         problems: [],
         notices: [],
         repairs: [],
@@ -195,6 +197,19 @@ describe("createCatalogPublisher", () => {
     expect(kept).toEqual([{ path: "/snapshot", snapshot: new Uint8Array(1), isNew: false }]);
   });
 
+  test("what is stored was made of the same -> nothing sent or told; its use is noted", async () => {
+    const { catalog, kept, published, events } = setup(async () => true, {
+      knownChecksum: 7,
+      isStored: true,
+    });
+    catalog.changed();
+    await catalog.flush();
+    expect(published[0]?.stored).toEqual({ path: "/snapshot", checksum: 7 });
+    expect([catalog.checksum, events]).toEqual([7, []]);
+    await catalog.finish();
+    expect(kept).toEqual([{ path: "/snapshot", isNew: false }]);
+  });
+
   test("a store that failed -> its entries again with the next change", async () => {
     let attempts = 0;
     const { catalog, servers, stored } = setup(async () => ++attempts > 1);
@@ -220,7 +235,7 @@ describe("createCatalogPublisher", () => {
     configured.unshift(server("a"));
     catalog.changed();
     await catalog.flush();
-    expect(published).toHaveLength(2);
+    expect(published.map(({ stored }) => stored)).toEqual([undefined, undefined]);
     expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
   });
 
