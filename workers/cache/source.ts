@@ -7,18 +7,24 @@ import { open, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { HEADER_BYTES, SOURCE_BYTES, snapshotChecksum, snapshotSource } from "../../src/protocol/snapshot.ts";
 
-/** The one file that this code is bundled into. Raw TypeScript is many files, which are being worked on. */
-async function bundle(url: string): Promise<Buffer | undefined> {
+/**
+ * Hash of the one file that code is bundled into. Undefined for raw TypeScript, which is many files that are being
+ * worked on, and where the file is gone: the package is being updated.
+ */
+async function codeHash(url: string): Promise<string | undefined> {
   if (url.endsWith(".ts")) return undefined;
-  // Gone: the package is being updated.
-  return readFile(fileURLToPath(url)).catch(() => undefined);
+  const code = await readFile(fileURLToPath(url)).catch(() => undefined);
+  return code && hash("sha256", code);
 }
+
+/** Read when this code is loaded, and once: an update may put another file in its place while it runs. */
+const ownCode = codeHash(import.meta.url);
 
 /** Undefined where it cannot be told. `content` is JSON. `url`: of the file that makes snapshots. */
 export async function sourceOf(content: unknown, url: string): Promise<Uint8Array | undefined> {
-  const code = await bundle(url);
-  if (!code) return undefined;
-  const digest = createHash("sha256").update(hash("sha256", code)).update(JSON.stringify(content)).digest();
+  const code = await (url === import.meta.url ? ownCode : codeHash(url));
+  if (code === undefined) return undefined;
+  const digest = createHash("sha256").update(code).update(JSON.stringify(content)).digest();
   return new Uint8Array(digest.subarray(0, SOURCE_BYTES));
 }
 
