@@ -1,11 +1,9 @@
 /** Owns: the current catalog on main: from events, and without what is gone before the next snapshot comes. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type CatalogStore, createCatalogStore } from "../../../src/catalog/store.ts";
 import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
 import { makeSnapshotBytes } from "../make-catalog.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const BYTES = makeSnapshotBytes([
   { name: "a", tools: [{ tool: "one" }, { tool: "two" }] },
@@ -13,26 +11,20 @@ const BYTES = makeSnapshotBytes([
 ]);
 const CHECKSUM = snapshotChecksum(BYTES);
 
-let agentDir = "";
-beforeAll(async () => {
-  agentDir = await mkdtemp(join(tmpdir(), "store-"));
-});
-afterAll(() => rm(agentDir, { recursive: true, force: true }));
-
-const makeStore = (): CatalogStore =>
-  createCatalogStore(agentDir, { cwd: "/nowhere", configFile: undefined });
+const makeStore = async (): Promise<CatalogStore> =>
+  createCatalogStore(await tempFolder(), { cwd: "/nowhere", configFile: undefined });
 const names = (store: CatalogStore): string[] => store.current().tools.map(({ name }) => name);
 
-test("no snapshot -> empty; one from an event -> its tools and checksum", () => {
-  const store = makeStore();
+test("no snapshot -> empty; one from an event -> its tools and checksum", async () => {
+  const store = await makeStore();
   expect([names(store), store.checksum()]).toEqual([[], undefined]);
   store.replace(BYTES);
   expect(store.checksum()).toBe(CHECKSUM);
   expect(names(store)).toEqual(["a__one", "a__two", "b__three"]);
 });
 
-test("something is left out -> gone at once, also of a snapshot that nobody has looked at; the next one counts whole", () => {
-  const store = makeStore();
+test("something is left out -> gone at once, also of a snapshot that nobody has looked at; the next one counts whole", async () => {
+  const store = await makeStore();
   store.replace(BYTES);
   store.leaveOut({ servers: ["b"], tools: [{ server: "a", tool: "two" }] });
   expect(names(store)).toEqual(["a__one"]);
@@ -44,7 +36,7 @@ test("something is left out -> gone at once, also of a snapshot that nobody has 
 });
 
 test("waiting for a snapshot: one that is there, none, one that comes", async () => {
-  const store = makeStore();
+  const store = await makeStore();
   await store.reached(undefined);
   const reached = store.reached(CHECKSUM);
   store.replace(BYTES);
