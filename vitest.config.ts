@@ -13,8 +13,9 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default", new SummaryReporter()],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: 2,
     // Raw TypeScript is stripped by WebAssembly in each worker thread. Where the processor has protection keys, V8's
     // list of code pages can lose one of them and ends the process: "Check failed:

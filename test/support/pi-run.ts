@@ -10,7 +10,8 @@ export { createHome, type HomeOptions, type PiHome } from "./pi-home.ts";
 export type { PiExit, PiOptions } from "./pi-process.ts";
 export type { RpcSession } from "./rpc-session.ts";
 
-const DEFAULT_TIMEOUT_MS = 30_000;
+/** For hangs: a busy machine is slow. */
+const DEFAULT_TIMEOUT_MS = 60_000;
 
 export interface PrintOptions extends PiOptions {
   prompt: string;

@@ -9,7 +9,8 @@ import { type RpcAnswer, type RpcDialog, type RpcEvent, toDialog } from "./rpc-e
 /** Undefined leaves the dialog open. */
 export type RpcAnswerer = (dialog: RpcDialog) => RpcAnswer | undefined;
 
-const DEFAULT_TIMEOUT_MS = 20_000;
+/** For hangs: a busy machine is slow. */
+const DEFAULT_TIMEOUT_MS = 60_000;
 const STDERR_TAIL_CHARS = 2_000;
 
 interface Waiter {
