@@ -122,6 +122,23 @@ export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promi
   await rename(unfinished, trigger);
 }
 
+let marks = 0;
+/** A dead worker writes no mark. */
+const MARK_WAIT_MS = 2_000;
+
+/** The log with all lines so far: the worker writes them late, so a mark is sent after them and awaited. */
+async function readWholeLog(runtime: Runtime, file: string): Promise<string> {
+  const mark = `mark ${++marks} of a test`;
+  runtime.log("info", mark);
+  const giveUpAt = performance.now() + MARK_WAIT_MS;
+  let text = await readIfThere(file);
+  while (!text.includes(mark) && performance.now() < giveUpAt) {
+    await sleep(10);
+    text = await readIfThere(file);
+  }
+  return text.replace(/^.*mark \d+ of a test\n/gm, "");
+}
+
 export interface StartOptions {
   build?: Build;
   place?: Place;
@@ -144,7 +161,8 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   const crashes: Crash[] = [];
   const watchers = new Set<() => void>();
   const planned = Promise.withResolvers<void>();
-  const runtime = startRuntime({
+  let stopped = false;
+  const runtimeItself = startRuntime({
     logFile,
     facts: () => ({
       generation: 1,
@@ -172,6 +190,13 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     },
     ...workerOf(options),
   });
+  const runtime: Runtime = {
+    ...runtimeItself,
+    stop: async () => {
+      await runtimeItself.stop();
+      stopped = true;
+    },
+  };
   onCleanup(async () => {
     await runtime.stop();
     await waitGone(
@@ -219,7 +244,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       if (!status) throw new Error(`no server ${name}`);
       return status;
     },
-    log: () => readFile(logFile, "utf8"),
+    log: () => (stopped ? readFile(logFile, "utf8") : readWholeLog(runtime, logFile)),
   };
 }
 
