@@ -13,6 +13,7 @@ import { waitGone } from "../support/processes.ts";
 import {
   configure,
   createPlace,
+  currentCatalog,
   fixture,
   newestCatalog,
   onCleanup,
@@ -390,7 +391,7 @@ describe("tool lists", () => {
     async (method) => {
       const at = await start({ s: fixture("grows.mjs") });
       await at.settled("s");
-      await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+      await currentCatalog(at);
       const since = at.events.length;
       await at.call("s", "grow", { method, ms: 0 });
       await at.event("server", ({ status }) => status.toolCount === 2, since);
@@ -459,8 +460,7 @@ describe("tool lists", () => {
   test("two tools of one name, one without a schema, one with a wrong one -> each once, all can be called", async () => {
     const at = await start({ s: fixture("odd-tools.mjs") });
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
-    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    const catalog = newestCatalog(at);
+    const catalog = await currentCatalog(at);
     expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
       ["s__twin", "First."],
       ["s__bare", "bare of s"],

@@ -2,15 +2,20 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { catalogFrom } from "../../src/catalog/catalog.ts";
-import { createPlace, everything, fixture, type Started, start, textOf, until } from "./support.ts";
+import {
+  createPlace,
+  currentCatalog,
+  everything,
+  fixture,
+  type Started,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
 
-/** Names of the tools in the newest snapshot. */
-const catalogOf = (started: Started): string[] => {
-  const event = started.events.findLast(({ type }) => type === "catalog");
-  const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
-  return catalog?.tools.map(({ name }) => name) ?? [];
-};
+/** Names of the tools of all lists so far. */
+const catalogOf = async (started: Started): Promise<string[]> =>
+  (await currentCatalog(started)).tools.map(({ name }) => name);
 
 interface StoredCache {
   servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[]; prompts: unknown[] }>;
@@ -19,7 +24,7 @@ interface StoredCache {
 test("server-everything: its resources and templates are tools that read them", async () => {
   const started = await start({ everything: everything() });
   await started.settled("everything");
-  const names = catalogOf(started);
+  const names = await catalogOf(started);
   expect(names).toContain("everything__echo");
   expect(names).toContain("everything__get_architecture_md");
   expect(names).toContain("everything__get_dynamic_text_resource");
@@ -42,7 +47,7 @@ test("server-everything: its resources and templates are tools that read them", 
 test("all pages, twins marked, malformed ones left out; images and bytes as in results; a new one appears", async () => {
   const started = await start({ s: fixture("resources.mjs") });
   await started.settled("s");
-  const names = catalogOf(started);
+  const names = await catalogOf(started);
   expect(names.map((name) => name.replace(/_[0-9a-z]{6}$/, "_HASH"))).toEqual([
     "s__add",
     "s__get_row",
@@ -63,7 +68,8 @@ test("all pages, twins marked, malformed ones left out; images and bytes as in r
 
   const before = started.events.length;
   await started.call("s", "add");
-  await started.event("catalog", () => catalogOf(started).includes("s__get_added"), before);
+  await started.event("catalog", () => true, before);
+  expect(await catalogOf(started)).toContain("s__get_added");
   expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
   // Listed twice, told once.
   const told = "s has resource templates that nobody could fill in, so they are no tools: ";
@@ -96,14 +102,14 @@ test("the next start knows them from the cache without connecting", async () => 
   const second = await start(servers, { place });
   const { state } = await second.settled("s");
   expect(state).toBe("idle");
-  expect(catalogOf(second)).toContain("s__get_pixel");
+  expect(await catalogOf(second)).toContain("s__get_pixel");
   expect(textOf(await second.call("s", "get_row", { table: "t", id: "1" }))).toContain("db://t/1");
 });
 
 test("exposeResources: false -> none, and none are asked for", async () => {
   const started = await start({ s: fixture("resources.mjs", {}, { exposeResources: false }) });
   await started.settled("s");
-  expect(catalogOf(started)).toEqual(["s__add"]);
+  expect(await catalogOf(started)).toEqual(["s__add"]);
   expect((await started.failedCall("s", "get_pixel")).code).toBe("unknown_tool");
 });
 
@@ -111,7 +117,7 @@ test("rules name them like tools", async () => {
   const rules = { excludeTools: ["get_note*", "s__get_x_bare"], toolExposure: { "get_b*": "hidden" } };
   const started = await start({ s: fixture("resources.mjs", {}, rules) });
   await started.settled("s");
-  expect(catalogOf(started)).toEqual(["s__add", "s__get_row", "s__get_pixel"]);
+  expect(await catalogOf(started)).toEqual(["s__add", "s__get_row", "s__get_pixel"]);
 });
 
 describe("a link in a result", () => {
@@ -165,7 +171,7 @@ describe("a link in a result", () => {
     await started.settled("a_b");
     const text = textOf(await started.call("a_b", "add", { links: ["x://pixel/2"] }));
     const name = /tool (a_b__get_pixel_\w{6})\.$/.exec(text)?.[1];
-    await until(async () => (catalogOf(started).includes(name ?? "") ? true : undefined));
+    await until(async () => ((await catalogOf(started)).includes(name ?? "") ? true : undefined));
     const other = textOf(await started.call("a-b", "add", { links: ["x://pixel/2"] }));
     expect(other).toMatch(/tool a_b__get_pixel_\w{6}\.$/);
     expect(other).not.toBe(text);
@@ -178,7 +184,7 @@ test("lists that fail or never come -> the tools are there, the failure is in th
     hang: fixture("resources.mjs", { RESOURCES: "hang" }),
   });
   await started.settled("hang");
-  expect(catalogOf(started)).toEqual(["none__add", "hang__add"]);
+  expect(await catalogOf(started)).toEqual(["none__add", "hang__add"]);
   expect(await started.log()).toContain("none does not list its resources: MCP error -32603: broken");
 });
 
@@ -186,7 +192,7 @@ test("300 resources -> 200 of them, and one line in the log", async () => {
   const started = await start({ s: fixture("resources.mjs", { COUNT: "300" }) });
   await started.settled("s");
   // The broken template counts too.
-  expect(catalogOf(started)).toHaveLength(200);
+  expect(await catalogOf(started)).toHaveLength(200);
   const line = "s has more than 200 resources: only the first 200 are offered as tools";
   await until(async () => ((await started.log()).includes(line) ? true : undefined));
 });

@@ -12,6 +12,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, expect } from "vitest";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { ThreadsError } from "../../src/protocol/errors.ts";
+import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
 import type { CallResult, ServerStatus, SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
 import type { Crash } from "../../src/runtime/respawn.ts";
 import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
@@ -104,12 +105,19 @@ export interface Started extends Place {
 
 /** The worker of `tellWorker`. */
 export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
-/** What main was sent last. The file of it may not be written yet. */
+/** The catalog that main was sent last. Its file may not be written yet. */
 export function newestCatalog({ events }: Started): Catalog {
   const event = events.findLast(({ type }) => type === "catalog");
   const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
   if (!catalog) throw new Error("no catalog was sent");
   return catalog;
+}
+
+/** The catalog of all lists so far. Its event can arrive after the reply that names it: each has its own port. */
+export async function currentCatalog(at: Started): Promise<Catalog> {
+  const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  await at.event("catalog", ({ snapshot }) => snapshotChecksum(snapshot) === checksum);
+  return newestCatalog(at);
 }
 
 export type Way = "crash" | "exit" | "hang" | "oom";
