@@ -5,9 +5,9 @@
 import { createHash } from "node:crypto";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { isFile } from "../transports/find-program.ts";
 import { onWindows } from "../transports/process-tree.ts";
 import type { NpxRequest } from "./command.ts";
-import { isFile } from "./environment.ts";
 import { chooseBin, readManifest } from "./package-bin.ts";
 import type { Project } from "./project.ts";
 import { isWanted, type PackageSpec } from "./spec.ts";
@@ -73,12 +73,13 @@ async function preferred(tree: Tree, spec: PackageSpec): Promise<Tree | Declined
   return { reason: `another ${spec.name} is ${place}` };
 }
 
-/** The tree that npx uses for these packages here. */
+/** The tree that npx uses for these packages here. Without a project only the user's own folders count. */
 export const chooseTree = async (
   request: NpxRequest,
-  project: Project,
+  project: Project | undefined,
   facts: NpmFacts,
-): Promise<Tree | Declined> => (await treeInProject(request, project)) ?? treeOutside(request, facts);
+): Promise<Tree | Declined> =>
+  (project && (await treeInProject(request, project))) ?? treeOutside(request, facts);
 
 /** What the project holds of the packages. Undefined: nothing. */
 export async function treeInProject(
