@@ -123,6 +123,23 @@ describe("npx", () => {
     expect(ours[0]?.command).toContain(join(npmCache, "_npx"));
   });
 
+  test("a node that is chosen by the folder it runs in: the clone chooses none", async () => {
+    await fillNpmCache(npmCache);
+    // As version managers do it, with a file such as .tool-versions.
+    const bin = join(root, "bin");
+    await mkdir(bin);
+    const chooses = `#!/bin/sh\nif [ -e .node-choice ]; then exec ./sh.sh; fi\nexec "${process.execPath}" "$@"\n`;
+    await writeFile(join(bin, "node"), chooses, { mode: 0o755 });
+    await writeFile(join(clone, ".node-choice"), "");
+    const env = { PATH: `${bin}:${process.env.PATH}`, ...npmSettings() };
+    const connection = await start(
+      { command: "npx", args: ["-y", await filesystemSpec(), "."], env },
+      "user",
+    );
+    expect(await listFolder(connection, ".")).toContain("clone-tool");
+    expect(await whatRan(ran)).toBe("");
+  });
+
   test("the server of the project: the project's own package runs", async () => {
     // What the project itself may set is its own affair; npm reads none of it for a package that lies there.
     for (const name of [".npmrc", "package.json", "node_modules/.bin/node", "node_modules/.bin/sh"]) {

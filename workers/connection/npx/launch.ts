@@ -42,10 +42,17 @@ export async function findNode(env: Record<string, string>, cwd: string): Promis
   return (await findHere("node", { env, cwd })) ?? (isNode(process.execPath) ? process.execPath : undefined);
 }
 
-export async function launchOf(
-  binary: Binary,
-  options: { env: Record<string, string>; cwd: string; binFolders: readonly string[]; args: string[] },
-): Promise<NpxLaunch | Declined> {
+export interface LaunchOptions {
+  env: Record<string, string>;
+  cwd: string;
+  /** Folders of commands that come before PATH. */
+  binFolders: readonly string[];
+  args: string[];
+  /** The node to run it; left out: the one that is found as npx would find it. */
+  node?: string;
+}
+
+export async function launchOf(binary: Binary, options: LaunchOptions): Promise<NpxLaunch | Declined> {
   const { cwd, binFolders, args } = options;
   const path = pathVariable(options.env);
   const folders = [...new Set([binary.binFolder, ...binFolders]), path.value];
@@ -55,7 +62,7 @@ export async function launchOf(
     if (onWindows) return { reason: `${binary.file} is no JavaScript` };
     return { command: binary.path, args, env, cwd };
   }
-  const node = await findNode(env, cwd);
+  const node = options.node ?? (await findNode(env, cwd));
   if (node === undefined) return { reason: "there is no node to run it" };
   return { command: node, args: [...runner.flags, binary.path, ...args], env, cwd };
 }

@@ -26,6 +26,7 @@ export interface NpmRunOptions {
 export type NpmAnswer = NpmFacts & { projectPrefix: string };
 
 const OUTPUT_CHARS = 64 * 1024;
+/** What it prints: its own file, then these variables. */
 const SAID = [
   "npm_config_cache",
   "npm_config_global_prefix",
@@ -36,7 +37,7 @@ const SAID = [
 
 /** A shell of either kind reads this line: double quotes around two arguments and nothing special inside. */
 const callLine = (node: string): string =>
-  `"${node}" -p "JSON.stringify([${SAID.map((name) => `process.env.${name}`).join()}])"`;
+  `"${node}" -p "JSON.stringify([process.execPath,${SAID.map((name) => `process.env.${name}`).join()}])"`;
 
 /** Whether the line means to a shell what it says; a path with such characters is rare. */
 export const fitsShell = (node: string): boolean =>
@@ -119,13 +120,15 @@ const lastLine = (text: string): string =>
 function readAnswer(stdout: string, { env, cwd }: NpmRunOptions): NpmAnswer | Declined {
   const line = stdout.split(/\r?\n/).findLast((text) => text.startsWith("["));
   const said = parseStrings(line ?? "");
-  const [cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
-  if (!cacheDir || !globalPrefix || !projectPrefix) return { reason: "this npm does not name its folders" };
+  const [ranBy, cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
+  if (!ranBy || !cacheDir || !globalPrefix || !projectPrefix)
+    return { reason: "this npm does not name its folders" };
   if (shell) return { reason: "npm has a script-shell of its own" };
   // npm's settings may add options that the server's environment does not have.
   if ((options ?? "") !== (env.NODE_OPTIONS ?? "")) return { reason: "npm has node-options of its own" };
   // A relative folder starts where npm ran, not where we do.
-  return { cacheDir: resolve(cwd, cacheDir), globalPrefix: resolve(cwd, globalPrefix), projectPrefix };
+  const folders = { cacheDir: resolve(cwd, cacheDir), globalPrefix: resolve(cwd, globalPrefix) };
+  return { ...folders, projectPrefix, node: ranBy };
 }
 
 function parseStrings(text: string): (string | null)[] | undefined {

@@ -5,7 +5,7 @@
  */
 import { messageOf } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
-import { findHere } from "../transports/find-program.ts";
+import { findHere, isFile } from "../transports/find-program.ts";
 import { type NpmWords, type NpxRequest, parseNpxCommand } from "./command.ts";
 import { decisiveSetting, environmentKey } from "./environment.ts";
 import { findNode, launchOf, type NpxLaunch } from "./launch.ts";
@@ -111,9 +111,7 @@ async function byNpm(
   if (program === undefined) return undefined;
   const launch = throughNpm(program, words, { ...target, neutral });
   if (neutral.shell === undefined) {
-    options.onNote(
-      `runs in ${neutral.path}: on Windows npm starts a server only in the folder in which npm runs`,
-    );
+    options.onNote(`runs in ${neutral.path}, as npm does: npm cannot start it in another folder here`);
   }
   return launch;
 }
@@ -142,21 +140,24 @@ async function resolve(
 
   const local = place.project && (await treeInProject(request, place.project));
   if (local && "reason" in local) return local;
-  const tree = await installedTree({ request, target, place, npm, node, environment, options });
+  const facts = await installed({ request, target, place, npm, node, environment, options });
+  if ("reason" in facts) return facts;
+  const tree = await chooseTree(request, place.project, facts);
   if ("reason" in tree) return tree;
   const binary = await locate(tree, request);
   if ("reason" in binary) return binary;
-  const binFolders = place.project?.binFolders ?? [];
-  return launchOf(binary, { env, cwd, binFolders, args: request.args });
+  const { args } = request;
+  return place.project
+    ? launchOf(binary, { env, cwd, binFolders: place.project.binFolders, args })
+    : launchOf(binary, { env, cwd, binFolders: [], args, node: facts.node });
 }
 
 /** One run of npm for all who want these packages in this environment at once. */
-async function installedTree(resolution: Resolution): Promise<Tree | Declined> {
+function installed(resolution: Resolution): Promise<NpmFacts | Declined> {
   const { request, environment, options } = resolution;
   const packages = request.packages.map(({ raw }) => raw);
   const key = [environment.slice(0, 32), request.bin ?? "", ...packages].join(" ");
-  const facts = await shareInstalling(key, options.signal, (signal) => install(resolution, key, signal));
-  return "reason" in facts ? facts : chooseTree(request, resolution.place.project, facts);
+  return shareInstalling(key, options.signal, (signal) => install(resolution, key, signal));
 }
 
 async function install(
@@ -181,9 +182,9 @@ async function install(
     const installed = await npmRun(resolution, request.yes ? ["--yes", ...flags] : flags, signal);
     if ("reason" in installed) return installed;
   }
-  const { cacheDir, globalPrefix } = answer;
+  const { cacheDir, globalPrefix, node } = answer;
   const packages = request.packages.map(({ raw }) => raw);
-  const entry = { packages, from: tree.kind, cacheDir, globalPrefix, checkedAt: now() };
+  const entry = { packages, from: tree.kind, cacheDir, globalPrefix, node, checkedAt: now() };
   await writeNpxEntry(options.cacheFile, key, entry).catch((error) => {
     options.onNote(`mcp-npx-cache.json could not be written: ${messageOf(error)}`);
   });
@@ -193,6 +194,7 @@ async function install(
 /** Whether an entry still stands for something that can be started, in the place it was found in. */
 async function isStillThere({ request, place }: Resolution, known: NpxCacheEntry): Promise<boolean> {
   const tree = await chooseTree(request, place.project, known);
+  if (!(await isFile(known.node))) return false;
   return !("reason" in tree) && tree.kind === known.from && !("reason" in (await locate(tree, request)));
 }
 

@@ -16,7 +16,11 @@ import { isWanted, type PackageSpec } from "./spec.ts";
 export interface NpmFacts {
   cacheDir: string;
   globalPrefix: string;
+  /** The file of the node that ran where npm ran: what is called node may choose one by the folder it runs in. */
+  node: string;
 }
+
+type NpmFolders = Pick<NpmFacts, "cacheDir" | "globalPrefix">;
 
 export interface Tree {
   kind: "project" | "global" | "cache";
@@ -45,7 +49,7 @@ export function cacheFolderName(packages: readonly PackageSpec[]): string {
   return createHash("sha512").update(sorted.join("\n")).digest("hex").slice(0, 16);
 }
 
-function cacheTree({ cacheDir }: NpmFacts, packages: readonly PackageSpec[]): Tree {
+function cacheTree({ cacheDir }: NpmFolders, packages: readonly PackageSpec[]): Tree {
   const modules = resolve(cacheDir, "_npx", cacheFolderName(packages), "node_modules");
   return { kind: "cache", modules, bin: join(modules, ".bin") };
 }
@@ -77,7 +81,7 @@ async function preferred(tree: Tree, spec: PackageSpec): Promise<Tree | Declined
 export const chooseTree = async (
   request: NpxRequest,
   project: Project | undefined,
-  facts: NpmFacts,
+  facts: NpmFolders,
 ): Promise<Tree | Declined> =>
   (project && (await treeInProject(request, project))) ?? treeOutside(request, facts);
 
@@ -100,7 +104,7 @@ export async function treeInProject(
   return undefined;
 }
 
-async function treeOutside({ packages, bin }: NpxRequest, facts: NpmFacts): Promise<Tree | Declined> {
+async function treeOutside({ packages, bin }: NpxRequest, facts: NpmFolders): Promise<Tree | Declined> {
   const [spec] = packages;
   const global =
     spec && bin === undefined ? await preferred(globalTree(facts.globalPrefix), spec) : undefined;

@@ -3,7 +3,7 @@
  * current folder first, and this search never does. What is started is this file, by its whole path. Pure: files are
  * looked at by a function that is given.
  */
-import { access, constants, stat } from "node:fs/promises";
+import { access, constants, lstat, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
 import { type Env, valueIn } from "./child-environment.ts";
 import { folderOfEntry, SYSTEM_FOLDERS, splitSearchPath } from "./search-path.ts";
@@ -65,14 +65,25 @@ export const isFile = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** On Windows the name decides what can be started, elsewhere the file's mode. */
-const isExecutable = async (path: string): Promise<boolean> =>
-  (await isFile(path)) &&
-  (process.platform === "win32" ||
-    (await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )));
+const succeeds = (task: Promise<unknown>): Promise<boolean> =>
+  task.then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * The name decides on Windows, elsewhere the mode. Windows starts the aliases of programs from its store, such as
+ * `python.exe`, though nobody may look behind them.
+ */
+async function isExecutable(path: string): Promise<boolean> {
+  if (process.platform !== "win32") return (await isFile(path)) && succeeds(access(path, constants.X_OK));
+  try {
+    return (await stat(path)).isFile();
+  } catch (error) {
+    const isHidden = !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+    return isHidden && succeeds(lstat(path));
+  }
+}
 
 /** Of this machine. */
 export const findHere = (

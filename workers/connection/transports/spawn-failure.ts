@@ -28,7 +28,8 @@ async function describe({ server, command, cwd, error }: FailedSpawn): Promise<s
 /** `spawn_failed`. */
 export async function spawnFailure(failed: FailedSpawn): Promise<ThreadsError> {
   return new ThreadsError("spawn_failed", await describe(failed), {
-    remedy: "Check command, cwd and PATH in mcp.json.",
+    remedy:
+      "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.",
     data: { server: failed.server },
   });
 }
