@@ -4,6 +4,7 @@
  * Windows, a tree).
  */
 import { spawnSync } from "node:child_process";
+import { systemProgram } from "../protocol/windows-programs.ts";
 
 export interface PidRegistry {
   add(pid: number): void;
@@ -19,14 +20,14 @@ const DEADLY = ["SIGINT", "SIGHUP"] as const;
 
 function killGroup(pid: number): void {
   if (process.platform === "win32") {
-    spawnSync("taskkill", ["/PID", String(pid), "/T", "/F"], { windowsHide: true });
+    const taskkill = systemProgram("taskkill.exe", process.env);
+    spawnSync(taskkill, ["/PID", String(pid), "/T", "/F"], { windowsHide: true });
     return;
   }
   try {
     process.kill(-pid, "SIGKILL");
-  } catch (error) {
-    // Gone already (ESRCH), or no longer ours (EPERM on a reused id): nothing left to do, and an exit hook must not throw.
-    if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  } catch {
+    // The group is gone (ESRCH), or the system refuses (EPERM). Nothing is left to do, and an exit hook must not throw.
   }
 }
 

@@ -21,6 +21,7 @@ let root: string;
 let npmCache: string;
 let cwd: string;
 let cacheFile: string;
+let neutralFolder: string;
 let env: Record<string, string>;
 let notes: string[];
 let spawned: number[];
@@ -35,7 +36,9 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 beforeEach(async () => {
   const folder = join(root, `test-${++count}`);
   cwd = join(folder, "project");
-  cacheFile = join(folder, "mcp-npx-cache.json");
+  cacheFile = join(folder, "agent", "mcp-npx-cache.json");
+  neutralFolder = join(folder, "agent", "mcp-npm");
+  await mkdir(join(folder, "agent"), { recursive: true });
   await mkdir(cwd, { recursive: true });
   // Not the settings of whoever runs the tests: `yes=false` there would refuse installs.
   env = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc") };
@@ -44,15 +47,19 @@ beforeEach(async () => {
   exited = [];
 });
 
+const environment = (): Record<string, string> => ({ ...process.env, ...env }) as Record<string, string>;
+
 interface Options {
   signal?: AbortSignal;
   now?: () => number;
   onSpawn?: (pid: number) => void;
+  /** Where npm runs for the user's own servers; left out: in the project, which defines the server. */
+  neutral?: string | undefined;
 }
 
-const npx = (args: string[], { signal = live, now = Date.now, onSpawn }: Options = {}) =>
+const npx = (args: string[], { signal = live, now = Date.now, onSpawn, neutral }: Options = {}) =>
   resolveNpx(
-    { command: "npx", args, env, cwd },
+    { command: "npx", args, env: environment(), cwd, neutral },
     {
       cacheFile,
       signal,
@@ -108,14 +115,15 @@ test("on a clean npm cache a server is installed and found where npx itself star
   }
 });
 
-test("a second resolution runs no npm, also in another project", async () => {
+test("a second resolution runs no npm, and none of the user's own servers does in another project", async () => {
   const first = await npx(["-y", MEMORY]);
+  const users = await npx(["-y", MEMORY], { neutral: neutralFolder });
   spawned = [];
-  const again = await npx(["-y", MEMORY]);
-  expect(again).toEqual(first);
+  expect(await npx(["-y", MEMORY])).toEqual(first);
+  expect(await npx(["-y", MEMORY], { neutral: neutralFolder })).toEqual(users);
   cwd = join(root, "another");
   await mkdir(cwd);
-  expect((await npx(["-y", MEMORY]))?.args).toEqual(first?.args);
+  expect((await npx(["-y", MEMORY], { neutral: neutralFolder }))?.args).toEqual(first?.args);
   expect(spawned).toEqual([]);
 });
 
@@ -137,7 +145,10 @@ test.each([
 test("npm exec is resolved as npx is", async () => {
   const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
   const args = ["exec", "--yes", "--", "semver@7.7.2", "1.0.0"];
-  const launch = await resolveNpx({ command: "npm", args, env, cwd }, options);
+  const launch = await resolveNpx(
+    { command: "npm", args, env: environment(), cwd, neutral: undefined },
+    options,
+  );
   expect(fileOf(launch)).toBe(".bin/semver");
 });
 

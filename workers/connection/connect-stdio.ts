@@ -1,10 +1,18 @@
-/** Connects to a server that is a process of ours, and explains why it could not be done. */
+/**
+ * Connects to a server that is a process of ours, and explains why it could not be done. Decides how far the folder
+ * in which Pi runs has a say in what is started: only where a file of the project defines the server.
+ */
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
+import { isChosenFolder } from "./config/chosen-folder.ts";
 import type { StdioTarget } from "./config/definition.ts";
 import { resolveNpx } from "./npx/resolve.ts";
 import { startupTimeout } from "./server-errors.ts";
+import { childEnvironment } from "./transports/child-environment.ts";
+import { type Command, launchOf } from "./transports/launch.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
 const END_WAIT_MS = 500;
@@ -36,13 +44,41 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   });
 }
 
-/** The target without npm as the server's parent, where it is certain what npm would start. */
-async function withoutNpm(target: StdioTarget, options: ConnectOptions): Promise<StdioTarget> {
+/** Folder of npm for servers that no file of the project defines, beside the file that remembers what npm found. */
+const NPM_FOLDER = "mcp-npm";
+
+const NOTED_ENTRIES = 5;
+const NOTED_CHARS = 200;
+
+function describeLeftOut(entries: readonly string[]): string {
+  const shown = entries.slice(0, NOTED_ENTRIES).map((entry) => JSON.stringify(entry.slice(0, NOTED_CHARS)));
+  const more = entries.length > shown.length ? ` and ${entries.length - shown.length} more` : "";
+  return `does not get these entries of PATH, which depend on the folder in which Pi runs: ${shown.join(", ")}${more}`;
+}
+
+/** The command with the whole environment that its process gets. */
+function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: ConnectOptions): Command {
+  const { platform } = process;
+  const cwd = target.cwd ?? session;
+  const env = childEnvironment({
+    base: process.env,
+    own: target.env,
+    platform,
+    independentOf: definition.definedByProject ? undefined : { cwd: session, home: homedir() },
+    onLeftOut: (entries) => onNote(describeLeftOut(entries)),
+  });
+  const isIndependent =
+    !definition.definedByProject && !isChosenFolder(definition, { session, folder: cwd, platform });
+  return { command: target.command, args: target.args, env, cwd, isIndependent };
+}
+
+/** The command without npm as the server's parent, where it is certain what npm would start. */
+async function withoutNpm(command: Command, options: ConnectOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
+  const neutral = command.isIndependent ? join(dirname(npxCacheFile), NPM_FOLDER) : undefined;
   try {
-    const npxTarget = { ...target, cwd: target.cwd ?? options.cwd };
-    const launch = await resolveNpx(npxTarget, { ...options, cacheFile: npxCacheFile });
-    return launch ? { ...target, ...launch, env: { ...target.env, ...launch.env } } : target;
+    const launch = await resolveNpx({ ...command, neutral }, { ...options, cacheFile: npxCacheFile });
+    return { ...command, ...launch };
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new ThreadsError("cancelled", `${definition.name} was closed before it was started.`);
@@ -52,10 +88,13 @@ async function withoutNpm(target: StdioTarget, options: ConnectOptions): Promise
 /** Throws `ThreadsError`; nothing is left running then. */
 export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
+  const server = definition.name;
+  const command = await withoutNpm(commandOf(target, options), options);
   const transport = new StdioTransport({
     ...options,
-    server: definition.name,
-    target: await withoutNpm(target, options),
+    server,
+    command: target.command,
+    launch: await launchOf(command, server),
     maxMessageBytes: options.maxMessageBytes,
     onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
   });

@@ -48,7 +48,13 @@ export interface ServerDefinition extends ExposureRules {
   /** File that defines it, or the path of the extension that registered it. */
   file: string;
   origin: Origin;
+  /** A file of the project has a say in what runs, or in whether it runs: it needs the project's trust. */
   project: boolean;
+  /**
+   * A file of the project names the command: then programs and packages of the project may run. Otherwise the folder
+   * in which Pi runs decides nothing of what is started, also where a file of the project changed other keys.
+   */
+  definedByProject: boolean;
   /** Files that override some keys of it, lowest precedence first. */
   overrides: string[];
   /** The last of them that holds `enabled` or `disabled`: it alone can switch the server. */
@@ -179,6 +185,7 @@ function toDefinition(
     ...source,
     ...rest,
     project: isProject(source.origin),
+    definedByProject: isProject(source.origin),
     overrides: [],
     switchedBy: undefined,
     enabled: entry.enabled ?? !(entry.disabled ?? false),

@@ -19,6 +19,8 @@ const NO_SERVERS: HostFile = { servers: [], problems: [], broken: false };
 interface Completed {
   raw: unknown;
   origin: Origin;
+  /** Undefined: by the file that is read. */
+  definedByProject?: boolean;
 }
 
 /**
@@ -34,7 +36,11 @@ function completed(
     return { raw: entry.raw, origin };
   const base = before.findLast(({ name }) => name === entry.name);
   if (!base) return undefined;
-  return { raw: { ...base.raw, ...entry.raw }, origin: base.project ? base.origin : origin };
+  return {
+    raw: { ...base.raw, ...entry.raw },
+    origin: base.project ? base.origin : origin,
+    definedByProject: base.definedByProject,
+  };
 }
 
 /** `before`: servers of the host's files of lower precedence. */
@@ -58,7 +64,10 @@ export function parseHostText(
     const { raw, origin } = whole;
     const { definition, mistakes } = parseEntry(entry.name, raw, { file: source.file, origin });
     const unusable = entry.unusable === undefined ? [] : [`cannot be imported: ${entry.unusable}`];
-    if (definition && unusable.length === 0) servers.push(definition);
+    if (definition && unusable.length === 0) {
+      const { definedByProject = definition.definedByProject } = whole;
+      servers.push({ ...definition, definedByProject });
+    }
     const reported = [
       ...unusable.map((message) => ({
         path: [],

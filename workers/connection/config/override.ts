@@ -84,12 +84,13 @@ export function applyOverride(
     { file: base.file, origin: base.origin },
   );
   if (!definition) return base;
-  const { switchedOnBy } = base;
+  const { switchedOnBy, definedByProject } = base;
   const replaced = base.replaced && applyOverride(base.replaced, override, by);
   const switchedBy = override.enabled === undefined ? base.switchedBy : by.file;
   const overrides = [...base.overrides, by.file];
   const overridden = {
     ...definition,
+    definedByProject,
     overrides,
     floor: floor ?? base.floor,
     switchedBy,

@@ -17,7 +17,7 @@ export type ResolvedTarget =
 export interface ResolveOptions {
   env: Environment;
   home: string;
-  /** The session's folder: relative ones start here, and commands run here. */
+  /** The session's folder: relative ones start here, and commands that a file of the project holds run here. */
   cwd: string;
   signal: AbortSignal;
   /** A `!command` runs, in a process group of its own. */
@@ -74,7 +74,9 @@ function createResolver(definition: ServerDefinition, options: ResolveOptions): 
       throw badConfig(definition, `${key} has no command behind its "!"`, remedy);
     }
     const label = `${definition.name}: ${key}`;
-    const printed = await runCommand({ ...options, command: withoutNul(key, command), label, cwd, env });
+    const { definedByProject } = definition;
+    const line = withoutNul(key, command);
+    const printed = await runCommand({ ...options, command: line, label, cwd, env, definedByProject });
     return withoutNul(key, printed);
   };
   const withCommands =

@@ -1,11 +1,15 @@
 /**
  * Runs a `!command` of the configuration in a shell and gives what it printed. Bounded in time and
- * bytes; its whole process group ends with it. What it printed is a secret: it is in no error.
+ * bytes; its whole process group ends with it. What it printed is a secret: it is in no error. A command of the
+ * user's own files does not run in the folder in which Pi runs: `python -m keyring` would take a clone's keyring.py.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { parse } from "node:path";
 import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
-import { killTree, onWindows } from "../transports/process-tree.ts";
+import { childEnvironment } from "../transports/child-environment.ts";
+import { killTree, onWindows, systemShell } from "../transports/process-tree.ts";
 
 const TIMEOUT_MS = 10_000;
 const OUTPUT_BYTES = 1024 * 1024;
@@ -14,7 +18,11 @@ export interface CommandOptions {
   command: string;
   /** Who wants the value, for the error: `docs: env.TOKEN`. */
   label: string;
+  /** Where Pi runs: a command that a file of the project holds runs here. */
   cwd: string;
+  /** The user's home folder: any other command runs here. */
+  home: string;
+  definedByProject: boolean;
   env: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
   onSpawn: (pid: number) => void;
@@ -24,29 +32,47 @@ export interface CommandOptions {
 
 const startShell = (
   command: string,
-  { cwd, env }: Pick<CommandOptions, "cwd" | "env">,
+  { cwd, env }: { cwd: string; env: Record<string, string> },
 ): ChildProcessByStdio<null, Readable, null> =>
   spawn(command, {
-    shell: true,
+    shell: systemShell(),
     cwd,
-    env: { ...env },
+    env,
     stdio: ["ignore", "pipe", "ignore"],
     detached: !onWindows,
     windowsHide: true,
   });
 
+/** A container may have no home folder. */
+const homeOrRoot = async (home: string): Promise<string> => {
+  const hasHome = await stat(home).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return hasHome ? home : parse(process.execPath).root;
+};
+
+/** Where a command runs, and what it finds. */
+async function surroundings(options: CommandOptions): Promise<{ cwd: string; env: Record<string, string> }> {
+  const { cwd, home, env: base, definedByProject } = options;
+  const independentOf = definedByProject ? undefined : { cwd, home };
+  const env = childEnvironment({ base, own: {}, platform: process.platform, independentOf });
+  return { cwd: definedByProject ? cwd : await homeOrRoot(home), env };
+}
+
 const REMEDY = "Run it in a shell to see why.";
 
 /** Trimmed output, which is not empty. Throws `bad_config` or `cancelled`; nothing is left running then. */
-export function runCommand(options: CommandOptions): Promise<string> {
-  const { command, label, cwd, env, signal, timeoutMs = TIMEOUT_MS } = options;
+export async function runCommand(options: CommandOptions): Promise<string> {
+  const { command, label, signal, timeoutMs = TIMEOUT_MS } = options;
   const cancelled = (): ThreadsError => new ThreadsError("cancelled", `${label}: its command was cancelled.`);
-  if (signal.aborted) return Promise.reject(cancelled());
+  const place = await surroundings(options);
+  if (signal.aborted) throw cancelled();
   const fail = (text: string): ThreadsError =>
     new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
   const start = (): ReturnType<typeof startShell> | undefined => {
     try {
-      return startShell(command, { cwd, env });
+      return startShell(command, place);
     } catch {
       // Too long, or holds what no command may; Node's own error would show it.
       return undefined;
@@ -61,9 +87,13 @@ export function runCommand(options: CommandOptions): Promise<string> {
     let failure: ThreadsError | undefined;
     const stop = (reason: ThreadsError): void => {
       failure ??= reason;
-      if (pid !== undefined) killTree(pid, "SIGKILL");
+      const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
       // A grandchild in a group of its own may still hold the pipe.
       child.stdout.destroy();
+      if (killed !== "refused") return;
+      // For example `sudo`: its end is not waited for.
+      child.unref();
+      settle(failure);
     };
     const onAbort = (): void => stop(cancelled());
     const timer = setTimeout(() => stop(fail(`took more than ${timeoutMs / 1_000} s`)), timeoutMs);

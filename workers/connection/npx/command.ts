@@ -17,12 +17,21 @@ export interface NpxRequest {
   args: string[];
 }
 
+/** A command line of npm's, without a command shell around it. */
+export interface NpmWords {
+  /** `npx` or `npm`, as it is written. */
+  command: string;
+  args: readonly string[];
+  /** The first argument is npm's own command, `exec` or `x`. */
+  isExec: boolean;
+}
+
 export type ParsedCommand =
-  | { kind: "npx"; request: NpxRequest }
+  | { kind: "npx"; words: NpmWords; request: NpxRequest }
   /** Not a command of npm's. */
   | { kind: "other" }
   /** A command of npm's that only npm understands for certain. */
-  | { kind: "unsure"; reason: string };
+  | { kind: "unsure"; words: NpmWords; reason: string };
 
 type Words = { flags: string[]; rest: string[] } | { reason: string };
 type Flags = { yes: boolean; packages: string[] } | { reason: string };
@@ -37,32 +46,62 @@ const BOOLEAN_VALUE = /^(?:true|false|null)$/;
 
 const baseName = (command: string): string => command.split(/[\\/]/).at(-1)?.toLowerCase() ?? "";
 
-export function parseNpxCommand(command: string, args: readonly string[]): ParsedCommand {
-  const name = baseName(command);
-  if (name === "npx" || name === "npx.cmd") return parse({ command, args: [] }, "npx", args);
-  const isExec = args[0] === "exec" || args[0] === "x";
-  if ((name !== "npm" && name !== "npm.cmd") || !isExec) return { kind: "other" };
-  return parse({ command, args: ["exec"] }, "npm", args.slice(1));
+/** What the command shell of Windows reads as its own. */
+const FOR_SHELL = /[&|<>^%!"()\r\n]/;
+
+/** `cmd /c npx ...` is how many write it for Windows. A line that holds more for the shell stays the shell's. */
+function withoutShell(
+  command: string,
+  args: readonly string[],
+): { command: string; args: readonly string[] } {
+  const at = args.findIndex((arg) => /^\/c$/i.test(arg));
+  const isPlain = at >= 0 && args.slice(0, at).every((arg) => /^\/[dsq]$/i.test(arg));
+  if (!/^cmd(?:\.exe)?$/.test(baseName(command)) || !isPlain) return { command, args };
+  const rest = args.slice(at + 1);
+  if (rest.some((word) => FOR_SHELL.test(word))) return { command, args };
+  const [first = "", ...others] = rest.length === 1 ? (rest[0] ?? "").trim().split(/\s+/) : rest;
+  return { command: first, args: others };
 }
 
-function parse(npm: NpxRequest["npm"], by: "npx" | "npm", args: readonly string[]): ParsedCommand {
-  const words = splitWords(args, by);
-  if ("reason" in words) return { kind: "unsure", reason: words.reason };
+/** The words of a line that npm reads, or undefined. */
+function npmWords(command: string, args: readonly string[], platform: NodeJS.Platform): NpmWords | undefined {
+  const words = platform === "win32" ? withoutShell(command, args) : { command, args };
+  const [first] = words.args;
+  if (/^npx(?:\.cmd|\.exe)?$/.test(baseName(words.command))) return { ...words, isExec: false };
+  const isNpm = /^npm(?:\.cmd|\.exe)?$/.test(baseName(words.command));
+  return isNpm && (first === "exec" || first === "x") ? { ...words, isExec: true } : undefined;
+}
+
+export function parseNpxCommand(
+  command: string,
+  args: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): ParsedCommand {
+  const words = npmWords(command, args, platform);
+  if (!words) return { kind: "other" };
+  const request = parse(words);
+  return "reason" in request ? { kind: "unsure", words, ...request } : { kind: "npx", words, request };
+}
+
+function parse({ command, args: all, isExec }: NpmWords): NpxRequest | { reason: string } {
+  const by = isExec ? "npm" : "npx";
+  const words = splitWords(isExec ? all.slice(1) : all, by);
+  if ("reason" in words) return words;
   const flags = readFlags(words.flags, by);
-  if ("reason" in flags) return { kind: "unsure", reason: flags.reason };
+  if ("reason" in flags) return flags;
   const [first, ...rest] = words.rest;
-  if (first === undefined || first === "") return { kind: "unsure", reason: "it names nothing to run" };
+  if (first === undefined || first === "") return { reason: "it names nothing to run" };
   const named = flags.packages.length > 0;
-  if (named && /[\\/]/.test(first)) return { kind: "unsure", reason: `"${first}" is a path` };
+  if (named && /[\\/]/.test(first)) return { reason: `"${first}" is a path` };
 
   const packages: PackageSpec[] = [];
   for (const raw of named ? flags.packages : [first]) {
     const spec = parseSpec(raw);
-    if (!spec) return { kind: "unsure", reason: `"${raw}" is no package of a registry` };
+    if (!spec) return { reason: `"${raw}" is no package of a registry` };
     packages.push(spec);
   }
-  const bin = named ? first : undefined;
-  return { kind: "npx", request: { npm, yes: flags.yes, packages, bin, args: rest } };
+  const npm = { command, args: isExec ? ["exec"] : [] };
+  return { npm, yes: flags.yes, packages, bin: named ? first : undefined, args: rest };
 }
 
 /**

@@ -2,21 +2,23 @@
  * How to start a binary without npx: JavaScript by node, anything else as it is. Keeps what npx gives its
  * child: the link's path as its name and the folders of commands first on the search path.
  */
-import { open } from "node:fs/promises";
 import { basename, delimiter, extname } from "node:path";
+import { findHere } from "../transports/find-program.ts";
+import { firstLineOf } from "../transports/first-line.ts";
 import { onWindows } from "../transports/process-tree.ts";
-import { type Env, findCommand, pathFolders, pathVariable } from "./environment.ts";
+import { pathVariable } from "./environment.ts";
 import type { Binary, Declined } from "./tree.ts";
 
 export interface NpxLaunch {
+  /** An absolute path. */
   command: string;
   args: string[];
-  /** The variable of the search path, to be set over the definition's environment. */
+  /** The whole environment. */
   env: Record<string, string>;
+  cwd: string;
 }
 
 const JAVASCRIPT = new Set([".js", ".mjs", ".cjs"]);
-const FIRST_LINE_BYTES = 256;
 /** `#!/usr/bin/env node`, also with `-S` and plain flags; a path to one certain node is left to the system. */
 const NODE_SHEBANG = /^#!\s*\/(?:usr\/)?bin\/env\s+(?:-S\s+)?node((?:\s+-[\w=-]+)*)\s*$/;
 
@@ -32,38 +34,35 @@ export function runnerOf(file: string, firstLine: string): Runner {
   return JAVASCRIPT.has(extname(file).toLowerCase()) ? { kind: "node", flags: [] } : { kind: "itself" };
 }
 
-async function firstLineOf(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0);
-    return buffer.toString("latin1", 0, bytesRead).split(/\r?\n/, 1)[0] ?? "";
-  } finally {
-    await handle.close();
-  }
-}
-
 /** The host is not always node: Pi may be a Bun build. */
 const isNode = (file: string): boolean => /^node(?:\.exe)?$/i.test(basename(file));
 
-/** The node that a command finds in these folders, else the one that runs us. */
-export async function findNode(folders: readonly string[], cwd: string): Promise<string | undefined> {
-  const found = await findCommand("node", { folders, cwd });
-  return found ?? (isNode(process.execPath) ? process.execPath : undefined);
+/** The node that a command finds with this environment, else the one that runs us. */
+export async function findNode(env: Record<string, string>, cwd: string): Promise<string | undefined> {
+  return (await findHere("node", { env, cwd })) ?? (isNode(process.execPath) ? process.execPath : undefined);
 }
 
-export async function launchOf(
-  binary: Binary,
-  { env, cwd, binFolders, args }: { env: Env; cwd: string; binFolders: readonly string[]; args: string[] },
-): Promise<NpxLaunch | Declined> {
-  const first = [...new Set([binary.binFolder, ...binFolders])];
-  const path = pathVariable(env);
-  const own = { [path.name]: [...first, path.value].join(delimiter) };
+export interface LaunchOptions {
+  env: Record<string, string>;
+  cwd: string;
+  /** Folders of commands that come before PATH. */
+  binFolders: readonly string[];
+  args: string[];
+  /** The node to run it; left out: the one that is found as npx would find it. */
+  node?: string;
+}
+
+export async function launchOf(binary: Binary, options: LaunchOptions): Promise<NpxLaunch | Declined> {
+  const { cwd, binFolders, args } = options;
+  const path = pathVariable(options.env);
+  const folders = [...new Set([binary.binFolder, ...binFolders]), path.value];
+  const env = { ...options.env, [path.name]: folders.join(delimiter) };
   const runner = runnerOf(binary.file, await firstLineOf(binary.file));
   if (runner.kind === "itself") {
     if (onWindows) return { reason: `${binary.file} is no JavaScript` };
-    return { command: binary.path, args, env: own };
+    return { command: binary.path, args, env, cwd };
   }
-  const node = await findNode([...first, ...pathFolders(env)], cwd);
+  const node = options.node ?? (await findNode(env, cwd));
   if (node === undefined) return { reason: "there is no node to run it" };
-  return { command: node, args: [...runner.flags, binary.path, ...args], env: own };
+  return { command: node, args: [...runner.flags, binary.path, ...args], env, cwd };
 }

@@ -2,20 +2,20 @@
  * Runs npm once, for its side effect on npm's cache and for what it says of its folders. Owns that process:
  * it has a group of its own, is reported, and is over before the run settles. The server is never started.
  */
+import { resolve } from "node:path";
 import { messageOf } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { killTree, onWindows, spawnServer } from "../transports/process-tree.ts";
-import type { NpxRequest } from "./command.ts";
 import type { Declined, NpmFacts } from "./tree.ts";
 
 export interface NpmRunOptions {
-  npm: NpxRequest["npm"];
+  /** The file of `npx` or `npm`, and what makes it install packages. */
+  npm: { program: string; args: readonly string[] };
   flags: readonly string[];
   /** Runs inside npm and prints; not one that a package could have put in front. */
   node: string;
+  /** The whole environment. */
   env: Record<string, string>;
-  /** `NODE_OPTIONS` as the server should have it: npm's settings may add some of their own. */
-  nodeOptions: string | undefined;
   cwd: string;
   timeoutMs: number;
   signal: AbortSignal;
@@ -26,6 +26,7 @@ export interface NpmRunOptions {
 export type NpmAnswer = NpmFacts & { projectPrefix: string };
 
 const OUTPUT_CHARS = 64 * 1024;
+/** What it prints: its own file, then these variables. */
 const SAID = [
   "npm_config_cache",
   "npm_config_global_prefix",
@@ -36,7 +37,7 @@ const SAID = [
 
 /** A shell of either kind reads this line: double quotes around two arguments and nothing special inside. */
 const callLine = (node: string): string =>
-  `"${node}" -p "JSON.stringify([${SAID.map((name) => `process.env.${name}`).join()}])"`;
+  `"${node}" -p "JSON.stringify([process.execPath,${SAID.map((name) => `process.env.${name}`).join()}])"`;
 
 /** Whether the line means to a shell what it says; a path with such characters is rare. */
 export const fitsShell = (node: string): boolean =>
@@ -59,18 +60,9 @@ interface Ended {
   failure: string | undefined;
 }
 
-/** For event handlers, which must not throw: macOS refuses a signal to a group that has just ended. */
-function endGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
-  try {
-    killTree(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
-  }
-}
-
 function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
   const { npm, env, cwd, signal, timeoutMs, onSpawn, onExit } = options;
-  const child = spawnServer({ command: npm.command, args, env, cwd });
+  const child = spawnServer({ program: npm.program, args, env, cwd });
   const { pid } = child;
   let stdout = "";
   let stderr = "";
@@ -80,8 +72,8 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
   /** SIGTERM first: npm then takes back what it has half installed. */
   const stop = (): void => {
     if (pid === undefined || killTimer) return;
-    endGroup(pid, "SIGTERM");
-    killTimer = setTimeout(() => endGroup(pid, "SIGKILL"), LIMITS.shutdownTermMs);
+    killTree(pid, "SIGTERM");
+    killTimer = setTimeout(() => killTree(pid, "SIGKILL"), LIMITS.shutdownTermMs);
   };
   const timer = setTimeout(() => {
     timedOut = true;
@@ -99,18 +91,18 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
   });
   if (pid !== undefined) onSpawn(pid);
 
-  return new Promise((resolve) => {
+  return new Promise((settle) => {
     const done = (failure: string | undefined): void => {
       clearTimeout(timer);
       clearTimeout(killTimer);
       signal.removeEventListener("abort", stop);
-      resolve({ stdout, timedOut, failure });
+      settle({ stdout, timedOut, failure });
     };
     child.once("error", (error) => {
       if (pid === undefined) done(`could not be started: ${messageOf(error)}`);
     });
     // What npm leaves in its group could hold the pipes open.
-    if (pid !== undefined && !onWindows) child.once("exit", () => endGroup(pid, "SIGKILL"));
+    if (pid !== undefined && !onWindows) child.once("exit", () => killTree(pid, "SIGKILL"));
     child.once("close", (code, by) => {
       if (pid !== undefined) onExit(pid);
       done(code === 0 ? undefined : `ended with ${by ?? `code ${code}`}: ${lastLine(stderr)}`);
@@ -125,14 +117,18 @@ const lastLine = (text: string): string =>
     .join(" ")
     .slice(0, 300);
 
-function readAnswer(stdout: string, { nodeOptions }: NpmRunOptions): NpmAnswer | Declined {
+function readAnswer(stdout: string, { env, cwd }: NpmRunOptions): NpmAnswer | Declined {
   const line = stdout.split(/\r?\n/).findLast((text) => text.startsWith("["));
   const said = parseStrings(line ?? "");
-  const [cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
-  if (!cacheDir || !globalPrefix || !projectPrefix) return { reason: "this npm does not name its folders" };
+  const [ranBy, cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
+  if (!ranBy || !cacheDir || !globalPrefix || !projectPrefix)
+    return { reason: "this npm does not name its folders" };
   if (shell) return { reason: "npm has a script-shell of its own" };
-  if ((options ?? "") !== (nodeOptions ?? "")) return { reason: "npm has node-options of its own" };
-  return { cacheDir, globalPrefix, projectPrefix };
+  // npm's settings may add options that the server's environment does not have.
+  if ((options ?? "") !== (env.NODE_OPTIONS ?? "")) return { reason: "npm has node-options of its own" };
+  // A relative folder starts where npm ran, not where we do.
+  const folders = { cacheDir: resolve(cwd, cacheDir), globalPrefix: resolve(cwd, globalPrefix) };
+  return { ...folders, projectPrefix, node: ranBy };
 }
 
 function parseStrings(text: string): (string | null)[] | undefined {

@@ -1,6 +1,6 @@
 /**
  * `mcp-npx-cache.json`: which packages npm was asked for in the last 24 hours and where it keeps them.
- * Version 1. Holds no paths to run: what is read here is checked against the installed package again. A
+ * Version 1. Holds no path of a server: what is read here is checked against the installed package again. A
  * file that is corrupt, foreign or unreadable is the same as none. Several Pi processes may write it: each
  * write is whole, and what one loses of another's is asked of npm again.
  */
@@ -33,7 +33,9 @@ const isEntry = (value: unknown): value is NpxCacheEntry =>
   typeof value.checkedAt === "number" &&
   Array.isArray(value.packages) &&
   typeof value.from === "string" &&
-  [value.cacheDir, value.globalPrefix].every((path) => typeof path === "string" && isAbsolute(path));
+  [value.cacheDir, value.globalPrefix, value.node].every(
+    (path) => typeof path === "string" && isAbsolute(path),
+  );
 
 const isFresh = ({ checkedAt }: NpxCacheEntry, now: number): boolean =>
   now - checkedAt < LIMITS.npxFreshMs && checkedAt - now < CLOCK_SKEW_MS;

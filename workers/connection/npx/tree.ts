@@ -5,9 +5,9 @@
 import { createHash } from "node:crypto";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { isFile } from "../transports/find-program.ts";
 import { onWindows } from "../transports/process-tree.ts";
 import type { NpxRequest } from "./command.ts";
-import { isFile } from "./environment.ts";
 import { chooseBin, readManifest } from "./package-bin.ts";
 import type { Project } from "./project.ts";
 import { isWanted, type PackageSpec } from "./spec.ts";
@@ -16,7 +16,11 @@ import { isWanted, type PackageSpec } from "./spec.ts";
 export interface NpmFacts {
   cacheDir: string;
   globalPrefix: string;
+  /** The file of the node that ran where npm ran: what is called node may choose one by the folder it runs in. */
+  node: string;
 }
+
+type NpmFolders = Pick<NpmFacts, "cacheDir" | "globalPrefix">;
 
 export interface Tree {
   kind: "project" | "global" | "cache";
@@ -45,7 +49,7 @@ export function cacheFolderName(packages: readonly PackageSpec[]): string {
   return createHash("sha512").update(sorted.join("\n")).digest("hex").slice(0, 16);
 }
 
-function cacheTree({ cacheDir }: NpmFacts, packages: readonly PackageSpec[]): Tree {
+function cacheTree({ cacheDir }: NpmFolders, packages: readonly PackageSpec[]): Tree {
   const modules = resolve(cacheDir, "_npx", cacheFolderName(packages), "node_modules");
   return { kind: "cache", modules, bin: join(modules, ".bin") };
 }
@@ -73,12 +77,13 @@ async function preferred(tree: Tree, spec: PackageSpec): Promise<Tree | Declined
   return { reason: `another ${spec.name} is ${place}` };
 }
 
-/** The tree that npx uses for these packages here. */
+/** The tree that npx uses for these packages here. Without a project only the user's own folders count. */
 export const chooseTree = async (
   request: NpxRequest,
-  project: Project,
-  facts: NpmFacts,
-): Promise<Tree | Declined> => (await treeInProject(request, project)) ?? treeOutside(request, facts);
+  project: Project | undefined,
+  facts: NpmFolders,
+): Promise<Tree | Declined> =>
+  (project && (await treeInProject(request, project))) ?? treeOutside(request, facts);
 
 /** What the project holds of the packages. Undefined: nothing. */
 export async function treeInProject(
@@ -99,7 +104,7 @@ export async function treeInProject(
   return undefined;
 }
 
-async function treeOutside({ packages, bin }: NpxRequest, facts: NpmFacts): Promise<Tree | Declined> {
+async function treeOutside({ packages, bin }: NpxRequest, facts: NpmFolders): Promise<Tree | Declined> {
   const [spec] = packages;
   const global =
     spec && bin === undefined ? await preferred(globalTree(facts.globalPrefix), spec) : undefined;

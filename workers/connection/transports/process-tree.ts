@@ -1,41 +1,64 @@
 /**
  * Starts and ends a server process together with everything it starts: on POSIX a process group of its
- * own, on Windows `taskkill /T`.
+ * own, on Windows `taskkill /T`. Every program is started by its whole path.
  */
-import type { ChildProcessByStdio } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import spawn from "cross-spawn";
+import { commandShell, systemProgram } from "../../../src/protocol/windows-programs.ts";
+import { windowsCall } from "./windows-call.ts";
 
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export const onWindows = process.platform === "win32";
 
-export function spawnServer(options: {
-  command: string;
+/** The shell of the system by its whole path, as Node itself chooses it. */
+export const systemShell = (): string => {
+  if (onWindows) return commandShell(process.env);
+  return process.platform === "android" ? "/system/bin/sh" : "/bin/sh";
+};
+
+/** All that the system needs to start a process. */
+export interface Launch {
+  /** An absolute path. */
+  program: string;
   args: readonly string[];
+  /** The whole environment. */
   env: Record<string, string>;
   cwd: string;
-}): ServerProcess {
-  // cross-spawn resolves `.cmd` shims on Windows; elsewhere it is `child_process.spawn`.
-  return spawn(options.command, [...options.args], {
-    cwd: options.cwd,
-    env: { ...process.env, ...options.env },
+}
+
+export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess {
+  const call = onWindows
+    ? windowsCall(program, args, systemShell())
+    : { file: program, args, verbatim: false };
+  return spawn(call.file, call.args, {
+    cwd,
+    env,
     stdio: ["pipe", "pipe", "pipe"],
     detached: !onWindows,
     windowsHide: true,
-  }) as ServerProcess;
+    windowsVerbatimArguments: call.verbatim,
+  });
 }
 
-/** Signals the whole group. A group that is gone already is what was wanted. */
-export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
-  if (onWindows) {
-    const force = signal === "SIGKILL" ? ["/F"] : [];
-    spawn("taskkill", ["/PID", String(pid), "/T", ...force], { stdio: "ignore", windowsHide: true });
-    return;
-  }
+/** `gone`: nothing is left to signal. `refused`: the system does not let us, for example a server behind `sudo`. */
+export type Killed = "sent" | "gone" | "refused";
+
+/**
+ * Signals the whole group. Never throws: it is called in event handlers, where an error ends the worker. macOS
+ * answers EPERM also for a group that has just ended.
+ */
+export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
   try {
-    process.kill(-pid, signal);
+    if (onWindows) {
+      const force = signal === "SIGKILL" ? ["/F"] : [];
+      const taskkill = systemProgram("taskkill.exe", process.env);
+      const args = ["/PID", String(pid), "/T", ...force];
+      // Without a listener a taskkill that cannot be started would end the worker.
+      spawn(taskkill, args, { stdio: "ignore", windowsHide: true }).on("error", () => undefined);
+    } else process.kill(-pid, signal);
+    return "sent";
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    return (error as NodeJS.ErrnoException).code === "ESRCH" ? "gone" : "refused";
   }
 }

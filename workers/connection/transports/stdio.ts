@@ -4,21 +4,20 @@
  * copies each byte once and has a size limit of its own.
  */
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { messageOf, ThreadsError } from "../../../src/protocol/errors.ts";
+import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
-import type { StdioTarget } from "../config/definition.ts";
 import { createLineReader } from "./line-reader.ts";
-import { killTree, type ServerProcess, spawnServer } from "./process-tree.ts";
+import { type Killed, killTree, type Launch, type ServerProcess, spawnServer } from "./process-tree.ts";
+import { spawnFailure } from "./spawn-failure.ts";
 
 export interface StdioOptions {
   server: string;
-  target: StdioTarget;
-  /** Folder that relative paths of the definition start from. */
-  cwd: string;
+  /** As the definition names it, for the errors. */
+  command: string;
+  launch: Launch;
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
@@ -82,9 +81,8 @@ export class StdioTransport implements Transport {
 
   /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
   async start(): Promise<void> {
-    const { server, target, cwd } = this.#options;
-    const folder = target.cwd ?? cwd;
-    const child = spawnServer({ ...target, cwd: folder });
+    const { server, command, launch } = this.#options;
+    const child = spawnServer(launch);
     this.#process = child;
     this.#exited = new Promise((resolve) => {
       // Not "close": a child of the server may hold its stdout open long after the server is gone.
@@ -97,14 +95,7 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw new ThreadsError(
-        "spawn_failed",
-        await describeSpawnFailure(error, server, target.command, folder),
-        {
-          remedy: "Check command, cwd and PATH in mcp.json.",
-          data: { server },
-        },
-      );
+      throw await spawnFailure({ server, command, cwd: launch.cwd, error });
     }
     if (child.pid !== undefined) this.#options.onSpawn(child.pid);
   }
@@ -149,7 +140,7 @@ export class StdioTransport implements Transport {
       `${server} sent one message of more than ${mebibytes} MiB; the connection was closed.`,
       { remedy: "Ask the server for less at a time.", data: { server, limitBytes: maxMessageBytes } },
     );
-    this.#kill("SIGKILL");
+    if (this.#kill("SIGKILL") === "refused") this.#abandon();
   }
 
   #keepStderr(chunk: Buffer): void {
@@ -199,9 +190,20 @@ export class StdioTransport implements Transport {
     return within(ms, this.#exited);
   }
 
-  #kill(signal: "SIGTERM" | "SIGKILL"): void {
+  #kill(signal: "SIGTERM" | "SIGKILL"): Killed {
     const pid = this.pid;
-    if (pid !== undefined) killTree(pid, signal);
+    return pid === undefined ? "gone" : killTree(pid, signal);
+  }
+
+  /** For a process that the system does not let us end: its end is not waited for. */
+  #abandon(): void {
+    const child = this.#process;
+    if (child && this.#exit === "") {
+      this.#options.onNote(`still runs as process ${child.pid}: the system refuses to end it`);
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      child.unref();
+    }
+    this.#end();
   }
 
   async close(): Promise<void> {
@@ -210,11 +212,15 @@ export class StdioTransport implements Transport {
 
   /** Ends stdin, then SIGTERM to the group after `termMs`, SIGKILL after `killMs`, both from now. */
   async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
-    if (this.pid !== undefined) {
+    if (this.pid !== undefined && !this.#ended) {
       this.#process?.stdin.end();
       if (!(await within(termMs, this.#exited))) {
         this.#kill("SIGTERM");
-        if (!(await within(killMs - termMs, this.#exited))) this.#kill("SIGKILL");
+        if (!(await within(killMs - termMs, this.#exited)) && this.#kill("SIGKILL") === "refused") {
+          // macOS also refuses for a process that has just ended.
+          await within(LAST_OUTPUT_MS, this.#exited);
+          if (this.#exit === "") return this.#abandon();
+        }
       }
       await this.#exited;
     }
@@ -225,25 +231,6 @@ export class StdioTransport implements Transport {
 /** JSON may hold these line ends of Unicode as they are, and a server that reads with Node's readline ends a line there. */
 const oneLine = (message: JSONRPCMessage): string =>
   JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
-
-/** ENOENT means either: the command or the folder is not there. */
-async function describeSpawnFailure(
-  error: unknown,
-  server: string,
-  command: string,
-  cwd: string,
-): Promise<string> {
-  if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
-    return `${server}: "${command}" could not be started: ${messageOf(error)}.`;
-  }
-  const hasFolder = await stat(cwd).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  return hasFolder
-    ? `${server}: the command "${command}" was not found.`
-    : `${server}: its working directory ${cwd} does not exist.`;
-}
 
 /** Whether the promise settles within the time. */
 async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {

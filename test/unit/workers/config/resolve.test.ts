@@ -75,12 +75,12 @@ interface Run {
   target: Promise<ResolvedTarget>;
 }
 
-function resolve(raw: object, over: { signal?: AbortSignal; cwd?: string } = {}): Run {
+function resolve(raw: object, over: { signal?: AbortSignal; cwd?: string; home?: string } = {}): Run {
   const spawned: number[] = [];
   const exited: number[] = [];
   const target = resolveTarget(definition("docs", raw), {
     env: ENV,
-    home: "/home/me",
+    home: over.home ?? "/home/me",
     cwd: over.cwd ?? "/tmp",
     signal: over.signal ?? new AbortController().signal,
     onSpawn: (pid) => spawned.push(pid),
@@ -223,7 +223,7 @@ describe("resolveTarget", () => {
     const stop = new AbortController();
     const { target, exited } = resolve(
       { command: "x", env: { A: "!(sleep 1; touch late) & touch started; sleep 60" } },
-      { signal: stop.signal, cwd: folder },
+      { signal: stop.signal, home: folder },
     );
     while (!existsSync(join(folder, "started"))) await sleep(5);
     stop.abort();
@@ -240,6 +240,8 @@ describe("runCommand", () => {
       command,
       label: "docs: env.A",
       cwd: "/tmp",
+      home: "/tmp",
+      definedByProject: false,
       env: ENV,
       signal: new AbortController().signal,
       onSpawn: () => undefined,

@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
-import { parseNpxCommand } from "../../../../workers/connection/npx/command.ts";
+import { type ParsedCommand, parseNpxCommand } from "../../../../workers/connection/npx/command.ts";
 
 /** `packages > binary > arguments`, or why not. */
-function verdict(line: string): string {
-  const [command = "", ...args] = line.split(" ");
-  const parsed = parseNpxCommand(command, args);
+function verdictOf(parsed: ParsedCommand): string {
   if (parsed.kind !== "npx") return parsed.kind;
   const { packages, bin, args: rest, yes } = parsed.request;
   return `${yes ? "yes " : ""}${packages.map(({ raw }) => raw).join("+")} > ${bin ?? "own"} > ${rest.join(" ")}`;
+}
+
+function verdict(line: string): string {
+  const [command = "", ...args] = line.split(" ");
+  return verdictOf(parseNpxCommand(command, args));
 }
 
 test.each([
@@ -79,3 +82,25 @@ test.each(["node npx", "npm install p", "npm", "uvx p", "mynpx -y p", "/usr/bin/
     expect(verdict(line)).toBe("other");
   },
 );
+
+test.each([
+  ["cmd /c npx -y @s/p .", "yes @s/p > own > ."],
+  ["cmd.exe /d /s /C npx.cmd -y p", "yes p > own > "],
+  ["C:\\Windows\\System32\\cmd.exe /c npx p", "p > own > "],
+  ["cmd /c npm exec --yes -- p --flag", "yes p > own > --flag"],
+  ["npx.exe -y p", "yes p > own > "],
+  // The rest is for the shell.
+  ["cmd /c npx -y p %USERPROFILE%", "other"],
+  ["cmd /c npx -y p & calc", "other"],
+  ["cmd /k npx -y p", "other"],
+  ["cmd npx -y p", "other"],
+])("parseNpxCommand on Windows: %s -> %s", (line, expected) => {
+  const [command = "", ...args] = line.split(" ");
+  expect(verdictOf(parseNpxCommand(command, args, "win32"))).toBe(expected);
+});
+
+test("parseNpxCommand: a whole line behind cmd /c is one on Windows, and nothing elsewhere", () => {
+  const args = ["/c", "npx -y p ."];
+  expect(verdictOf(parseNpxCommand("cmd", args, "win32"))).toBe("yes p > own > .");
+  expect(verdictOf(parseNpxCommand("cmd", args, "linux"))).toBe("other");
+});

@@ -11,6 +11,7 @@ const entry = (checkedAt: number) => ({
   from: "cache" as const,
   cacheDir: "/c",
   globalPrefix: "/g",
+  node: "/n/node",
   checkedAt,
 });
 
@@ -32,6 +33,8 @@ test.each([
   ["another shape", "[]"],
   ["entries of another shape", JSON.stringify({ version: 1, entries: { k: { checkedAt: NOW } } })],
   ["a relative folder", JSON.stringify({ version: 1, entries: { k: { ...entry(NOW), cacheDir: "x" } } })],
+  ["a relative node", JSON.stringify({ version: 1, entries: { k: { ...entry(NOW), node: "node" } } })],
+  ["no node", JSON.stringify({ version: 1, entries: { k: { ...entry(NOW), node: undefined } } })],
   [
     "a time that is no number",
     JSON.stringify({ version: 1, entries: { k: { ...entry(NOW), checkedAt: "1" } } }),

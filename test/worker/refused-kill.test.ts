@@ -1,0 +1,82 @@
+/** Owns: a system that refuses to end a server's processes: the connection ends all the same, and nothing waits. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import { waitGone } from "../support/processes.ts";
+import { everything, fixture, fixtures, onCleanup, type Started, start, textOf, until } from "./support.ts";
+
+const workerUrl = pathToFileURL(join(fixtures, "workers", "refuses-kill.ts"));
+
+const spawned = ({ events }: Started): number[] =>
+  events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
+
+/** From now on no group of processes can be signalled. */
+const refuseAll = ({ agentDir }: Started): Promise<void> =>
+  writeFile(join(agentDir, "mcp-threads.log.refuse"), "");
+
+/** Ours to end, as nobody else may. */
+function endAfterTest(pids: readonly number[]): void {
+  onCleanup(async () => {
+    for (const pid of pids) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+    }
+    await waitGone(pids, 5_000);
+  });
+}
+
+test("a server that ends, and whose group can no longer be signalled -> died, the next call connects again", async () => {
+  const at = await start({ dies: fixture("dies-in-call.mjs") }, { workerUrl });
+  for (let i = 1; i <= 2; i++) {
+    const error = await at.failedCall("dies", "work");
+    expect(error).toMatchObject({ code: "server_died", data: { server: "dies" } });
+    expect((await at.settled("dies")).state).not.toBe("connected");
+    expect(spawned(at)).toHaveLength(i);
+  }
+  expect(at.crashes).toEqual([]);
+  await at.runtime.stop();
+  // Each that was reported as started is reported as gone.
+  const ended = at.events.flatMap((event) => (event.type === "exited" ? [event.pid] : []));
+  expect(ended).toEqual(spawned(at));
+});
+
+test("a message over the limit from a server that cannot be ended -> its connection ends, others go on", async () => {
+  const servers = { big: fixture("big-line.mjs"), everything: everything() };
+  const at = await start(servers, { workerUrl });
+  await at.settled("big");
+  endAfterTest(spawned(at));
+  await refuseAll(at);
+  const error = await at.failedCall("big", "work", { bytes: LIMITS.messageBytes + 1 });
+  expect(error).toMatchObject({ code: "message_too_large" });
+  expect((await at.settled("big")).state).not.toBe("connected");
+  expect(textOf(await at.call("everything", "echo", { message: "x" }))).toBe("Echo: x");
+  expect(at.crashes).toEqual([]);
+});
+
+test("a server that ignores the end of its stdin and cannot be ended -> a new connection does not wait for it", async () => {
+  const at = await start({ stays: fixture("ignores-end.mjs") }, { workerUrl });
+  await at.settled("stays");
+  endAfterTest(spawned(at));
+  await refuseAll(at);
+  await at.runtime.ask("reconnect", { server: "stays" });
+  expect((await at.settled("stays")).state).toBe("connected");
+  endAfterTest(spawned(at));
+  expect(spawned(at)).toHaveLength(2);
+  await until(async () => /still runs as process \d+: the system refuses/.test(await at.log()) || undefined);
+  expect(at.crashes).toEqual([]);
+});
+
+test("a !command that cannot be ended -> the server fails when its time is over", async () => {
+  const at = await start({ slow: fixture("noisy.mjs", { TOKEN: "!exec sleep 300" }) }, { workerUrl });
+  const { pid } = await at.event("spawned");
+  endAfterTest([pid]);
+  await refuseAll(at);
+  await at.runtime.ask("reconnect", { server: "slow" }).catch(() => undefined);
+  expect(await at.failedCall("slow", "work")).toMatchObject({ code: "bad_config" });
+  expect(at.crashes).toEqual([]);
+});
