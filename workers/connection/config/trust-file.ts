@@ -109,13 +109,13 @@ function bounded(consents: readonly Consent[]): Consent[] {
   return [...consents.filter((consent) => kept.delete(consent)), ...kept];
 }
 
-async function add(file: string, added: readonly Consent[], holds: () => boolean): Promise<Consent[]> {
+async function add(file: string, added: readonly Consent[], holds: () => Promise<boolean>): Promise<Consent[]> {
   const loaded = await load(file);
   const all = merge(loaded.state === "usable" ? loaded.consents : [], added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
       // A process that was stopped for long has lost the lock, and what it read may be old.
-      if (!holds()) throw new Error("another process has it now");
+      if (!(await holds())) throw new Error("another process has it now");
       if (loaded.state === "corrupt") await keepAside(target, nodeFiles, Date.now());
     },
   });
