@@ -109,7 +109,11 @@ function bounded(consents: readonly Consent[]): Consent[] {
   return [...consents.filter((consent) => kept.delete(consent)), ...kept];
 }
 
-async function add(file: string, added: readonly Consent[], holds: () => Promise<boolean>): Promise<Consent[]> {
+async function add(
+  file: string,
+  added: readonly Consent[],
+  holds: () => Promise<boolean>,
+): Promise<Consent[]> {
   const loaded = await load(file);
   const all = merge(loaded.state === "usable" ? loaded.consents : [], added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
