@@ -1,6 +1,6 @@
 /** Finds and reads the snapshot of a working directory. The one file that main reads. */
 import { hash } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LIMITS } from "../protocol/limits.ts";
 import { SNAPSHOT_FOLDER, type SnapshotPlace, snapshotFileName } from "../protocol/paths.ts";
@@ -23,13 +23,35 @@ export function snapshotIsOlder(agentDir: string, place: SnapshotPlace, files: r
   }
 }
 
+/** Nobody may hold up Pi's main thread: a pipe is not waited for, and a terminal keeps its keys. Not on Windows. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+
+/** All bytes of a regular file. Undefined for anything else, for a file that is too large, and for half of one. */
+function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
+  // Looked at first: the opening itself can do something to a device.
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
+  const file = openSync(path, FLAGS);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > limitBytes) return undefined;
+    const bytes = Buffer.allocUnsafe(stats.size);
+    for (let length = 0; length < bytes.length; ) {
+      const read = readSync(file, bytes, length, bytes.length - length, length);
+      if (read === 0) return undefined;
+      length += read;
+    }
+    return bytes;
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** The stored catalog, or an empty one where there is none, or none that can be read: the worker makes it anew. */
 export function readCatalog(agentDir: string, place: SnapshotPlace): Catalog {
   const path = snapshotPath(agentDir, place);
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (!found?.isFile() || found.size > LIMITS.snapshotBytes) return emptyCatalog();
-    return catalogFrom(readFileSync(path)) ?? emptyCatalog();
+    const bytes = readWhole(path, LIMITS.snapshotBytes);
+    return (bytes && catalogFrom(bytes)) ?? emptyCatalog();
   } catch {
     // Unreadable is the same as absent here: the factory must not fail, and the worker reports what it cannot write.
     return emptyCatalog();

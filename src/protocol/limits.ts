@@ -125,6 +125,31 @@ export const LIMITS = {
   lockWaitMs: 10_000,
   lockBeatMs: 1_000,
   lockSilentMs: 4_000,
+  /**
+   * Configuration files. A project's file comes with a clone and is read before anybody was asked, so it is bounded
+   * closely: room for 500 servers with 2 KiB and 100 values each. Of the user's own files, `~/.claude.json` and the
+   * like grow with whatever their programs keep in them.
+   */
+  projectFileBytes: 1024 * 1024,
+  projectFileValues: 50_000,
+  serversPerProjectFile: 500,
+  configFileBytes: 32 * 1024 * 1024,
+  configFileValues: 500_000,
+  serversPerFile: 2_000,
+  /** Reading TOML takes some ten times as long as JSON. */
+  tomlFileBytes: 2 * 1024 * 1024,
+  /** Levels of objects and lists in one file: more would exhaust the stack of what goes through them. */
+  configDepth: 100,
+  /** Keys or items of one object or list in an entry or in the settings. */
+  configItems: 10_000,
+  /** Names and patterns of tools in one list, and the characters of one: each is compared with every tool. */
+  toolRules: 1_000,
+  toolRuleChars: 256,
+  serverNameChars: 128,
+  /** Servers of all files, programs and extensions together. */
+  servers: 1_000,
+  /** Mistakes of one file that are told; the others are counted. */
+  problemsPerFile: 20,
   /** What one server may write into the log in a window, by its notifications; the rest is counted. */
   serverLogLines: 100,
   serverLogChars: 64 * 1024,

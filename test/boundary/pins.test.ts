@@ -98,6 +98,20 @@ test("limits that users and models meet", () => {
     respawnsAMinute: 5,
     workerHeapMebibytes: 1_024,
     logBytes: 5_242_880,
+    projectFileBytes: 1_048_576,
+    projectFileValues: 50_000,
+    serversPerProjectFile: 500,
+    configFileBytes: 33_554_432,
+    configFileValues: 500_000,
+    serversPerFile: 2_000,
+    tomlFileBytes: 2_097_152,
+    configDepth: 100,
+    configItems: 10_000,
+    toolRules: 1_000,
+    toolRuleChars: 256,
+    serverNameChars: 128,
+    servers: 1_000,
+    problemsPerFile: 20,
   });
 });
 

@@ -3,7 +3,7 @@
  * a later change of another file shows that the earlier one was over.
  */
 import { execFile } from "node:child_process";
-import { appendFile, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -129,6 +129,82 @@ describe("watchConfig", () => {
     const inside = watcher.watched().filter((path) => path.startsWith(join(folder, "home")));
     expect([...new Set(inside)].sort()).toEqual([join(folder, "home"), join(folder, "home", ".codex"), file]);
   });
+
+  /** Whether the kernel tells this process of changes in a folder. */
+  async function isWatched(path: string): Promise<boolean> {
+    const { ino } = await stat(path);
+    const infos = await readdir("/proc/self/fdinfo");
+    const texts = await Promise.all(
+      infos.map((name) => readFile(join("/proc/self/fdinfo", name), "utf8").catch(() => "")),
+    );
+    return texts.some((text) =>
+      text
+        .split("\n")
+        .some((line) => line.startsWith("inotify") && line.includes(` ino:${ino.toString(16)} `)),
+    );
+  }
+
+  /** Puts something at a path that is not a regular file, and says what of it must not be watched. */
+  const irregular: Record<string, (file: string) => Promise<string | undefined>> = {
+    "a named pipe": async (file) => {
+      await promisify(execFile)("mkfifo", [file]);
+      return undefined;
+    },
+    "a folder": async (file) => {
+      await put(join(file, "inner"), "1");
+      return file;
+    },
+    "a link to a device": async (file) => {
+      await symlink("/dev/null", file);
+      return "/dev";
+    },
+    "a link to a folder with a tree": async (file) => {
+      await put(join(folder, "tree", "of", "files"), "1");
+      await symlink(join(folder, "tree"), file);
+      return join(folder, "tree");
+    },
+    "a link to itself": async (file) => {
+      await symlink(file, file);
+      return undefined;
+    },
+  };
+
+  test.each(Object.entries(irregular))(
+    "%s in place of the file -> nothing of it is watched, and a file that replaces it is noticed",
+    async (_what, make) => {
+      const file = join(folder, "project", "mcp.json");
+      await mkdir(join(folder, "project"));
+      const unwatched = await make(file);
+      let notice = Promise.withResolvers<void>();
+      const errors: string[] = [];
+      const watcher = watchConfig({
+        files: [file],
+        onChange: () => notice.resolve(),
+        onError: (message) => errors.push(message),
+        settleMs: 20,
+      });
+      onTestFinished(() => watcher.close());
+      await watcher.ready;
+      if (process.platform === "linux") {
+        expect(await isWatched(join(folder, "project"))).toBe(true);
+        if (unwatched !== undefined) expect(await isWatched(unwatched)).toBe(false);
+      }
+      const changed = async (action: () => Promise<unknown>): Promise<void> => {
+        notice = Promise.withResolvers();
+        await action();
+        await notice.promise;
+      };
+      await changed(async () => {
+        await writeFile(join(folder, "temp"), "2");
+        await rm(file, { recursive: true });
+        await rename(join(folder, "temp"), file);
+      });
+      await changed(() => writeFile(file, "3"));
+      await changed(() => rm(file));
+      await changed(() => make(file));
+      expect(errors).toEqual([]);
+    },
+  );
 
   test("many writes within one burst are one change", async () => {
     const file = join(folder, "mcp.json");

@@ -35,6 +35,8 @@ export async function writeFileAtomic(
   { files = nodeFiles, beforeReplace }: AtomicWriteOptions = {},
 ): Promise<void> {
   const { target, file: before } = await files.find(path);
+  // A link to /dev/null is a way to say that nothing shall be kept. A rename would replace the device.
+  if (before?.irregular !== undefined) throw new Error(`it is ${before.irregular}, not a regular file`);
   const temp = tempBeside(target);
   const file = await files.create(temp, before?.mode ?? PRIVATE_FILE);
   try {

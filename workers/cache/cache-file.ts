@@ -76,7 +76,7 @@ export async function loadCache(
     if (file.bytes > limitBytes) {
       return closed(`it is larger than ${limitBytes / 2 ** 20} MiB; delete it to start anew`);
     }
-    const text = await files.read(target);
+    const text = await files.read(target, limitBytes);
     return known && "text" in known && known.text === text ? known : parseCache(path, text);
   } catch (error) {
     return closed(reasonOf(error));

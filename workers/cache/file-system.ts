@@ -7,7 +7,6 @@ import {
   mkdir,
   open,
   readdir,
-  readFile,
   readlink,
   realpath,
   rename,
@@ -18,12 +17,16 @@ import {
 } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../src/protocol/errors.ts";
+import { irregularKind, readTextOrThrow } from "../shared/files/read-regular.ts";
 
 export interface Found {
   /** The path itself, or what the links on it lead to, also where nothing is there yet. */
   target: string;
-  /** Undefined where nothing is. `mode` holds the permission bits only. */
-  file?: { mode: number; bytes: number; modifiedMs: number };
+  /**
+   * Undefined where nothing is. `mode` holds the permission bits only. `irregular`: what it is, where it is not a
+   * regular file.
+   */
+  file?: { mode: number; bytes: number; modifiedMs: number; irregular?: string };
 }
 
 /** A file that was just made, open for writing. */
@@ -36,7 +39,8 @@ export interface NewFile {
 
 export interface FileSystem {
   find(path: string): Promise<Found>;
-  read(path: string): Promise<string>;
+  /** The text of a regular file of at most so many bytes; of anything else an error that says what it is. */
+  read(path: string, limitBytes: number): Promise<string>;
   /** Makes a file and the folders above it. Fails with `EEXIST` where something of that name is. */
   create(path: string, mode: number): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
@@ -76,7 +80,9 @@ async function find(path: string): Promise<Found> {
   }
   const found = await unlessMissing(stat(real));
   if (!found) return { target: real };
-  return { target: real, file: { mode: found.mode & 0o777, bytes: found.size, modifiedMs: found.mtimeMs } };
+  const irregular = irregularKind(found);
+  const file = { mode: found.mode & 0o777, bytes: found.size, modifiedMs: found.mtimeMs };
+  return { target: real, file: irregular === undefined ? file : { ...file, irregular } };
 }
 
 async function create(path: string, mode: number): Promise<NewFile> {
@@ -101,7 +107,7 @@ async function remove(path: string): Promise<void> {
 
 export const nodeFiles: FileSystem = {
   find,
-  read: (path) => readFile(path, "utf8"),
+  read: readTextOrThrow,
   create,
   rename,
   remove,

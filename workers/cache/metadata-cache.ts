@@ -83,7 +83,7 @@ async function mergeOnce(
   task: StoreTask,
   seen: CacheFile,
   context: CacheContext,
-  holds: () => boolean,
+  holds: () => Promise<boolean>,
 ): Promise<StoreResult> {
   const { files, now, limitBytes } = context;
   const cache = await loadCache(task.path, context, seen);
@@ -95,7 +95,7 @@ async function mergeOnce(
   if (Buffer.byteLength(text) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
   const beforeReplace = async (target: string): Promise<void> => {
     // Other adapters know no lock, and a process that was stopped for long has lost its own.
-    if (!holds() || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
+    if (!(await holds()) || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
     if (cache.state === "corrupt" && cache.kept) await keepAside(target, files, now());
   };
   await writeFileAtomic(task.path, text, { files, beforeReplace });
@@ -106,14 +106,14 @@ async function mergeUnderLock(
   task: StoreTask,
   seen: CacheFile,
   context: CacheContext,
-  holds: () => boolean,
+  holds: () => Promise<boolean>,
 ): Promise<StoreResult> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await mergeOnce(task, seen, context, holds);
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
-      if (!holds() || attempt === ATTEMPTS) throw new Error("other processes keep changing it");
+      if (attempt === ATTEMPTS || !(await holds())) throw new Error("other processes keep changing it");
     }
   }
 }

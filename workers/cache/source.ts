@@ -3,9 +3,10 @@
  * the index of all tools anew. The code that makes snapshots counts: after an update they are made anew.
  */
 import { createHash, hash } from "node:crypto";
-import { open, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { HEADER_BYTES, SOURCE_BYTES, snapshotChecksum, snapshotSource } from "../../src/protocol/snapshot.ts";
+import { readStart } from "../shared/files/read-regular.ts";
 
 /**
  * Hash of the one file that code is bundled into. Undefined for raw TypeScript, which is many files that are being
@@ -36,16 +37,7 @@ export interface StoredSnapshot {
 
 /** Whether the file holds what main has, made of `source`. False where it cannot be read. */
 export async function isMadeOf({ path, checksum }: StoredSnapshot, source: Uint8Array): Promise<boolean> {
-  const header = new Uint8Array(HEADER_BYTES);
-  try {
-    const file = await open(path);
-    try {
-      await file.read(header, 0, HEADER_BYTES, 0);
-    } finally {
-      await file.close();
-    }
-  } catch {
-    return false;
-  }
-  return snapshotChecksum(header) === checksum && Buffer.compare(snapshotSource(header), source) === 0;
+  const read = await readStart(path, HEADER_BYTES);
+  if (read.kind !== "bytes" || snapshotChecksum(read.bytes) !== checksum) return false;
+  return Buffer.compare(snapshotSource(read.bytes), source) === 0;
 }

@@ -2,11 +2,12 @@
  * What calls cost, where `settings.captureStats` asks for it: one JSON line a call, appended in the
  * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
  */
-import { appendFile, mkdir, readFile } from "node:fs/promises";
+import { appendFile, mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import type { StatsSummary, ToolStats } from "../../src/protocol/types.ts";
+import { readTextOrThrow } from "../shared/files/read-regular.ts";
 import { expandHome } from "./config/paths.ts";
 
 const PRIVATE_FILE = 0o600;
@@ -148,9 +149,12 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
   };
 }
 
+/** A text of Node's holds no more. */
+const FILE_BYTES = 512 * 1024 * 1024;
+
 /** Of a file; empty where there is none. Throws `bad_config` where it cannot be read. */
 export async function readStats(path: string): Promise<StatsSummary> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+  const text = await readTextOrThrow(path, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";
     throw new ThreadsError("bad_config", `${path} cannot be read: ${error.message}.`, {
       remedy: "Set captureStats.path under settings in mcp.json to a file.",

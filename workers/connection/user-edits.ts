@@ -5,10 +5,10 @@
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
 import { describeError, ThreadsError } from "../../src/protocol/errors.ts";
 import { explainAbsent } from "./absent-server.ts";
+import { textOf } from "./config/change-file.ts";
 import { isProject, type ServerDefinition } from "./config/definition.ts";
-import { editableFile, editEnabled, fileToEdit, writeConfigFile, writeEnabled } from "./config/edit.ts";
+import { editableFile, editEnabled, fileToEdit, writeEdited, writeEnabled } from "./config/edit.ts";
 import { configSources } from "./config/paths.ts";
-import { readText } from "./config/read.ts";
 import type { RunningConfiguration } from "./configuration.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -39,14 +39,6 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     }
   };
 
-  const textOf = async (file: string): Promise<string> => {
-    const read = await readText(file);
-    if (read.kind === "unreadable") {
-      throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`);
-    }
-    return read.kind === "text" ? read.text : "";
-  };
-
   /** The user's own command switches on what his own files define: he need not agree to that once more. */
   const vouch = async (definition: ServerDefinition, file: string): Promise<unknown> => {
     const { project, switchedOnBy, floor } = definition;
@@ -69,7 +61,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     } catch (error) {
       if (!(error instanceof ThreadsError)) throw error;
     }
-    return textOf(file);
+    return (await textOf(file)) ?? "";
   };
 
   return {
@@ -86,16 +78,11 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     },
     readConfig: async ({ project }) => {
       const file = editableFile(running.facts, project);
-      return { file, text: await textOf(file) };
+      return { file, text: (await textOf(file)) ?? "" };
     },
     writeConfig: async ({ project, before, text }) => {
       const file = editableFile(running.facts, project);
-      if ((await textOf(file)) !== before) {
-        throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
-          remedy: "Edit it again.",
-        });
-      }
-      await writeConfigFile(file, text);
+      await writeEdited(file, { before, text });
       await running.written({ file, text });
       return { file };
     },

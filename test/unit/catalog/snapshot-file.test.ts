@@ -1,6 +1,8 @@
 /** Owns: finding and reading the snapshot of a working directory, whatever lies there. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { readCatalog, snapshotPath } from "../../../src/catalog/snapshot-file.ts";
 import { makeSnapshotBytes } from "../make-catalog.ts";
@@ -62,6 +64,26 @@ describe("readCatalog", () => {
     const agentDir = await tempFolder();
     await mkdir(snapshotPath(agentDir, { cwd: "/project" }), { recursive: true });
     expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeUndefined();
+  });
+
+  test.each([
+    ["a named pipe that nobody writes to", (path: string) => promisify(execFile)("mkfifo", [path])],
+    ["a link to a device without an end", (path: string) => symlink("/dev/zero", path)],
+    ["a link to itself", (path: string) => symlink(path, path)],
+  ])("%s in the place of the file -> empty, at once", async (_name, make) => {
+    const agentDir = await tempFolder();
+    const path = snapshotPath(agentDir, { cwd: "/project" });
+    await mkdir(dirname(path), { recursive: true });
+    await make(path);
+    expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeUndefined();
+  });
+
+  test("a link to a snapshot -> its catalog", async () => {
+    const agentDir = await store(BYTES);
+    const path = snapshotPath(agentDir, { cwd: "/project" });
+    await rename(path, `${path}.real`);
+    await symlink(`${path}.real`, path);
+    expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeTypeOf("number");
   });
 
   test("a file in the place of the agent folder -> empty", async () => {

@@ -5,15 +5,13 @@
  */
 import type { AcceptedBefore } from "../../../src/protocol/types.ts";
 import type { LoadedConfig } from "./load.ts";
-import { type FileText, readText } from "./read.ts";
-
-export type ReadFile = (file: string) => Promise<FileText>;
+import { type ReadFile, readText } from "./read.ts";
 
 /** Files as this load found them; those that it did not look at from the disk. `own`: what the user wrote since. */
 export const asApplied =
   ({ reads }: LoadedConfig, own?: { file: string; text: string }): ReadFile =>
-  async (file) =>
-    file === own?.file ? { kind: "text", text: own.text } : (reads.get(file) ?? readText(file));
+  async (file, limitBytes) =>
+    file === own?.file ? { kind: "text", text: own.text } : (reads.get(file) ?? readText(file, limitBytes));
 
 /** What main keeps for a worker after this one. A file that is broken is kept as it last was whole. */
 export function textsToKeep({ reads, texts }: LoadedConfig): NonNullable<AcceptedBefore["texts"]> {
@@ -23,8 +21,8 @@ export function textsToKeep({ reads, texts }: LoadedConfig): NonNullable<Accepte
 /** The files as the worker before had applied them. */
 export function asKept(kept: NonNullable<AcceptedBefore["texts"]>): ReadFile {
   const texts = new Map(kept);
-  return async (file) => {
-    if (!texts.has(file)) return readText(file);
+  return async (file, limitBytes) => {
+    if (!texts.has(file)) return readText(file, limitBytes);
     const text = texts.get(file);
     return text === undefined ? { kind: "missing" } : { kind: "text", text };
   };

@@ -2,6 +2,7 @@
  * One server entry: checked against the schema, and what the rest of the worker reads of it. Values are
  * as written: variables and commands are resolved at connect (resolve.ts). A mistake is a value.
  */
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { TransportKind } from "../../../src/protocol/types.ts";
 import { UNSAFE_KEY } from "./document.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
@@ -211,10 +212,13 @@ function toDefinition(
 }
 
 /** A name that can be a key everywhere, or what is wrong with it. */
-export const checkName = (name: string): Mistake | undefined =>
-  name.trim() === "" || name === UNSAFE_KEY
-    ? mistake([], "this is not a usable server name", "Rename the server.")
-    : undefined;
+export function checkName(name: string): Mistake | undefined {
+  if (name.trim() === "" || name === UNSAFE_KEY)
+    return mistake([], "this is not a usable server name", "Rename the server.");
+  if (name.length <= LIMITS.serverNameChars) return undefined;
+  const length = `${name.length.toLocaleString("en")} characters, at most ${LIMITS.serverNameChars} are possible`;
+  return mistake([], `this server name has ${length}`, "Rename the server.");
+}
 
 /** Checks one entry. `raw` is what the file gave. Without a definition there is at least one error. */
 export function parseEntry(

@@ -3,7 +3,9 @@
  * checks it need not know which it was. A text that cannot be parsed is one problem with its position.
  */
 import * as jsonc from "jsonc-parser";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import { addKey, type KeyPlace, PLACED_DEPTH, placeAt } from "./key-positions.ts";
 
 export interface Position {
   /** From 1. */
@@ -27,53 +29,52 @@ export type ParsedText = { document: ConfigDocument } | { problem: TextProblem }
 export const UNSAFE_KEY = "__proto__";
 /** Of the path `mcpServers`, whose keys are names. */
 const SERVER_NAME_DEPTH = 1;
+/** What is said of a text that is too much for a configuration, in both formats. */
+export const TOO_DEEP = `it is nested deeper than ${LIMITS.configDepth} levels`;
+export const tooManyValues = (most: number): string =>
+  `it holds more than ${most.toLocaleString("en")} values`;
+
+/** Characters between two marks. A text can be nothing but line ends: one mark for each would be too many. */
+const MARK_CHARS = 1_024;
+
+interface Mark {
+  line: number;
+  /** Where that line starts. */
+  start: number;
+}
+
+/** The line that is open at the end of some characters, which begin at `from`. */
+function after(mark: Mark, characters: string, from: number): Mark {
+  let { line, start } = mark;
+  for (let i = characters.indexOf("\n"); i !== -1; i = characters.indexOf("\n", i + 1)) {
+    line++;
+    start = from + i + 1;
+  }
+  return { line, start };
+}
+
+/** The line that is open at each multiple of `MARK_CHARS`. */
+function marksOf(text: string): Mark[] {
+  const marks: Mark[] = [];
+  let mark: Mark = { line: 1, start: 0 };
+  for (let from = 0; from <= text.length; from += MARK_CHARS) {
+    marks.push(mark);
+    mark = after(mark, text.slice(from, from + MARK_CHARS), from);
+  }
+  return marks;
+}
 
 /** Makes positions of one text: offsets to line and column, both from 1. */
 export function positions(text: string): (offset: number) => Position {
-  const starts = [0];
-  for (let i = text.indexOf("\n"); i !== -1; i = text.indexOf("\n", i + 1)) starts.push(i + 1);
+  let marks: Mark[] | undefined;
   return (offset) => {
-    let low = 0;
-    let high = starts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+    // Most files are read without asking for a position.
+    marks ??= marksOf(text);
+    const block = Math.floor(offset / MARK_CHARS);
+    const from = block * MARK_CHARS;
+    const { line, start } = after(marks[block] ?? { line: 1, start: 0 }, text.slice(from, offset), from);
+    return { line, column: offset - start + 1 };
   };
-}
-
-/** The last property of that name: as in `JSON.parse`, a later one counts. */
-const propertyOf = (node: jsonc.Node, key: string): jsonc.Node | undefined =>
-  node.type === "object"
-    ? node.children?.findLast((property) => property.children?.[0]?.value === key)?.children?.[1]
-    : undefined;
-
-const childOf = (node: jsonc.Node, key: string): jsonc.Node | undefined =>
-  node.type === "array" ? node.children?.[Number(key)] : propertyOf(node, key);
-
-function collect(node: jsonc.Node, path: string[], repeated: string[][]): unknown {
-  if (node.type === "array") {
-    return (node.children ?? []).map((child, i) => collect(child, [...path, String(i)], repeated));
-  }
-  if (node.type !== "object") return node.value;
-  const object: Record<string, unknown> = {};
-  for (const { children } of node.children ?? []) {
-    const key = String(children?.[0]?.value);
-    const value = children?.[1];
-    if (!value || (key === UNSAFE_KEY && path.length !== SERVER_NAME_DEPTH)) continue;
-    if (Object.hasOwn(object, key)) repeated.push([...path, key]);
-    const property = collect(value, [...path, key], repeated);
-    // An assignment to `__proto__` would change the object instead of naming a property.
-    Object.defineProperty(object, key, {
-      value: property,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-  }
-  return object;
 }
 
 /** Words for jsonc-parser's error codes, for example `CommaExpected` -> "comma expected". */
@@ -82,6 +83,120 @@ const syntaxMessage = (code: jsonc.ParseErrorCode): string =>
     .printParseErrorCode(code)
     .replace(/([a-z])([A-Z])/g, "$1 $2")
     .toLowerCase();
+
+/** Ends the reading at the first mistake: a text of a million commas has a million of them. */
+class NotJson extends Error {
+  readonly offset: number;
+
+  constructor(reason: string, offset: number) {
+    super(reason);
+    this.offset = offset;
+  }
+}
+
+const ORDINARY: PropertyDescriptor = { enumerable: true, configurable: true, writable: true };
+
+/** An object or array that is being read. */
+interface Open {
+  value: Record<string, unknown> | unknown[];
+  /** Undefined where nobody asks for the places of its keys. */
+  place: KeyPlace<number> | undefined;
+  /** Of the property that is read next. */
+  key: string;
+  /** Its values, and those below, belong to a key that is left out. */
+  isLeftOut: boolean;
+}
+
+/** Builds the value of a text, with the offset of each key, in one pass and without recursion of its own. */
+class Builder {
+  value: unknown;
+  readonly places: KeyPlace<number> = { place: 0 };
+  readonly repeated: string[][] = [];
+  readonly #open: Open[] = [];
+  readonly #most: number;
+  #values = 0;
+
+  constructor(mostValues: number) {
+    this.#most = mostValues;
+  }
+
+  get isEmpty(): boolean {
+    return this.#values === 0;
+  }
+
+  property(key: string): void {
+    const parent = this.#open.at(-1);
+    if (!parent) return;
+    parent.key = key;
+    const isRepeated = !parent.isLeftOut && !this.#isUnsafe(parent) && Object.hasOwn(parent.value, key);
+    if (isRepeated) this.repeated.push(this.#open.map((open) => open.key));
+  }
+
+  literal(value: unknown, offset: number): void {
+    this.#put(value, offset);
+  }
+
+  begin(value: Open["value"], offset: number): void {
+    if (this.#open.length === LIMITS.configDepth) throw new NotJson(TOO_DEEP, offset);
+    const parent = this.#open.at(-1);
+    const isLeftOut = parent !== undefined && (parent.isLeftOut || this.#isUnsafe(parent));
+    const place = this.#put(value, offset);
+    this.#open.push({ value, place, key: "", isLeftOut });
+  }
+
+  end(): void {
+    this.#open.pop();
+  }
+
+  /** Whether the innermost object's next key would change the object instead of naming a property. */
+  #isUnsafe({ key }: Open): boolean {
+    return key === UNSAFE_KEY && this.#open.length - 1 !== SERVER_NAME_DEPTH;
+  }
+
+  /** Answers where keys below the value are to be placed. */
+  #put(value: unknown, offset: number): KeyPlace<number> | undefined {
+    if (++this.#values > this.#most) throw new NotJson(tooManyValues(this.#most), offset);
+    const parent = this.#open.at(-1);
+    if (!parent) {
+      this.value = value;
+      this.places.place = offset;
+      return this.places;
+    }
+    if (Array.isArray(parent.value)) {
+      parent.key = String(parent.value.length);
+      parent.value.push(value);
+      // A longer list is a mistake as a whole.
+      if (parent.value.length > LIMITS.configItems) return undefined;
+    } else if (parent.key === UNSAFE_KEY) {
+      if (this.#isUnsafe(parent)) return undefined;
+      // An assignment would change the object.
+      Object.defineProperty(parent.value, UNSAFE_KEY, { value, ...ORDINARY });
+    } else parent.value[parent.key] = value;
+    if (!parent.place || this.#open.length > PLACED_DEPTH) return undefined;
+    return addKey(parent.place, parent.key, offset);
+  }
+}
+
+/** Throws `NotJson`. */
+function build(text: string, mostValues: number): Builder {
+  const builder = new Builder(mostValues);
+  jsonc.visit(
+    text,
+    {
+      onObjectBegin: (offset) => builder.begin({}, offset),
+      onArrayBegin: (offset) => builder.begin([], offset),
+      onObjectEnd: () => builder.end(),
+      onArrayEnd: () => builder.end(),
+      onObjectProperty: (key) => builder.property(key),
+      onLiteralValue: (value: unknown, offset) => builder.literal(value, offset),
+      onError: (code, offset) => {
+        throw new NotJson(syntaxMessage(code), offset);
+      },
+    },
+    { allowTrailingComma: true, disallowComments: false },
+  );
+  return builder;
+}
 
 const notJson = (reason: string, position: Position): ParsedText => ({
   problem: {
@@ -93,28 +208,14 @@ const notJson = (reason: string, position: Position): ParsedText => ({
 });
 
 /** JSON with comments and trailing commas; the text has no BOM. Never throws. */
-export function parseJsonc(text: string): ParsedText {
+export function parseJsonc(text: string, mostValues: number = LIMITS.configFileValues): ParsedText {
   const positionOf = positions(text);
   try {
-    const errors: jsonc.ParseError[] = [];
-    const root = jsonc.parseTree(text, errors, { allowTrailingComma: true, disallowComments: false });
-    const error = errors[0];
-    if (error) return notJson(syntaxMessage(error.error), positionOf(error.offset));
-    if (!root) return notJson("no value", positionOf(0));
-    const repeated: string[][] = [];
-    const value = collect(root, [], repeated);
-    const at = (path: readonly string[]): Position => {
-      let node = root;
-      for (const key of path) {
-        const child = childOf(node, key);
-        if (!child) break;
-        node = child;
-      }
-      return positionOf(node.offset);
-    };
-    return { document: { value, at, repeated } };
+    const { value, places, repeated, isEmpty } = build(text, mostValues);
+    if (isEmpty) return notJson("no value", positionOf(0));
+    return { document: { value, repeated, at: (path) => positionOf(placeAt(places, path)) } };
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return notJson("it is nested too deeply", positionOf(0));
+    if (!(error instanceof NotJson)) throw error;
+    return notJson(error.message, positionOf(error.offset));
   }
 }

@@ -1,19 +1,15 @@
 /**
  * Changes a configuration file as its owner would: `enabled` of one server, everything else as it was,
- * comments and formatting too. Which file that is, and the writing of it, are here as well.
+ * comments and formatting too. Which file that is, is here as well.
  */
-
-import { stat } from "node:fs/promises";
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { isObject } from "../../../src/protocol/is-object.ts";
-import { writeFileAtomic } from "../../cache/atomic-file.ts";
-import { reasonOf } from "../../cache/file-system.ts";
+import { changeConfigFile } from "./change-file.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
 import { setValue } from "./insert.ts";
 import { type ConfigFacts, type ConfigSource, configSources } from "./paths.ts";
-import { readText } from "./read.ts";
 
 const BOM = "\uFEFF";
 const NEW_OBJECT = "{}\n";
@@ -115,34 +111,16 @@ export function editableFile(facts: ConfigFacts, project: boolean): string {
   return sources.findLast(({ origin }) => origin === "user")?.file ?? "";
 }
 
-const OWNER_MAY_WRITE = 0o200;
+/** Throws `bad_config` where the file cannot be read, changed or written. */
+export const writeEnabled = (file: string, server: string, enabled: boolean): Promise<void> =>
+  changeConfigFile(file, (text) => editEnabled(text, server, enabled, file));
 
-/** Throws `bad_config` where it cannot be written. Links are followed, the mode is kept. */
-export async function writeConfigFile(file: string, text: string): Promise<void> {
-  const failed = (reason: string): ThreadsError =>
-    new ThreadsError("bad_config", `${file} could not be written: ${reason}.`, {
-      remedy: "Make it writable, or edit it yourself.",
+/** Replaces the text that the user has edited, if it is still that one. Throws `bad_config`. */
+export const writeEdited = (file: string, edited: { before: string; text: string }): Promise<void> =>
+  changeConfigFile(file, (text = "") => {
+    if (text === edited.before) return edited.text;
+    throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
+      remedy: "Edit it again.",
       data: { file },
     });
-  const mode = await stat(file).then(
-    (found) => found.mode,
-    () => OWNER_MAY_WRITE,
-  );
-  // It is replaced by rename, which would not ask.
-  if ((mode & OWNER_MAY_WRITE) === 0) throw failed("it is read-only");
-  try {
-    await writeFileAtomic(file, text);
-  } catch (error) {
-    throw failed(reasonOf(error));
-  }
-}
-
-/** Throws `bad_config` where the file cannot be read, changed or written. */
-export async function writeEnabled(file: string, server: string, enabled: boolean): Promise<void> {
-  const read = await readText(file);
-  if (read.kind === "unreadable") {
-    throw new ThreadsError("bad_config", `${file} cannot be read: ${read.reason}.`, { data: { file } });
-  }
-  const text = read.kind === "text" ? read.text : undefined;
-  await writeConfigFile(file, editEnabled(text, server, enabled, file));
-}
+  });

@@ -20,18 +20,21 @@ export const toExposure = (written: Written): Exposure =>
 
 /** Whether a tool's name fits a pattern, in which `*` stands for any characters. */
 export function matchesPattern(pattern: string, tool: string): boolean {
-  if (!pattern.includes("*")) return pattern === tool;
-  const parts = pattern.split("*");
-  const [first = "", last = ""] = [parts[0], parts.at(-1)];
-  if (!tool.startsWith(first) || tool.length < first.length + last.length || !tool.endsWith(last))
+  const first = pattern.indexOf("*");
+  if (first === -1) return pattern === tool;
+  const last = pattern.lastIndexOf("*");
+  const end = tool.length - (pattern.length - last - 1);
+  if (end < first || !tool.startsWith(pattern.slice(0, first)) || !tool.endsWith(pattern.slice(last + 1)))
     return false;
   // Each middle part at its first place after the one before: linear, whatever the pattern.
-  const end = tool.length - last.length;
-  let at = first.length;
-  for (const part of parts.slice(1, -1)) {
+  let at = first;
+  for (let from = first + 1; from <= last; ) {
+    const star = pattern.indexOf("*", from);
+    const part = pattern.slice(from, star);
     const found = tool.indexOf(part, at);
     if (found === -1 || found + part.length > end) return false;
     at = found + part.length;
+    from = star + 1;
   }
   return true;
 }
@@ -74,9 +77,11 @@ export function namesInRules(server: string, tool: string, prefix: ToolPrefix): 
       ? [plain, fittedName({ server, tool, prefix: each })]
       : [plain];
   });
+  let hashed: string[] | undefined;
   return {
     names: [...names, `${serverPrefix(server)}_${tool}`],
-    hashed: () => [...prefixes].map((each) => hashedName({ server, tool, prefix: each })),
+    // Once a tool, however many rules end like a hash.
+    hashed: () => (hashed ??= [...prefixes].map((each) => hashedName({ server, tool, prefix: each }))),
   };
 }
 

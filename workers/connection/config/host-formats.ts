@@ -179,18 +179,28 @@ function groupsOf(host: HostName, root: Data, facts: ConfigFacts): { path: strin
   return [own, ...local];
 }
 
-/** Entries of a parsed host file, in our shape. What is no object of servers is left out. */
-export function hostEntries(host: HostName, root: unknown, facts: ConfigFacts): HostEntry[] {
-  if (!isData(root)) return [];
+/**
+ * Entries of a parsed host file, in our shape: the first `most`. `given`: how many the file has. What is no object of
+ * servers is left out.
+ */
+export function hostEntries(
+  host: HostName,
+  root: unknown,
+  facts: ConfigFacts,
+  most: number = Number.POSITIVE_INFINITY,
+): { entries: HostEntry[]; given: number } {
+  if (!isData(root)) return { entries: [], given: 0 };
   const off = switchedOff(host, root, facts);
-  return groupsOf(host, root, facts).flatMap(({ path, servers }) =>
-    Object.entries(isData(servers) ? servers : {}).map(([name, entry]): HostEntry => {
-      const at = { path: [...path, name], name };
-      if (!isData(entry)) return { ...at, raw: entry };
-      const unusable = unusableReason(host, entry);
-      const converted = toOwnEntry(host, convert(host, entry), facts);
-      const raw = off.has(name) ? { ...converted, enabled: false } : converted;
-      return unusable === undefined ? { ...at, raw } : { ...at, raw, unusable };
-    }),
+  const written = groupsOf(host, root, facts).flatMap(({ path, servers }) =>
+    Object.entries(isData(servers) ? servers : {}).map(([name, entry]) => ({ path, name, entry })),
   );
+  const entries = written.slice(0, most).map(({ path, name, entry }): HostEntry => {
+    const at = { path: [...path, name], name };
+    if (!isData(entry)) return { ...at, raw: entry };
+    const unusable = unusableReason(host, entry);
+    const converted = toOwnEntry(host, convert(host, entry), facts);
+    const raw = off.has(name) ? { ...converted, enabled: false } : converted;
+    return unusable === undefined ? { ...at, raw } : { ...at, raw, unusable };
+  });
+  return { entries, given: written.length };
 }

@@ -113,13 +113,19 @@ function literalBefore(text: string): string {
   return end === text.length ? rest : `${rest}\${:-${text.slice(end)}}`;
 }
 
+/**
+ * A text as far as a variable can end in it. Behind its last brace each start of a variable would be followed to the
+ * end of the text, and a hostile text has a start every few characters.
+ */
+const upToLastBrace = (text: string): string => text.slice(0, text.lastIndexOf("}") + 1);
+
 /** A text with its variables translated and all else literal. */
 function translateText(text: string, syntax: Syntax | undefined): string {
   if (!syntax) return escapeVariables(text);
   let translated = "";
   let literal = "";
   let seen = 0;
-  for (const { 0: whole, 1: variable = "", index } of text.matchAll(syntax.pattern)) {
+  for (const { 0: whole, 1: variable = "", index } of upToLastBrace(text).matchAll(syntax.pattern)) {
     const filled = syntax.fill(variable);
     if (filled === undefined) continue;
     literal += text.slice(seen, index);
@@ -186,7 +192,8 @@ export function unusableReason(host: HostName, entry: Data): string | undefined 
   if (!pattern) return undefined;
   let found: string | undefined;
   mapTexts([command, args, env, environment, cwd, envFile, url, serverUrl, headers], (text) => {
-    for (const { 1: variable = "" } of text.matchAll(pattern)) if (!isKnown(variable)) found ??= variable;
+    const variables = found === undefined ? upToLastBrace(text).matchAll(pattern) : [];
+    for (const { 1: variable = "" } of variables) if (!isKnown(variable)) found ??= variable;
     return text;
   });
   if (found === undefined) return undefined;

@@ -2,9 +2,10 @@
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "./definition.ts";
 import { parseJsonc } from "./document.ts";
+import { fileLimits, tooManyServers } from "./file-limits.ts";
 import { type HostEntry, hostEntries, isData } from "./host-formats.ts";
 import type { ConfigFacts, ConfigSource } from "./paths.ts";
-import { brokenFile, toProblems, withoutBom } from "./read.ts";
+import { addAll, brokenFile, toProblems, withoutBom } from "./read.ts";
 import type { HostName } from "./schema.ts";
 import { parseTomlText } from "./toml-document.ts";
 
@@ -30,11 +31,11 @@ interface Completed {
 function completed(
   host: HostName,
   entry: HostEntry,
-  { origin, before }: { origin: Origin; before: readonly ServerDefinition[] },
+  { origin, before }: { origin: Origin; before: ReadonlyMap<string, ServerDefinition> },
 ): Completed | undefined {
   if (host !== "opencode" || !isData(entry.raw) || (entry.raw.command ?? entry.raw.url))
     return { raw: entry.raw, origin };
-  const base = before.findLast(({ name }) => name === entry.name);
+  const base = before.get(entry.name);
   if (!base) return undefined;
   return {
     raw: { ...base.raw, ...entry.raw },
@@ -50,7 +51,8 @@ export function parseHostText(
 ): HostFile {
   const { host, source, facts, before } = options;
   if (text.trim() === "") return NO_SERVERS;
-  const parsed = (host === "codex" ? parseTomlText : parseJsonc)(withoutBom(text));
+  const limits = fileLimits(source);
+  const parsed = (host === "codex" ? parseTomlText : parseJsonc)(withoutBom(text), limits.values);
   if ("problem" in parsed) {
     const { problems } = brokenFile(source, parsed.problem);
     return { ...NO_SERVERS, problems, broken: true };
@@ -58,8 +60,13 @@ export function parseHostText(
   const { document } = parsed;
   const servers: ServerDefinition[] = [];
   const problems: ConfigProblem[] = [];
-  for (const entry of hostEntries(host, document.value, facts)) {
-    const whole = completed(host, entry, { origin: source.origin, before });
+  const { entries, given } = hostEntries(host, document.value, facts, limits.servers);
+  if (given > limits.servers)
+    problems.push(...toProblems(document, source.file, [], [tooManyServers(source, given)]));
+  // Of one name the last counts.
+  const bases = new Map(before.map((server) => [server.name, server]));
+  for (const entry of entries) {
+    const whole = completed(host, entry, { origin: source.origin, before: bases });
     if (whole === undefined) continue;
     const { raw, origin } = whole;
     const { definition, mistakes } = parseEntry(entry.name, raw, { file: source.file, origin });
@@ -76,7 +83,7 @@ export function parseHostText(
       })),
       ...mistakes.filter(({ severity }) => severity === "error"),
     ].map((mistake) => ({ ...mistake, severity: "warning" as const }));
-    problems.push(...toProblems(document, source.file, entry.path, reported));
+    addAll(problems, toProblems(document, source.file, entry.path, reported));
   }
   return { servers, problems, broken: false };
 }

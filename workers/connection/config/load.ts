@@ -8,13 +8,24 @@ export { describeProblem } from "../../../src/protocol/problem.ts";
 
 import type { ConfigProblem, SessionFacts } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
+import { fileLimits } from "./file-limits.ts";
 import { hostSources } from "./hosts.ts";
 import { type HostFile, parseHostText } from "./imports.ts";
 import { mergeLayers } from "./merge.ts";
 import { type ConfigFacts, type ConfigSource, configSources, type RegisteredServer } from "./paths.ts";
-import { brokenFile, emptyFile, type FileConfig, type FileText, parseConfigText, readText } from "./read.ts";
+import {
+  addAll,
+  brokenFile,
+  emptyFile,
+  type FileConfig,
+  type FileText,
+  parseConfigText,
+  type ReadFile,
+  readText,
+} from "./read.ts";
 import type { HostName } from "./schema.ts";
 import type { Settings } from "./settings.ts";
+import { boundProblems } from "./told.ts";
 import { findWorktree } from "./worktree.ts";
 
 export interface LoadedConfig {
@@ -49,16 +60,19 @@ interface Reading {
   lastTexts: ReadonlyMap<string, string>;
   texts: Map<string, string>;
   broken: string[];
-  read: (file: string) => Promise<FileText>;
+  read: (source: ConfigSource) => Promise<FileText>;
 }
 
-const unreadable = (source: ConfigSource, reason: string): FileConfig =>
+const unreadable = (
+  source: ConfigSource,
+  { reason, remedy }: Extract<FileText, { kind: "unreadable" }>,
+): FileConfig =>
   brokenFile(source, {
     severity: "error",
     line: 1,
     column: 1,
     message: `cannot be read: ${reason}`,
-    remedy: "Make the file readable, or delete it.",
+    remedy,
   });
 
 const missing = (source: ConfigSource): FileConfig => {
@@ -87,7 +101,7 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   parse: { text: (text: string) => T; failed: (config: FileConfig) => T },
 ): T {
   if (read.kind === "missing") return parse.failed(missing(source));
-  const now = read.kind === "text" ? parse.text(read.text) : parse.failed(unreadable(source, read.reason));
+  const now = read.kind === "text" ? parse.text(read.text) : parse.failed(unreadable(source, read));
   if (!now.broken) {
     if (read.kind === "text") texts.set(source.file, read.text);
     return now;
@@ -100,7 +114,7 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
 }
 
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
-  return withLastGood(await reading.read(source.file), source, reading, {
+  return withLastGood(await reading.read(source), source, reading, {
     text: (text) => parseConfigText(text, source),
     failed: (config) => config,
   });
@@ -109,7 +123,7 @@ async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConf
 async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile, "broken">> {
   const { facts } = reading;
   const sources = hostSources(host, facts);
-  const texts = await Promise.all(sources.map(({ file }) => reading.read(file)));
+  const texts = await Promise.all(sources.map(reading.read));
   const all: Omit<HostFile, "broken"> = { servers: [], problems: [] };
   for (const [i, source] of sources.entries()) {
     const before = [...all.servers];
@@ -117,8 +131,8 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
       text: (text) => parseHostText(text, { host, source, facts, before }),
       failed: ({ problems, broken }) => ({ servers: [], problems, broken }),
     });
-    all.servers.push(...servers);
-    all.problems.push(...problems);
+    addAll(all.servers, servers);
+    addAll(all.problems, problems);
   }
   return all;
 }
@@ -130,11 +144,12 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
 export async function loadConfig(
   given: ConfigFacts,
   last?: LoadedConfig,
-  from: (file: string) => Promise<FileText> = readText,
+  from: ReadFile = readText,
 ): Promise<LoadedConfig> {
   const reads = new Map<string, FileText>();
-  const read = async (file: string): Promise<FileText> => {
-    const found = await from(file);
+  const read = async (source: ConfigSource): Promise<FileText> => {
+    const { file } = source;
+    const found = await from(file, fileLimits(source).bytes);
     reads.set(file, found);
     return found;
   };
@@ -153,7 +168,7 @@ export async function loadConfig(
   return {
     servers: merged.servers,
     settings: merged.settings,
-    problems: [...hosts, ...files, merged].flatMap(({ problems }) => problems),
+    problems: boundProblems([...hosts, ...files, merged].flatMap(({ problems }) => problems)),
     files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
     broken: reading.broken,
     texts: reading.texts,

@@ -3,8 +3,9 @@
  * entry replaces and never inherits, so that credentials stay with their URL; an entry without a target
  * overrides a few keys. Pure.
  */
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
-import { isProject, parseEntry, type ServerDefinition } from "./definition.ts";
+import { isProject, type Origin, parseEntry, type ServerDefinition } from "./definition.ts";
 import type { Position } from "./document.ts";
 import type { Mistake } from "./mistakes.ts";
 import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
@@ -64,7 +65,9 @@ function registeredServers(registered: Layers["registered"]): Pick<Merged, "serv
 /** Mistakes in a file of ours, each where its key stands. */
 const problemsAt = (file: FileConfig, at: Place, mistakes: readonly Mistake[]): ConfigProblem[] =>
   mistakes.map(({ severity, path, message, remedy }) => {
-    const position = at.places[path[0] ?? ""] ?? at.at;
+    const [first = ""] = path;
+    // A key may be called like a property that every object has.
+    const position = Object.hasOwn(at.places, first) ? at.places[first] : at.at;
     const key = [at.key, ...path].join(".");
     return { severity, file: file.source.file, ...position, key, message, remedy };
   });
@@ -101,6 +104,62 @@ function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): Confi
   ];
 }
 
+/** Mistakes of servers as they are after all files: told where the last file that defines each has it. */
+function narrowed(servers: Servers, settings: Settings, files: readonly FileConfig[]): Merged {
+  const merged: Merged = { servers: [], settings, problems: [] };
+  const places = new Map(
+    files.map((file) => [
+      file.source.file,
+      {
+        file,
+        entries: new Map(
+          file.entries.flatMap((entry) =>
+            entry.kind === "server" ? [[entry.definition.name, entry] as const] : [],
+          ),
+        ),
+      },
+    ]),
+  );
+  for (const definition of servers.values()) {
+    const { server, mistakes } = narrowServer(definition, settings);
+    merged.servers.push(server);
+    const place = places.get(server.file);
+    const entry = place?.entries.get(server.name);
+    if (place && entry) merged.problems.push(...problemsAt(place.file, entry, mistakes));
+  }
+  return merged;
+}
+
+/** Who keeps his servers first where there are too many. */
+const RANKS: readonly Origin[] = ["user", "extension", "import", "project-pi", "project-file"];
+
+/** A project's server that took the place of the user's own has its rank: the user's must not be lost with it. */
+function rankOf({ origin, replaced }: ServerDefinition): number {
+  const rank = RANKS.indexOf(origin);
+  return replaced ? Math.min(rank, rankOf(replaced)) : rank;
+}
+
+/** The servers that there is room for, in their order. */
+function bounded(servers: readonly ServerDefinition[]): Pick<Merged, "servers" | "problems"> {
+  if (servers.length <= LIMITS.servers) return { servers: [...servers], problems: [] };
+  const ranked = servers.toSorted((a, b) => rankOf(a) - rankOf(b));
+  const kept = new Set(ranked.slice(0, LIMITS.servers));
+  const byFile = Map.groupBy(
+    servers.filter((server) => !kept.has(server)),
+    ({ file }) => file,
+  );
+  const most = LIMITS.servers.toLocaleString("en");
+  const problems = [...byFile].map(
+    ([file, leftOut]): ConfigProblem => ({
+      severity: "error",
+      file,
+      message: `${leftOut.length.toLocaleString("en")} of its servers are left out, the first is ${leftOut[0]?.name}: more than ${most} are configured in all`,
+      remedy: "Remove servers that you do not need.",
+    }),
+  );
+  return { servers: servers.filter((server) => kept.has(server)), problems };
+}
+
 export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   const lowest = registeredServers(registered);
   const servers: Servers = new Map();
@@ -111,19 +170,13 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   for (const file of files) {
     for (const entry of file.entries) problems.push(...applyEntry(servers, entry, file));
     if (isProject(file.source.origin)) {
-      const narrowed = narrowSettings(settings, file.settings, file.source.origin);
-      settings = narrowed.settings;
+      const narrower = narrowSettings(settings, file.settings, file.source.origin);
+      settings = narrower.settings;
       const at = { key: "settings", places: file.settingPlaces };
-      problems.push(...problemsAt(file, at, narrowed.mistakes));
+      problems.push(...problemsAt(file, at, narrower.mistakes));
     } else settings = { ...settings, ...file.settings };
   }
-  const narrowed = [...servers.values()].map((server) => narrowServer(server, settings));
-  for (const { server, mistakes } of narrowed) {
-    const file = files.findLast(({ source }) => source.file === server.file);
-    const entry = file?.entries.findLast(
-      (one) => one.kind === "server" && one.definition.name === server.name,
-    );
-    if (file && entry) problems.push(...problemsAt(file, entry, mistakes));
-  }
-  return { servers: narrowed.map(({ server }) => server), settings, problems };
+  const merged = narrowed(servers, settings, files);
+  const { servers: kept, problems: leftOut } = bounded(merged.servers);
+  return { servers: kept, settings, problems: [...problems, ...merged.problems, ...leftOut] };
 }

@@ -5,6 +5,7 @@
 
 import * as z from "zod";
 import { isObject } from "../../../src/protocol/is-object.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import { nearestKey } from "./suggest.ts";
 
 export interface Mistake {
@@ -90,27 +91,15 @@ function remedyOf(shape: Shape, path: readonly string[], value: unknown): string
     : `Write for example ${JSON.stringify(key)}: ${JSON.stringify(example)}.`;
 }
 
-/** The mistakes of `value`, all of them. */
-export function explainIssues(shape: Shape, value: unknown, issues: readonly Issue[]): Mistake[] {
-  return issues.map((issue) => {
-    const base = issue.path.map(String);
-    const wrong = valueAt(value, issue.path);
-    if (issue.code === "invalid_union") {
-      const { path, text } = unionMessage(issue, wrong);
-      return {
-        severity: "error",
-        path: [...base, ...path],
-        message: text,
-        remedy: remedyOf(shape, base, wrong),
-      };
-    }
-    return {
-      severity: "error",
-      path: base,
-      message: issueMessage(issue, wrong),
-      remedy: remedyOf(shape, base, wrong),
-    };
-  });
+/** The mistake of `value` that an issue is about. */
+function explainIssue(shape: Shape, value: unknown, issue: Issue): Mistake {
+  const base = issue.path.map(String);
+  const wrong = valueAt(value, issue.path);
+  const remedy = remedyOf(shape, base, wrong);
+  if (issue.code !== "invalid_union")
+    return { severity: "error", path: base, message: issueMessage(issue, wrong), remedy };
+  const { path, text } = unionMessage(issue, wrong);
+  return { severity: "error", path: [...base, ...path], message: text, remedy };
 }
 
 /** The object that a field may hold, whatever else it may hold beside. */
@@ -122,20 +111,34 @@ function objectOf(field: z.ZodType | undefined): Shape | undefined {
   return field instanceof z.ZodObject ? (field.shape as Shape) : undefined;
 }
 
+/**
+ * The first mistakes of many of one kind, and one that counts the others. A hostile file has half a million, of
+ * which nobody sees more than the first.
+ */
+export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path: string[] = []): Mistake[] {
+  const first = all.slice(0, LIMITS.problemsPerFile).map(explain);
+  const [sample] = first;
+  if (!sample || all.length === first.length) return first;
+  const count = (all.length - first.length).toLocaleString("en");
+  const remedy = "Correct these first; the others are told then.";
+  return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
+}
+
 /** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
 export function unknownKeys(shape: Shape, value: object): Mistake[] {
   const known = Object.keys(shape);
-  return Object.keys(value)
-    .filter((key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"))
-    .map((key) => {
-      const near = nearestKey(key, known);
-      return {
-        severity: "warning",
-        path: [key],
-        message: near ? `unknown key, did you mean "${near}"?` : "unknown key, it has no effect",
-        remedy: near ? `Write "${near}".` : "Remove it.",
-      };
-    });
+  const unknown = Object.keys(value).filter(
+    (key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"),
+  );
+  return firstOf(unknown, (key) => {
+    const near = nearestKey(key, known);
+    return {
+      severity: "warning",
+      path: [key],
+      message: near ? `unknown key, did you mean "${near}"?` : "unknown key, it has no effect",
+      remedy: near ? `Write "${near}".` : "Remove it.",
+    };
+  });
 }
 
 /** The same in the objects that its keys hold, such as `oauth`. */
@@ -146,6 +149,41 @@ function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
     const found = [...unknownKeys(field, below), ...unknownKeysBelow(field, below)];
     return found.map((mistake) => ({ ...mistake, path: [key, ...mistake.path] }));
   });
+}
+
+/** Keys that hold names of tools: each is compared with each tool of a server, under several names. */
+const RULE_KEYS: readonly string[] = ["directTools", "excludeTools", "includeTools", "toolExposure"];
+
+/** The items of a list, or the keys of an object. */
+function itemsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return isObject(value) ? Object.keys(value) : [];
+}
+
+/** What is too much to be checked item by item, or to be compared with every tool. */
+function tooMuch(key: string, value: unknown): Mistake | undefined {
+  const items = itemsOf(value);
+  const isRule = RULE_KEYS.includes(key);
+  const most = isRule ? LIMITS.toolRules : LIMITS.configItems;
+  const tooMuchIs = (message: string, remedy: string): Mistake => ({
+    severity: "error",
+    path: [key],
+    message,
+    remedy,
+  });
+  if (items.length > most) {
+    const count = `has ${items.length.toLocaleString("en")} items, at most ${most.toLocaleString("en")} are possible`;
+    return tooMuchIs(
+      count,
+      isRule ? "Write patterns with *, which stands for any characters." : "Remove some.",
+    );
+  }
+  const isLong = (item: unknown): boolean => typeof item === "string" && item.length > LIMITS.toolRuleChars;
+  if (!isRule || !items.some(isLong)) return undefined;
+  return tooMuchIs(
+    `holds a name of more than ${LIMITS.toolRuleChars} characters`,
+    "Write a shorter pattern with *.",
+  );
 }
 
 type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
@@ -159,15 +197,24 @@ export function check<S extends Shape>(
   value: object,
 ): { data: Checked<S> | undefined; mistakes: Mistake[] } {
   const data: Record<string, unknown> = { ...value };
-  const issues: Issue[] = [];
+  const errors: Mistake[] = [];
   for (const key of Object.keys(shape)) {
     if (!Object.hasOwn(value, key)) continue;
+    const mistake = tooMuch(key, data[key]);
+    if (mistake) {
+      errors.push(mistake);
+      continue;
+    }
     const checked = z.safeParse(shape[key] as z.ZodType, data[key]);
     if (checked.success) data[key] = checked.data;
-    else issues.push(...checked.error.issues.map((issue) => ({ ...issue, path: [key, ...issue.path] })));
+    else {
+      const explain = (issue: Issue): Mistake =>
+        explainIssue(shape, value, { ...issue, path: [key, ...issue.path] });
+      errors.push(...firstOf(checked.error.issues, explain, [key]));
+    }
   }
   const warnings = [...unknownKeys(shape, value), ...unknownKeysBelow(shape, value)];
-  return issues.length === 0
+  return errors.length === 0
     ? { data: data as Checked<S>, mistakes: warnings }
-    : { data: undefined, mistakes: [...explainIssues(shape, value, issues), ...warnings] };
+    : { data: undefined, mistakes: [...errors, ...warnings] };
 }

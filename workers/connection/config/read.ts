@@ -4,23 +4,25 @@
  * what it is in. Pure, except for `readText`.
  */
 
-import { readFile, stat } from "node:fs/promises";
-import { messageOf } from "../../../src/protocol/errors.ts";
 import { isObject } from "../../../src/protocol/is-object.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import { readRegularText, remedyForUnread, whyUnread } from "../../shared/files/read-regular.ts";
 import { checkName, isProject, parseEntry, type ServerDefinition } from "./definition.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
-import { kindOf, type Mistake, unknownKeys } from "./mistakes.ts";
+import { fileLimits, tooManyServers } from "./file-limits.ts";
+import { firstOf, kindOf, type Mistake, unknownKeys } from "./mistakes.ts";
 import { isOverride, type Override, parseOverride } from "./override.ts";
 import type { ConfigSource } from "./paths.ts";
 import { fileShape, HOSTS, type HostName } from "./schema.ts";
 import { parseSettings, type Settings } from "./settings.ts";
 import { nearestKey } from "./suggest.ts";
 
-/** Larger files are not configuration. */
-const FILE_BYTES = 32 * 1024 * 1024;
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
+
+/** Of each key in the path of a mistake: a hostile one would fill the screen and the log. */
+const KEY_CHARS = 100;
 
 /** Where each key of an object stands. */
 export type Places = Readonly<Record<string, Position>>;
@@ -43,22 +45,27 @@ export interface FileConfig {
 
 export type FileText =
   | { kind: "missing" }
-  | { kind: "unreadable"; reason: string }
+  | { kind: "unreadable"; reason: string; remedy: string }
   | { kind: "text"; text: string };
+
+/** Reads the text of a file, or says why it cannot; `limitBytes`: a larger one is not read. Never throws. */
+export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
 
 export const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
 
-/** With its BOM. Never throws. A folder or a file without permission is `unreadable`. */
-export async function readText(file: string): Promise<FileText> {
-  try {
-    const { size } = await stat(file);
-    if (size > FILE_BYTES) return { kind: "unreadable", reason: `it has ${size} bytes` };
-    return { kind: "text", text: await readFile(file, "utf8") };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
-    return { kind: "unreadable", reason: messageOf(error) };
-  }
+/** With its BOM. Never throws. Whatever is not a regular file, and a file without permission, is `unreadable`. */
+export async function readText(file: string, limitBytes: number = LIMITS.configFileBytes): Promise<FileText> {
+  const read = await readRegularText(file, limitBytes);
+  if (read.kind === "text" || read.kind === "missing") return read;
+  return { kind: "unreadable", reason: whyUnread(read), remedy: remedyForUnread(read) };
+}
+
+const shownKey = (path: readonly string[]): string =>
+  path.map((key) => (key.length > KEY_CHARS ? `${key.slice(0, KEY_CHARS)}...` : key)).join(".");
+
+/** `push(...more)` makes arguments of them, and a stack holds only some 100,000. */
+export function addAll<T>(list: T[], more: readonly T[]): void {
+  for (const one of more) list.push(one);
 }
 
 /** Mistakes below `base` as problems of a file. */
@@ -70,7 +77,7 @@ export const toProblems = (
 ): ConfigProblem[] =>
   mistakes.map(({ severity, path, message, remedy }) => {
     const whole = [...base, ...path];
-    const key = whole.length === 0 ? {} : { key: whole.join(".") };
+    const key = whole.length === 0 ? {} : { key: shownKey(whole) };
     return { severity, file, ...document.at(whole), ...key, message, remedy };
   });
 
@@ -102,7 +109,7 @@ function readEntry(
 ): Pick<FileConfig, "entries" | "problems"> {
   const [, name] = path;
   const placed = (keys: readonly string[]) => ({
-    key: path.join("."),
+    key: shownKey(path),
     at: document.at(path),
     places: placesOf(document, path, keys),
   });
@@ -123,6 +130,9 @@ function readEntry(
 
 function readServers(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
   const { source, problems } = config;
+  const most = fileLimits(source).servers;
+  let given = 0;
+  let last: string = SERVER_KEYS[0];
   for (const key of SERVER_KEYS) {
     if (!Object.hasOwn(root, key)) continue;
     const servers = root[key];
@@ -132,11 +142,17 @@ function readServers(document: ConfigDocument, root: Record<string, unknown>, co
       );
       continue;
     }
-    for (const [name, raw] of Object.entries(servers)) {
+    const entries = Object.entries(servers);
+    for (const [name, raw] of entries.slice(0, Math.max(0, most - given))) {
       const read = readEntry(document, source, [key, name], raw);
       config.entries.push(...read.entries);
-      problems.push(...read.problems);
+      addAll(problems, read.problems);
     }
+    given += entries.length;
+    last = key;
+  }
+  if (given > most) {
+    problems.push(...toProblems(document, source.file, [last], [tooManyServers(source, given)]));
   }
 }
 
@@ -154,6 +170,10 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
   // Who names a host decides that its servers run unasked, and those of the user's home are not the project's.
   if (isProject(origin) && imports.length > 0) {
     report([], "warning", "a project's file may not import", "Write imports into your own mcp.json.");
+    return;
+  }
+  if (imports.length > LIMITS.configItems) {
+    report([], "error", `has ${imports.length.toLocaleString("en")} items`, `Write a list of ${choices}.`);
     return;
   }
   for (const [i, name] of imports.entries()) {
@@ -174,11 +194,18 @@ export const brokenFile = (source: ConfigSource, problem: Omit<ConfigProblem, "f
   broken: true,
 });
 
+const givenTwice = (path: string[]): Mistake => ({
+  severity: "warning",
+  path,
+  message: "is given twice, this one counts",
+  remedy: "Remove the other one.",
+});
+
 /** Checks the text of a file. Never throws. */
 export function parseConfigText(
   text: string,
   source: ConfigSource,
-  parse: (text: string) => ParsedText = parseJsonc,
+  parse: (text: string, mostValues: number) => ParsedText = parseJsonc,
 ): FileConfig {
   if (text.trim() === "") {
     return brokenFile(source, {
@@ -189,7 +216,7 @@ export function parseConfigText(
       remedy: `Write ${EXAMPLE}, or delete the file.`,
     });
   }
-  const parsed = parse(withoutBom(text));
+  const parsed = parse(withoutBom(text), fileLimits(source).values);
   if ("problem" in parsed) return brokenFile(source, parsed.problem);
   const { document } = parsed;
   const root = document.value;
@@ -198,26 +225,16 @@ export function parseConfigText(
     return { ...emptyFile(source), problems: problem ? [problem] : [], broken: true };
   }
   const config = emptyFile(source);
-  config.problems.push(
-    ...toProblems(document, source.file, [], unknownKeys(fileShape, root)),
-    ...document.repeated.flatMap((path) =>
-      toProblems(document, source.file, path.slice(0, -1), [
-        {
-          severity: "warning",
-          path: path.slice(-1),
-          message: "is given twice, this one counts",
-          remedy: "Remove the other one.",
-        },
-      ]),
-    ),
-  );
+  const { file } = source;
+  addAll(config.problems, toProblems(document, file, [], unknownKeys(fileShape, root)));
+  addAll(config.problems, toProblems(document, file, [], firstOf(document.repeated, givenTwice)));
   readServers(document, root, config);
   readImports(document, root, config);
   if (Object.hasOwn(root, "settings")) {
     const { settings, mistakes } = parseSettings(root.settings);
     config.settings = settings;
     config.settingPlaces = placesOf(document, ["settings"], Object.keys(settings));
-    config.problems.push(...toProblems(document, source.file, ["settings"], mistakes));
+    addAll(config.problems, toProblems(document, source.file, ["settings"], mistakes));
   }
   return config;
 }

@@ -42,16 +42,30 @@ export function editDistance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
+const plain = (text: string): string => text.toLowerCase().replace(/[^a-z]/g, "");
+
+/** Of known keys, which are few and compared with each unknown one. */
+const plainKnown = new Map<string, string>();
+
+function plainOf(known: string): string {
+  const text = plainKnown.get(known) ?? plain(known);
+  plainKnown.set(known, text);
+  return text;
+}
+
 /** Undefined where nothing known is near: at most two edits, or a third of the word. */
 export function nearestKey(key: string, known: readonly string[]): string | undefined {
   if (key.length > COMPARED_CHARS) return undefined;
   const other = Object.hasOwn(OTHER_WORDS, key) ? OTHER_WORDS[key] : undefined;
   if (other !== undefined && known.includes(other)) return other;
-  const plain = (text: string): string => text.toLowerCase().replace(/[^a-z]/g, "");
   const limit = Math.min(2, Math.floor(key.length / 3));
+  const wanted = plain(key);
   let best: { key: string; edits: number } | undefined;
   for (const candidate of known) {
-    const edits = editDistance(plain(key), plain(candidate));
+    const offered = plainOf(candidate);
+    // Each character more or less is an edit.
+    if (Math.abs(wanted.length - offered.length) > limit) continue;
+    const edits = editDistance(wanted, offered);
     if (edits <= limit && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { key: candidate, edits };
   }
   return best?.key;

@@ -3,11 +3,15 @@
  * stands, so positions are found in the lines: table headers and keys, which is what people search for.
  */
 import { parse, TomlError } from "smol-toml";
-import { type ParsedText, type Position, UNSAFE_KEY } from "./document.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import { type ParsedText, type Position, TOO_DEEP, tooManyValues, UNSAFE_KEY } from "./document.ts";
+import { addKey, type KeyPlace, PLACED_DEPTH, placeAt } from "./key-positions.ts";
+
+const PART = /"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+/g;
 
 /** `a."b.c".d` -> its parts; quoted parts without their quotes. */
 function dottedKey(text: string): string[] {
-  const parts = text.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+/g) ?? [];
+  const parts = text.match(PART) ?? [];
   return parts.map((part) => (/^["']/.test(part) ? part.slice(1, -1) : part));
 }
 
@@ -15,49 +19,65 @@ const KEY = `(?:"(?:[^"\\\\\\n]|\\\\.)*"|'[^'\\n]*'|[A-Za-z0-9_-]+)`;
 const DOTTED = `${KEY}(?:\\s*\\.\\s*${KEY})*`;
 const TABLE_LINE = new RegExp(`^\\s*\\[\\[?\\s*(${DOTTED})\\s*\\]`);
 const KEY_LINE = new RegExp(`^\\s*(${DOTTED})\\s*=`);
+/** No key of a program's file is longer. What stands further right is a value. */
+const KEY_CHARS = 1_000;
 
-/** Every table header and key line with its whole path. */
-function keyLines(text: string): Map<string, Position> {
-  const found = new Map<string, Position>();
-  const note = (path: string[], position: Position): void => {
-    for (let length = path.length; length > 0; length--) {
-      const id = JSON.stringify(path.slice(0, length));
-      if (!found.has(id)) found.set(id, position);
-    }
-  };
-  let table: string[] = [];
-  for (const [i, line] of text.split("\n").entries()) {
-    const position = { line: i + 1, column: line.length - line.trimStart().length + 1 };
-    const header = TABLE_LINE.exec(line)?.[1];
-    if (header !== undefined) {
-      table = dottedKey(header);
-      note(table, position);
-      continue;
-    }
-    const key = KEY_LINE.exec(line)?.[1];
-    if (key !== undefined) note([...table, ...dottedKey(key)], position);
-  }
-  return found;
+/** The place below `from` that the keys lead to. Keys that are new stand at `position`. */
+function enter(from: KeyPlace<Position>, keys: readonly string[], position: Position): KeyPlace<Position> {
+  let at = from;
+  for (const key of keys.slice(0, PLACED_DEPTH)) at = at.keys?.get(key) ?? addKey(at, key, position);
+  return at;
 }
 
-/** Plain data of a TOML value: dates as text, no `__proto__`. */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
+/** Every table header and key line. */
+function keyLines(text: string): KeyPlace<Position> {
+  const root: KeyPlace<Position> = { place: { line: 1, column: 1 } };
+  let table = root;
+  for (const [i, line] of text.split("\n").entries()) {
+    const start = line.slice(0, KEY_CHARS);
+    const header = TABLE_LINE.exec(start)?.[1];
+    const key = header ?? KEY_LINE.exec(start)?.[1];
+    if (key === undefined) continue;
+    const position = { line: i + 1, column: start.length - start.trimStart().length + 1 };
+    const found = enter(header === undefined ? table : root, dottedKey(key), position);
+    if (header !== undefined) table = found;
+  }
+  return root;
+}
+
+/** What is left of the values that a text may hold. */
+interface Budget {
+  most: number;
+  used: number;
+}
+
+/** Plain data of a TOML value: dates as text, no `__proto__`. Throws `RangeError` for what is too much. */
+function plain(value: unknown, budget: Budget, depth = 0): unknown {
+  if (++budget.used > budget.most) throw new RangeError(tooManyValues(budget.most));
+  if (depth > LIMITS.configDepth) throw new RangeError(TOO_DEEP);
+  if (Array.isArray(value)) return value.map((item) => plain(item, budget, depth + 1));
   if (value instanceof Date) return value.toISOString();
   if (typeof value === "bigint") return Number(value);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => key !== UNSAFE_KEY)
-      .map(([key, entry]) => [key, plain(entry)]),
+      .map(([key, entry]) => [key, plain(entry, budget, depth + 1)]),
   );
 }
 
+/** Throws what the parser throws, and `RangeError` for what is too much. */
+function parsed(text: string, mostValues: number): unknown {
+  if (text.length > LIMITS.tomlFileBytes)
+    throw new RangeError(`it is larger than ${LIMITS.tomlFileBytes / 2 ** 20} MiB`);
+  return plain(parse(text, { maxDepth: LIMITS.configDepth }), { most: mostValues, used: 0 });
+}
+
 /** The text has no BOM. Never throws. */
-export function parseTomlText(text: string): ParsedText {
+export function parseTomlText(text: string, mostValues: number = LIMITS.configFileValues): ParsedText {
   let value: unknown;
   try {
-    value = plain(parse(text));
+    value = parsed(text, mostValues);
   } catch (error) {
     const toml = error instanceof TomlError ? error : undefined;
     const reason = (error as Error).message.split("\n", 1)[0]?.replace("Invalid TOML document: ", "");
@@ -71,13 +91,6 @@ export function parseTomlText(text: string): ParsedText {
       },
     };
   }
-  const lines = keyLines(text);
-  const at = (path: readonly string[]): Position => {
-    for (let length = path.length; length > 0; length--) {
-      const position = lines.get(JSON.stringify(path.slice(0, length)));
-      if (position) return position;
-    }
-    return { line: 1, column: 1 };
-  };
-  return { document: { value, at, repeated: [] } };
+  const places = keyLines(text);
+  return { document: { value, at: (path) => placeAt(places, path), repeated: [] } };
 }

@@ -2,14 +2,15 @@
  * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 1, 0600, written
  * whole by one process at a time. A file that is no such file holds nothing and is kept aside, never lost.
  */
-import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { messageOf } from "../../../src/protocol/errors.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import { nodeFiles, reasonOf } from "../../cache/file-system.ts";
 import { keepAside } from "../../cache/housekeeping.ts";
 import { withLock } from "../../cache/lock.ts";
+import { readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { type Consent, everyServerHash } from "./trust.ts";
 
 const VERSION = 1;
@@ -39,7 +40,7 @@ type Loaded =
 async function load(file: string): Promise<Loaded> {
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readTextOrThrow(file, LIMITS.configFileBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { state: "usable", consents: [] };
     throw error;
@@ -108,13 +109,17 @@ function bounded(consents: readonly Consent[]): Consent[] {
   return [...consents.filter((consent) => kept.delete(consent)), ...kept];
 }
 
-async function add(file: string, added: readonly Consent[], holds: () => boolean): Promise<Consent[]> {
+async function add(
+  file: string,
+  added: readonly Consent[],
+  holds: () => Promise<boolean>,
+): Promise<Consent[]> {
   const loaded = await load(file);
   const all = merge(loaded.state === "usable" ? loaded.consents : [], added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
       // A process that was stopped for long has lost the lock, and what it read may be old.
-      if (!holds()) throw new Error("another process has it now");
+      if (!(await holds())) throw new Error("another process has it now");
       if (loaded.state === "corrupt") await keepAside(target, nodeFiles, Date.now());
     },
   });

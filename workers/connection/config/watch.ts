@@ -3,9 +3,11 @@
  * replaced by rename, or reached through links. Tells only that something changed, once per burst.
  * Watches single files and the folders on the way to them, never a tree.
  */
-import { lstat, realpath } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type FSWatcher, watch } from "chokidar";
+import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
+import { messageOf } from "../../../src/protocol/errors.ts";
 
 /** Until a burst of events is over. */
 export const SETTLE_MS = 100;
@@ -26,10 +28,18 @@ function withParents(path: string): string[] {
   return parent === path ? [path] : [path, ...withParents(parent)];
 }
 
-/** Where a file really lies, and the links among its folders: each can be pointed elsewhere. */
-async function behind(file: string): Promise<{ real: string[]; links: string[] }> {
-  const real = await realpath(file).catch(() => undefined);
-  if (real === file) return { real: [], links: [] };
+/** What is watched for one file. */
+interface Ways {
+  /** Files: the one that is wanted, and where it really lies. */
+  files: string[];
+  /** Links, each of which can be pointed elsewhere. */
+  links: string[];
+  /** Folders that stand in the place of a file. */
+  inPlace: string[];
+}
+
+/** Links among the folders on the way to a file. */
+async function linkedFolders(file: string): Promise<string[]> {
   const folders = withParents(dirname(file));
   const isLink = (folder: string): Promise<boolean> =>
     lstat(folder).then(
@@ -37,7 +47,29 @@ async function behind(file: string): Promise<{ real: string[]; links: string[] }
       () => false,
     );
   const linked = await Promise.all(folders.map(isLink));
-  return { real: real === undefined ? [] : [real], links: folders.filter((_, i) => linked[i]) };
+  return folders.filter((_, i) => linked[i]);
+}
+
+/**
+ * A link that leads to a device, a folder or itself is watched as a link: what it leads to is never read, and can be
+ * a tree of any size, or a device that changes with each key. A named pipe is watched through its folder.
+ */
+async function irregularWays(file: string, links: string[]): Promise<Ways> {
+  const found = await lstat(file).catch(() => undefined);
+  if (found?.isSymbolicLink()) return { files: [], links: [...links, file], inPlace: [] };
+  if (found?.isDirectory()) return { files: [], links, inPlace: [file] };
+  return { files: [file], links, inPlace: [] };
+}
+
+async function waysTo(file: string): Promise<Ways> {
+  const isReadable = await stat(file).then(
+    (stats) => stats.isFile(),
+    (error: NodeJS.ErrnoException) => error.code !== "ELOOP",
+  );
+  const real = await realpath(file).catch(() => undefined);
+  const links = real === file ? [] : await linkedFolders(file);
+  if (!isReadable) return irregularWays(file, links);
+  return { files: [file, ...(real === undefined || real === file ? [] : [real])], links, inPlace: [] };
 }
 
 interface PathSet {
@@ -45,20 +77,26 @@ interface PathSet {
   update(paths: readonly string[]): void;
 }
 
-/** Some paths, watched. `followSymlinks`: what a link leads to, or the link itself. */
-function createPathSet(followSymlinks: boolean): PathSet {
+/**
+ * Some paths, watched. `followSymlinks`: what a link leads to, or the link itself. `isWanted`: more than the paths and
+ * the folders on the way to them.
+ */
+function createPathSet(
+  options: Pick<ChokidarOptions, "followSymlinks" | "depth">,
+  isWanted: (path: string, stats: Stats | undefined) => boolean = () => false,
+): PathSet {
   let watched = new Set<string>();
   let onTheWay = new Set<string>();
   // Not persistent: a process that has nothing else to do may end.
   const watcher = watch([], {
+    ...options,
     persistent: false,
     // A path added later is told when it is watched: whoever read it before reads it again.
     ignoreInitial: false,
-    followSymlinks,
     // Its own smoothing would hide a file that is replaced by rename for a moment; ours covers it.
     atomic: false,
     // A folder on the way is watched when it comes, but nothing else in it.
-    ignored: (path) => !onTheWay.has(path),
+    ignored: (path, stats) => !onTheWay.has(path) && !isWanted(path, stats),
   });
   return {
     watcher,
@@ -88,16 +126,29 @@ export function watchConfig(options: {
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
   let started = false;
-  const files = createPathSet(true);
-  const links = createPathSet(false);
+  /** Folders that stand in the place of files. */
+  let inPlace = new Set<string>();
+  const files = createPathSet({ followSymlinks: true });
+  const links = createPathSet({ followSymlinks: false });
+  // The folder around one tells when a file takes its place. It itself may hold anything.
+  const around = createPathSet(
+    { followSymlinks: true, depth: 0 },
+    (path, stats) => inPlace.has(path) && stats?.isDirectory() !== true,
+  );
+  const sets = [files, links, around];
 
-  const update = async (): Promise<boolean> => {
-    const found = await Promise.all(wanted.map(behind));
-    if (closed) return false;
-    files.update([...wanted, ...found.flatMap(({ real }) => real)]);
-    const linked = found.flatMap((file) => file.links);
-    links.update(linked);
-    return linked.length > 0;
+  /** Answers which of the sets watch anything. */
+  const update = async (): Promise<PathSet[]> => {
+    const ways = await Promise.all(wanted.map(waysTo));
+    if (closed) return [];
+    inPlace = new Set(ways.flatMap((way) => way.inPlace));
+    const paths = [
+      ways.flatMap((way) => way.files),
+      ways.flatMap((way) => way.links),
+      [...inPlace].map((folder) => dirname(folder)),
+    ].map((some) => [...new Set(some)]);
+    for (const [i, set] of sets.entries()) set.update(paths[i] ?? []);
+    return sets.filter((_, i) => (paths[i] ?? []).length > 0);
   };
 
   const settle = (): void => {
@@ -112,24 +163,26 @@ export function watchConfig(options: {
     timer.unref();
   };
 
-  const failed = (error: unknown): void => onError(error instanceof Error ? error.message : String(error));
-  const readyOf = ({ watcher }: PathSet): Promise<void> =>
-    new Promise((resolve) => {
-      watcher.once("ready", resolve);
-    });
-  const filesReady = readyOf(files);
-  const linksReady = readyOf(links);
-  files.watcher.on("all", settle).on("error", failed);
-  links.watcher.on("all", settle).on("error", failed);
-  const ready = update().then(async (hasLinks) => {
-    await filesReady;
-    if (hasLinks) await linksReady;
+  const failed = (error: unknown): void => {
+    // A link that leads back to itself has come: a change like any other.
+    if ((error as NodeJS.ErrnoException | undefined)?.code === "ELOOP") settle();
+    else onError(messageOf(error));
+  };
+  const readiness = new Map(
+    sets.map((set) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      set.watcher.once("ready", resolve).on("all", settle).on("error", failed);
+      return [set, promise];
+    }),
+  );
+  const ready = update().then(async (used) => {
+    await Promise.all(used.map((set) => readiness.get(set)));
     started = true;
   });
 
   return {
     watched: () =>
-      [files, links].flatMap(({ watcher }) =>
+      sets.flatMap(({ watcher }) =>
         Object.entries(watcher.getWatched()).flatMap(([folder, names]) => [
           folder,
           ...names.map((name) => join(folder, name)),
@@ -143,7 +196,7 @@ export function watchConfig(options: {
     close: async () => {
       closed = true;
       clearTimeout(timer);
-      await Promise.all([files.watcher.close(), links.watcher.close()]);
+      await Promise.all(sets.map(({ watcher }) => watcher.close()));
     },
   };
 }

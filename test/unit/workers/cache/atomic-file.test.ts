@@ -1,6 +1,8 @@
 /** Owns: files that are replaced whole or not at all. */
+import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { writeFileAtomic } from "../../../../workers/cache/atomic-file.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -56,6 +58,16 @@ describe("writeFileAtomic", () => {
     await expect(writeFileAtomic(join(folder, "f"), "new")).rejects.toThrow();
     expect(await readdir(folder)).toEqual(["f"]);
     expect(await readdir(join(folder, "f"))).toEqual(["inner"]);
+  });
+
+  test.each(["itself", "behind a link"])("a device or pipe, %s -> rejects, and it stays", async (where) => {
+    const folder = await tempFolder();
+    const path = join(folder, "f");
+    const pipe = where === "itself" ? path : join(folder, "pipe");
+    await promisify(execFile)("mkfifo", [pipe]);
+    if (pipe !== path) await symlink(pipe, path);
+    await expect(writeFileAtomic(path, "new")).rejects.toThrow("it is a named pipe, not a regular file");
+    expect((await lstat(pipe)).isFIFO()).toBe(true);
   });
 
   test("data that cannot be written -> rejects, the old content stays, no temp file", async () => {

@@ -1,11 +1,14 @@
 /** Owns: the task that keeps a snapshot in its file: when it is written, what else goes, and what may fail. */
+import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS, encodeSnapshot, SOURCE_BYTES } from "../../../../src/protocol/snapshot.ts";
 import { nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { type KeepContext, type KeepTask, keepSnapshot } from "../../../../workers/cache/keep-snapshot.ts";
+import { isMadeOf } from "../../../../workers/cache/source.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { DAY, failingFiles, MINUTE, NOW, type Step } from "./support.ts";
 
@@ -39,6 +42,17 @@ describe("keepSnapshot", () => {
     await rm(asked.path);
     expect(await keepSnapshot({ ...asked, isNew: false })).toEqual([]);
     expect(await bytesAt(asked.path)).toEqual(BYTES);
+  });
+
+  test("a named pipe in the place of the file -> not waited for, and told", async () => {
+    const asked = await task();
+    await mkdir(dirname(asked.path));
+    await promisify(execFile)("mkfifo", [asked.path]);
+    const source = new Uint8Array(SOURCE_BYTES);
+    expect(await isMadeOf({ path: asked.path, checksum: 1 }, source)).toBe(false);
+    expect(await keepSnapshot(asked)).toEqual([
+      `${asked.path} could not be written: it is a named pipe, not a regular file`,
+    ]);
   });
 
   test("not new, made of other things than the file -> written, so that the next start knows it", async () => {

@@ -1,11 +1,12 @@
 /** Owns: the lock of a file: one holder at a time, taken from a dead one, never from a live one, bounded waiting. */
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, test } from "vitest";
-import { nodeFiles } from "../../../../workers/cache/file-system.ts";
+import { describe, expect, it, onTestFinished, test } from "vitest";
+import { type FileSystem, nodeFiles } from "../../../../workers/cache/file-system.ts";
 import { type LockTimes, lockPathOf, withLock } from "../../../../workers/cache/lock.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { failingFiles } from "./support.ts";
@@ -46,7 +47,7 @@ async function deadPid(): Promise<number> {
 describe("withLock", () => {
   test("a task -> its result, and afterwards nothing is left", async () => {
     const { folder, target, lock } = await place();
-    const inside = await withLock(target, lockOf(), async (holds) => [holds(), await readdir(folder)]);
+    const inside = await withLock(target, lockOf(), async (holds) => [await holds(), await readdir(folder)]);
     expect(inside).toEqual([true, [lock.slice(folder.length + 1)]]);
     expect(await readdir(folder)).toEqual([]);
   });
@@ -83,7 +84,7 @@ describe("withLock", () => {
     const first = withLock(target, lockOf(times), async (holds) => {
       firstHas();
       await sleep(2_500);
-      order.push(`first, ${holds()}`);
+      order.push(`first, ${await holds()}`);
     });
     await firstHolds;
     await Promise.all([first, withLock(target, lockOf(times), async () => order.push("second"))]);
@@ -147,16 +148,125 @@ describe("withLock: the holder is gone", () => {
     const first = withLock(target, lockOf(stopped), async (holds) => {
       firstHas();
       await nextHolds;
-      while (holds()) await sleep(10);
+      while (await holds()) await sleep(10);
     }).then(leave);
     await firstHolds;
     await withLock(target, lockOf(impatient), async (holds) => {
       nextHas();
       await firstLeft;
-      expect([holds(), (await readdir(lock)).length]).toEqual([true, 1]);
+      expect([await holds(), (await readdir(lock)).length]).toEqual([true, 1]);
     });
     await first;
   });
+});
+
+/** A process of its own that takes the lock, and what it has printed. */
+function startHolder(target: string, silentMs: number) {
+  const program = join(import.meta.dirname, "../../../fixtures/cache/holds-lock.ts");
+  const child = spawn(process.execPath, [program, target, String(silentMs)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines: string[] = [];
+  const news = new EventEmitter();
+  createInterface(child.stdout).on("line", (line) => {
+    lines.push(line);
+    news.emit("line");
+  });
+  return {
+    child,
+    lines,
+    /** Settles when it has printed the line so often. */
+    printed: async (line: string, times = 1): Promise<void> => {
+      while (lines.filter((one) => one === line).length < times) await once(news, "line");
+    },
+  };
+}
+
+describe.skipIf(process.platform === "win32")(
+  "withLock: processes that stand still, as in a laptop that sleeps",
+  () => {
+    /** Shorter than the stop. The contender looks some 40 times a second, so it would take its time to count that up. */
+    const SILENT_MS = 5_000;
+    const STOP_MS = 6_000;
+
+    test("owner and contender stop, the contender goes on first -> it waits until the owner has left", async () => {
+      const { target } = await place();
+      const owner = startHolder(target, SILENT_MS);
+      await owner.printed("inside");
+      const contender = startHolder(target, SILENT_MS);
+      await contender.printed("looks", 2);
+      owner.child.kill("SIGSTOP");
+      contender.child.kill("SIGSTOP");
+      await sleep(STOP_MS);
+      const looked = contender.lines.length;
+      contender.child.kill("SIGCONT");
+      await Promise.race([contender.printed("looks", looked + 3), contender.printed("inside")]);
+      expect(contender.lines).not.toContain("inside");
+      owner.child.kill("SIGCONT");
+      owner.child.stdin.write("leave\n");
+      await owner.printed("left");
+      expect(owner.lines).toEqual(["inside", "holds true", "left"]);
+      await contender.printed("inside");
+      contender.child.stdin.write("leave\n");
+      await contender.printed("left");
+      expect(contender.lines.slice(-3)).toEqual(["inside", "holds true", "left"]);
+    });
+
+    test("only the owner stops -> its lock is taken, and it knows that before it replaces anything", async () => {
+      const { target } = await place();
+      const owner = startHolder(target, 300);
+      await owner.printed("inside");
+      owner.child.kill("SIGSTOP");
+      const contender = startHolder(target, 300);
+      await contender.printed("inside");
+      owner.child.stdin.write("leave\n");
+      owner.child.kill("SIGCONT");
+      await owner.printed("left");
+      expect(owner.lines).toEqual(["inside", "holds false", "left"]);
+      contender.child.stdin.write("leave\n");
+      await contender.printed("left");
+      expect(contender.lines.slice(-3)).toEqual(["inside", "holds true", "left"]);
+    });
+  },
+);
+
+describe("withLock: holds", () => {
+  test("the lock was taken since the last beat -> false at once, long before the next beat", async () => {
+    const { target } = await place();
+    const seldom = { waitMs: 50_000, beatMs: 45_000, silentMs: 46_000 };
+    const impatient = { waitMs: 50_000, beatMs: 20, silentMs: 50 };
+    const answers = await withLock(target, lockOf(seldom), async (holds) => {
+      const before = await holds();
+      return withLock(target, lockOf(impatient), async () => [before, await holds()]);
+    });
+    expect(answers).toEqual([true, false]);
+  });
+
+  test("a beat that fails for a moment -> true; one that goes on failing -> false", async () => {
+    const { target } = await place();
+    const failures = (count: number): FileSystem => {
+      let left = count;
+      const rename = async (from: string, to: string): Promise<void> => {
+        if (dirname(from) === dirname(to) && left-- > 0)
+          throw Object.assign(new Error("EBUSY"), { code: "EBUSY" });
+        await nodeFiles.rename(from, to);
+      };
+      // A beat renames within the lock; a prepared lock stands beside it.
+      return {
+        ...nodeFiles,
+        rename: (from, to) => (from.includes(".lock/") ? rename(from, to) : nodeFiles.rename(from, to)),
+      };
+    };
+    const asked = (count: number) => withLock(target, lockOf(PATIENT, failures(count)), (holds) => holds());
+    expect([await asked(1), await asked(100)]).toEqual([true, false]);
+  });
+});
+
+test("a name of 255 bytes -> the lock has a shorter one", async () => {
+  const { folder } = await place();
+  const target = join(folder, "n".repeat(255));
+  expect(await withLock(target, lockOf(), async () => (await readdir(folder)).length)).toBe(1);
 });
 
 describe("withLock: the lock cannot be had", () => {

@@ -1,6 +1,8 @@
 /** Owns: the metadata cache file: what is read, what a write keeps, what a broken file costs. */
+import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import type { CacheEntry } from "../../../../workers/cache/entry.ts";
 import { hashDefinition } from "../../../../workers/cache/hash.ts";
@@ -92,6 +94,15 @@ describe("readCache", () => {
     const path = join(await tempFolder(), "mcp-cache.json");
     await mkdir(path);
     expect(await read(path)).toMatchObject({ entries: {}, problems: [expect.stringContaining("EISDIR")] });
+  });
+
+  test("a named pipe in the place of the file -> not waited for: nothing known, nothing stored, one line each", async () => {
+    const path = join(await tempFolder(), "mcp-cache.json");
+    await promisify(execFile)("mkfifo", [path]);
+    const problem = `${path} is neither used nor changed: it is a named pipe, not a regular file.`;
+    expect(await read(path)).toMatchObject({ entries: {}, problems: [problem] });
+    expect(await store(path, { a: entry(HASH) })).toEqual({ stored: false, problems: [problem] });
+    expect((await lstat(path)).isFIFO()).toBe(true);
   });
 
   it.each(["constructor", "toString", "hasOwnProperty"])(

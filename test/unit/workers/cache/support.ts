@@ -40,9 +40,9 @@ export function failingFiles(step: Step, code: string, path: RegExp): FileSystem
       check("find", on);
       return nodeFiles.find(on);
     },
-    read: async (on) => {
+    read: async (on, limitBytes) => {
       check("read", on);
-      return nodeFiles.read(on);
+      return nodeFiles.read(on, limitBytes);
     },
     create: async (on, mode) => {
       check("create", on);

@@ -1,11 +1,11 @@
 import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { changeConfigFile } from "../../../../workers/connection/config/change-file.ts";
 import {
   editableFile,
   editEnabled,
   fileToEdit,
-  writeConfigFile,
   writeEnabled,
 } from "../../../../workers/connection/config/edit.ts";
 import { schemaText } from "../../../../workers/connection/config/json-schema.ts";
@@ -210,13 +210,13 @@ test("a file that is read-only, a folder, or below a file -> bad_config with the
   await expect(writeEnabled(file, "a", false)).rejects.toMatchObject(
     failed(file, /mcp\.json could not be written: it is read-only/),
   );
-  await expect(writeConfigFile(file, "{}")).rejects.toMatchObject(failed(file, /it is read-only/));
+  await expect(changeConfigFile(file, () => "{}")).rejects.toMatchObject(failed(file, /it is read-only/));
   expect(await readFile(file, "utf8")).toBe(COMMENTED);
   await expect(writeEnabled(folder, "a", false)).rejects.toMatchObject(
     failed(folder, /cannot be read: .*EISDIR/),
   );
   const below = join(file, "mcp.json");
-  await expect(writeConfigFile(below, "{}")).rejects.toMatchObject(
+  await expect(changeConfigFile(below, () => "{}")).rejects.toMatchObject(
     failed(below, /could not be written: ENOTDIR/),
   );
 });

@@ -1,0 +1,141 @@
+/**
+ * Reads a file that somebody else named: a project, a clone, another program, a user's folder. Owns the rule that
+ * only a regular file is read, without waiting for anything, and never more than the given number of bytes.
+ *
+ * A path may lead to a terminal, whose keys the reader would take away, to a pipe that nobody ever writes to, or to
+ * a device without an end. `stat` finds these before anything is opened, since the opening itself can do something to
+ * a device. The opened file is looked at once more: another one may have taken its place meanwhile.
+ *
+ * A symbolic link to a regular file is followed. A file system that does not answer is not covered.
+ */
+import { constants } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+
+export type Unread =
+  | { kind: "missing" }
+  /** `what`: with its article, for example `a named pipe`. */
+  | { kind: "irregular"; what: string }
+  | { kind: "too-large"; limitBytes: number }
+  /** `error`: what the file system threw. */
+  | { kind: "unreadable"; code: string; error: Error };
+
+export type RegularBytes = { kind: "bytes"; bytes: Buffer<ArrayBuffer> } | Unread;
+export type RegularText = { kind: "text"; text: string } | Unread;
+
+/** A read of a file of the kernel may wait, too. Windows has neither of these flags. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+const FIRST_CHUNK_BYTES = 64 * 1024;
+
+type Kinds = Record<
+  "isFile" | "isDirectory" | "isFIFO" | "isSocket" | "isCharacterDevice" | "isBlockDevice" | "isSymbolicLink",
+  () => boolean
+>;
+
+/** What stands in the place of a regular file; undefined for a regular file. */
+export function irregularKind(stats: Kinds): string | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isDirectory()) return "a folder";
+  if (stats.isFIFO()) return "a named pipe";
+  if (stats.isSocket()) return "a socket";
+  if (stats.isCharacterDevice()) return "a terminal or another device";
+  return stats.isBlockDevice() ? "a disk device" : "something unknown";
+}
+
+function failure(error: unknown): Unread {
+  const { code = "unknown error" } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
+  return { kind: "unreadable", code, error: error instanceof Error ? error : new Error(String(error)) };
+}
+
+/** At most `most` bytes from the start. The size that the file claims to have only sizes the first buffer. */
+async function readUpTo(file: FileHandle, most: number, claimed: number): Promise<Buffer<ArrayBuffer>> {
+  let buffer = Buffer.allocUnsafe(Math.min(most, Math.max(claimed + 1, FIRST_CHUNK_BYTES)));
+  let length = 0;
+  while (length < most) {
+    if (length === buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.min(most, 2 * length));
+      buffer.copy(larger);
+      buffer = larger;
+    }
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}
+
+/** Runs `task` on the opened regular file, which is closed afterwards. */
+async function withRegular<T>(
+  path: string,
+  task: (file: FileHandle, size: number) => Promise<T>,
+): Promise<T | Unread> {
+  try {
+    const found = irregularKind(await stat(path));
+    if (found !== undefined) return { kind: "irregular", what: found };
+    const file = await open(path, FLAGS);
+    try {
+      const stats = await file.stat();
+      const what = irregularKind(stats);
+      return what === undefined ? await task(file, stats.size) : { kind: "irregular", what };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+/** The whole file, or why it was not read. Never throws. */
+export const readRegular = (path: string, limitBytes: number): Promise<RegularBytes> =>
+  withRegular(path, async (file, size): Promise<RegularBytes> => {
+    if (size > limitBytes) return { kind: "too-large", limitBytes };
+    // A file that grows, or one of the kernel, which claims to be empty, has more than it says.
+    const bytes = await readUpTo(file, limitBytes + 1, size);
+    return bytes.length > limitBytes ? { kind: "too-large", limitBytes } : { kind: "bytes", bytes };
+  });
+
+/** The first `most` bytes of a file, fewer where it is shorter. Never throws. */
+export const readStart = (path: string, most: number): Promise<RegularBytes> =>
+  withRegular(path, async (file) => ({ kind: "bytes", bytes: await readUpTo(file, most, most) }));
+
+/** The whole file as UTF-8 with its BOM, or why it was not read. Never throws. */
+export async function readRegularText(path: string, limitBytes: number): Promise<RegularText> {
+  const read = await readRegular(path, limitBytes);
+  return read.kind === "bytes" ? { kind: "text", text: read.bytes.toString("utf8") } : read;
+}
+
+/** The same for a caller that handles what a file system throws: an error whose `code` says what is wrong. */
+export async function readTextOrThrow(path: string, limitBytes: number): Promise<string> {
+  const read = await readRegularText(path, limitBytes);
+  if (read.kind === "text") return read.text;
+  if (read.kind === "unreadable") throw read.error;
+  const code = read.kind === "missing" ? "ENOENT" : read.kind === "too-large" ? "EFBIG" : "EINVAL";
+  throw Object.assign(new Error(whyUnread(read)), { code });
+}
+
+/** `1 MiB`, or bytes where that is not a whole number. */
+const sizeText = (bytes: number): string =>
+  bytes % 2 ** 20 === 0 ? `${bytes / 2 ** 20} MiB` : `${bytes.toLocaleString("en")} bytes`;
+
+/** Why a file was not read, as the part of a sentence that follows a colon. It names no path. */
+export function whyUnread(read: Unread): string {
+  switch (read.kind) {
+    case "missing":
+      return "there is no such file";
+    case "irregular":
+      // The code is what people search for.
+      return `${read.what === "a folder" ? "EISDIR: " : ""}it is ${read.what}, not a regular file`;
+    case "too-large":
+      return `it is larger than ${sizeText(read.limitBytes)}`;
+    case "unreadable":
+      if (read.code === "ELOOP") return "ELOOP: it is a link that leads back to itself";
+      return read.error.message;
+  }
+}
+
+/** What the user can do about it. */
+export function remedyForUnread(read: Exclude<Unread, { kind: "missing" }>): string {
+  if (read.kind === "too-large") return "Make the file smaller, or delete it.";
+  if (read.kind === "irregular" || read.code === "ELOOP") return "Put a regular file there, or delete it.";
+  return "Make the file readable, or delete it.";
+}
