@@ -22,7 +22,14 @@ function stampOf(path: string): string {
 /** What stays as it was when the session started. */
 export type StartFacts = Pick<
   SessionFacts,
-  "generation" | "agentDir" | "cwd" | "projectTrusted" | "configPath" | "canAsk" | "projectFile"
+  | "generation"
+  | "agentDir"
+  | "cwd"
+  | "projectTrusted"
+  | "configPath"
+  | "canAsk"
+  | "projectFile"
+  | "startedAtMs"
 >;
 
 /** `projectFile`: before the model can have written it; the same for every worker of this session. */
@@ -38,4 +45,5 @@ export const startFacts = (
   configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
   canAsk: ctx.hasUI,
   projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),
+  startedAtMs: Date.now(),
 });

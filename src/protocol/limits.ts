@@ -47,6 +47,15 @@ export const LIMITS = {
   /** A server that is replaced finishes its open calls within this. */
   drainMs: 30_000,
 
+  /**
+   * A question whether a project's server may run: ten screens of text. Nobody checks more, so an entry that takes
+   * more to tell is refused.
+   */
+  consentChars: 8_000,
+  /** envFiles that are read to ask about them; a larger one could not be told, and a clone may name any number. */
+  envFileShownBytes: 256 * 1024,
+  envFilesLookedAt: 20,
+
   /** What npm installed for an npx command counts as its newest for this long. */
   npxFreshMs: 24 * 60 * 60 * 1_000,
   /** One run of npm on behalf of an npx command. */

@@ -24,6 +24,8 @@ export interface SessionFacts {
    * that was written before the worker came to read it. Absent: not looked at.
    */
   projectFile?: string;
+  /** When the session began: an envFile of the project that is newer was written by others since. */
+  startedAtMs?: number;
   /** Of the worker before, if that crashed. */
   accepted?: AcceptedBefore;
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
@@ -53,7 +55,7 @@ export interface ConsentQuestion {
   server: string;
   /** Of what would run; the answer is bound to it. */
   hash: string;
-  /** What would run, in one line. */
+  /** All that would run and be sent, in one line of at most `LIMITS.consentChars`: nothing of it is cut out. */
   question: string;
 }
 

@@ -8,11 +8,21 @@ import { counted, offerText } from "../tools/offer.ts";
 
 /** Of all servers together; one server alone is shown whole. */
 const TOOL_LINES = 300;
+/** Kept of the start and of the end of a long question. */
+const QUESTION_END_CHARS = 400;
 
 function serverLine(server: ServerStatus): string {
   const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
   const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
   return `${server.name}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
+}
+
+/** Nothing is asked here: `/mcp trust` shows all of it. */
+function inBrief(question: string): string {
+  const more = question.length - 2 * QUESTION_END_CHARS;
+  if (more <= 0) return question;
+  const [start, end] = [question.slice(0, QUESTION_END_CHARS), question.slice(-QUESTION_END_CHARS)];
+  return `${start}… ${more} more characters …${end}`.toWellFormed();
 }
 
 /** A server of the project that may not run. */
@@ -26,7 +36,7 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
   if (servers.length + problems.length + refused.length + questions.length === 0) {
     return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
   }
-  const waiting = questions.map(({ question }) => `waits for your consent: ${question}`);
+  const waiting = questions.map(({ question }) => `waits for your consent: ${inBrief(question)}`);
   return [
     head,
     ...servers.map(serverLine),

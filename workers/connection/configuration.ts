@@ -15,12 +15,13 @@ import { asApplied, asKept, textsToKeep } from "./config/applied.ts";
 import { canonical } from "./config/canonical.ts";
 import { openConsents } from "./config/consents.ts";
 import type { ServerDefinition } from "./config/definition.ts";
+import { type EnvWatch, watchEnvFiles } from "./config/env-watch.ts";
 import type { LiveConfig } from "./config/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { type ConfigFacts, projectPiFile, type RegisteredServer } from "./config/paths.ts";
 import { readText } from "./config/read.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
-import { consentHash, type PendingConsent } from "./config/trust.ts";
+import type { PendingConsent } from "./config/trust.ts";
 import type { Log } from "./log.ts";
 import { type Configuration, isIdle, type Plan, plan } from "./plan.ts";
 
@@ -109,6 +110,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   let running = NOTHING;
   let held: HeldEdit | undefined;
   let pending: PendingConsent[] = [];
+  let envWatch: EnvWatch | undefined;
   let state: ConfigState = { problems: [], files: [], questions: [], refused: [] };
 
   const applyNow = async (config: LoadedConfig): Promise<void> => {
@@ -118,7 +120,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     const change = plan(running, next);
     running = next;
     applied = config;
-    for (const problem of config.problems) log.warn(describeProblem(problem));
+    for (const problem of [...config.problems, ...consents.problems]) log.warn(describeProblem(problem));
     for (const { definition, reason } of trust.refused)
       log.warn(`${definition.name} is not started: ${reason}`);
     pending = trust.pending;
@@ -132,6 +134,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
       })),
       refused: trust.refused.map(({ definition, reason }) => ({ name: definition.name, reason })),
     };
+    void envWatch?.follow(consents.envFiles);
     const servers = [...trust.accepted];
     await onPlan(change, state, editsWait() ? { servers, texts: textsToKeep(config) } : { servers });
   };
@@ -182,12 +185,20 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     onError: (message) => log.error(message),
   });
 
+  // An envFile that changed is no edit that waits: what runs by it is asked for, whatever `hotReload` says.
+  envWatch = watchEnvFiles({
+    onChange: () => void reapply().catch((error: Error) => log.error(error.message)),
+    onError: (message) => log.error(`envFiles cannot be watched: ${message}`),
+  });
+  void envWatch.follow(consents.envFiles);
+
   /** A model's last act may be a file that the watcher did not tell yet: the next start must ask for it. */
   const rememberLastEdit = async (): Promise<void> => {
     if (!session.projectTrusted) return;
     const file = projectPiFile(session.cwd);
     const read = await readText(file);
-    if (read.kind !== "text" || read.text === live.current.texts.get(file)) return;
+    const isEdited = read.kind === "text" && read.text !== live.current.texts.get(file);
+    if (!isEdited && consents.envFiles.length === 0) return;
     await consents.decide((await loadConfig(facts, live.current)).servers);
   };
 
@@ -234,10 +245,9 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     get applied() {
       return applied;
     },
-    vouch: (server) =>
-      consents.answer({ hash: consentHash(server, session.cwd), definition: server }, "allowed"),
+    vouch: (server) => consents.vouch(server),
     close: async () => {
-      await live.close();
+      await Promise.all([live.close(), envWatch?.close()]);
       await rememberLastEdit();
     },
   };

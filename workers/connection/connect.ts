@@ -7,9 +7,9 @@ import { secretsOf } from "./secrets.ts";
 
 /** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
-  const { definition, cwd, signal, onSpawn, onExit } = options;
   const { env } = process;
-  const target = await resolveTarget(definition, { env, home: homedir(), cwd, signal, onSpawn, onExit });
+  const { definition } = options;
+  const target = await resolveTarget(definition, { ...options, env, home: homedir() });
   options.onSecrets(secretsOf(definition.target, target));
   if (target.kind === "stdio") return connectStdio(target, options);
   // Who has local servers only never loads Node's HTTP.

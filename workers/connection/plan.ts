@@ -30,10 +30,17 @@ export interface Plan {
 type Part = [key: string, value: unknown];
 
 /** What a connection is made of. */
-function connectionParts({ target, auth, oauth, enabled, debug }: ServerDefinition): Part[] {
+function connectionParts({ target, auth, oauth, enabled, debug, agreedEnvFile }: ServerDefinition): Part[] {
   const { kind, ...rest } = target;
   const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
-  return [["kind", kind], ...parts, ["auth", auth], ["oauth", oauth], ["enabled", enabled], ["debug", debug]];
+  const more: Part[] = [
+    ["auth", auth],
+    ["oauth", oauth],
+    ["enabled", enabled],
+    ["debug", debug],
+    ["content of envFile", agreedEnvFile],
+  ];
+  return [["kind", kind], ...parts, ...more];
 }
 
 /** What is applied to tools and calls of whatever connection there is. */

@@ -1,94 +1,168 @@
 /**
- * What would run, as the one line that the user consents to. A project's file is written by others: nothing in it
- * passes for another line or another part of this one, and what it could hide behind is told or counted. Pure.
+ * What would run, as the one line that the user consents to: all of it, and never a part. A project's file is written
+ * by others: nothing in it passes for another line or another part of this one, and it says which of the user's
+ * variables go where. Whoever shows the line shows it whole, or asks nothing. Pure.
  */
-import type { ServerDefinition } from "./definition.ts";
 
-/** Of one text, and of all that would run: the start and the end are shown, so that nothing hides behind a long one. */
-const TEXT_CHARS = 400;
-const LINE_CHARS = 4_000;
-const SHOWN_NAMES = 50;
+import { decidesWhatRuns } from "./deciding-variables.ts";
+import type { HttpTarget, ServerDefinition, StdioTarget } from "./definition.ts";
+import { type EnvSeen, isOwn } from "./env-content.ts";
+import { holdsVariable, variablesIn } from "./interpolate.ts";
+import { quoted, shown, shownUrl } from "./shown-text.ts";
 
-/** Controls, marks that turn or hide letters, line ends, blanks that are none: all but visible signs and the space. */
-const UNFIT = /\u034f|[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]|(?! )\p{Zs}/gu;
+/** Settings of package managers that are secrets, and decide nothing: their names alone are shown. */
+const SECRET_SETTING =
+  /^(npm_config|pnpm_config|yarn|pip|uv|poetry|pdm|cargo|bundle|composer|nuget|docker|helm)_(?!.*(helper|command|provider|program|script)).*(auth|token|secret|passw|passphrase|_key$)/i;
+/** Variables that hold URLs, whose user and password are nobody's business here. */
+const HOLDS_URL =
+  /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
+const USER_OF_URL = /\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#\\]*@/gi;
 
-/** Variables whose value decides what a program loads or runs, on any platform. */
-const DECIDES =
-  /^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PROMPT_COMMAND|PS4|IFS|ZDOTDIR|HOME|USERPROFILE|APPDATA|LD_.*|DYLD_.*|GCONV_PATH|NODE_.*|BUN_OPTIONS|BUN_INSPECT.*|DENO_.*|ELECTRON_RUN_AS_NODE|PYTHON.*|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|GEM_.*|BUNDLE_.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|CLASSPATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|JAVA_HOME|DOTNET_STARTUP_HOOKS|CORECLR_.*|COR_.*|GIT_(SSH|SSH_COMMAND|ASKPASS|EDITOR|PAGER|EXEC_PATH|CONFIG.*|EXTERNAL_DIFF|PROXY_COMMAND|TEMPLATE_DIR)|SSH_ASKPASS|EDITOR|VISUAL|PAGER|BROWSER|OPENSSL_CONF|SSL_CERT_.*|(HTTPS?|ALL)_PROXY|(npm_config|uv|pip|cargo|rustc|docker)_.*)$/i;
-/** Not shown all the same. */
-const SECRET = /auth|token|secret|passw|key|_proxy$|index_url|extra_index/i;
-
-const middle = (text: string, most: number): string => {
-  if (text.length <= most) return text;
-  const half = Math.floor(most / 2);
-  return `${text.slice(0, half)}… ${text.length - 2 * half} more characters …${text.slice(-half)}`.toWellFormed();
-};
-
-const escaped = (text: string): string =>
-  text.replace(UNFIT, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
-
-const quoted = (text: string): string => escaped(JSON.stringify(middle(text, TEXT_CHARS)));
-
-const shown = (text: string): string =>
-  /^[\w@%+=:./~${}-]+$/.test(text) && text.length <= TEXT_CHARS ? text : quoted(text);
-
-const shownUrl = (text: string): string =>
-  /^https?:[\w@%+=:,./~${}?&#-]+$/.test(text) && text.length <= TEXT_CHARS ? text : quoted(text);
-
+/** A whole `!command`, and no `!!`, where one is run. */
 const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
 const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
 
-/** A name; and where its value runs something or decides what runs, that value. */
-function entry(key: string, value: string, decides: boolean): string {
-  if (isCommand(value)) return `${shown(key)} ${fromCommand(value)}`;
-  return decides && DECIDES.test(key) && !SECRET.test(key) ? `${shown(key)}=${shown(value)}` : shown(key);
+/** Where a value comes from, without what it is. */
+function origin(value: string): string {
+  const { names, hasText, hasDefault } = variablesIn(value);
+  if (names.length === 0) return value === "" ? "empty" : `${value.length} characters`;
+  const from = `${hasText ? "text with" : "from"} ${names.map((name) => `$${name}`).join(", ")}`;
+  return hasDefault ? `${from}, or a default` : from;
 }
 
-function names(what: string, entries: Record<string, string>, decides: boolean): string[] {
-  // What is told with its value comes first: it is not to be crowded out.
-  const texts = Object.entries(entries)
-    .map(([key, value]) => ({
-      text: entry(key, value, decides),
-      isPlain: shown(key) === entry(key, value, decides),
-    }))
-    .sort((a, b) => Number(a.isPlain) - Number(b.isPlain))
-    .map(({ text }) => text);
-  if (texts.length === 0) return [];
-  const more = texts.length > SHOWN_NAMES ? [`${texts.length - SHOWN_NAMES} more`] : [];
-  return [`${what} ${[...texts.slice(0, SHOWN_NAMES), ...more].join(", ")}`];
+const withOrigin = (what: string, value: string): string =>
+  isCommand(value) ? `${what} ${fromCommand(value)}` : `${what} (${origin(value)})`;
+
+/** A variable whose value decides what runs, with that value. */
+function deciding(name: string, value: string): string {
+  if (SECRET_SETTING.test(name)) return shown(name);
+  return `${shown(name)}=${shown(HOLDS_URL.test(name) ? value.replace(USER_OF_URL, "$1***@") : value)}`;
 }
 
-const secretText = (what: string, value: string | undefined): string[] =>
-  value !== undefined && isCommand(value) ? [`${what} ${fromCommand(value)}`] : [];
+function variable(name: string, value: string): string {
+  if (isCommand(value)) return withOrigin(shown(name), value);
+  if (decidesWhatRuns(name)) return deciding(name, value);
+  return holdsVariable(value) ? withOrigin(shown(name), value) : shown(name);
+}
 
-/** Command with arguments, or URL; then the folder, env file, env and headers, and every command that would give a value. */
-export function describeTarget({ target, auth, oauth }: ServerDefinition): string {
+/** Words with a comma between; those that say more than a name come first. */
+function list(what: string, texts: readonly { text: string; isPlain: boolean }[]): string[] {
+  const sorted = [...texts].sort((a, b) => Number(a.isPlain) - Number(b.isPlain));
+  return sorted.length === 0 ? [] : [`${what} ${sorted.map(({ text }) => text).join(", ")}`];
+}
+
+const variables = (entries: Record<string, string>): { text: string; isPlain: boolean }[] =>
+  Object.entries(entries)
+    .map(([name, value]) => ({ name, text: variable(name, value) }))
+    .map(({ name, text }) => ({ text, isPlain: text === shown(name) }));
+
+function fromEnvFile({ envFile }: StdioTarget, seen: EnvSeen | undefined): string[] {
+  if (envFile === undefined) return [];
+  const file = `env from ${shown(envFile)}`;
+  if (!seen) return [file];
+  if ("reason" in seen) return [`${file}, which cannot be used now: ${seen.reason}`];
+  const { names, deciding: values } = seen.content;
+  const texts = names.map((name) => ({
+    text: Object.hasOwn(values, name) ? deciding(name, values[name] ?? "") : shown(name),
+    isPlain: !Object.hasOwn(values, name),
+  }));
+  return texts.length === 0 ? [`${file}, which sets nothing`] : list(`${file}, which sets`, texts);
+}
+
+const argument = (value: string): string => (isCommand(value) ? `(${fromCommand(value)})` : shown(value));
+
+function describeStdio(target: StdioTarget, seen: EnvSeen | undefined): { line: string; extras: string[] } {
+  const { command, args, cwd, env } = target;
+  const folder =
+    cwd === undefined ? [] : [isCommand(cwd) ? `in the folder ${fromCommand(cwd)}` : `in ${shown(cwd)}`];
+  return {
+    line: [shown(command), ...args.map(argument)].join(" "),
+    extras: [...folder, ...fromEnvFile(target, seen), ...list("env", variables(env))],
+  };
+}
+
+/** The token that is sent, as written; undefined where none is. */
+function tokenOf({ auth: { scheme, token, tokenEnv } }: ServerDefinition): string | undefined {
+  if (scheme === "none" || scheme === "oauth") return undefined;
+  return token ?? (tokenEnv === undefined ? undefined : `\${${tokenEnv}}`);
+}
+
+const headers = (entries: Record<string, string>): string[] =>
+  list(
+    "headers",
+    Object.entries(entries).map(([name, value]) => ({
+      text: withOrigin(shown(name), value),
+      isPlain: !isCommand(value) && !holdsVariable(value),
+    })),
+  );
+
+/** Command with arguments, or URL; then the folder, env file, env, headers and token, and every command that gives a value. */
+export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
+  const { target, oauth } = definition;
+  const token = tokenOf(definition);
+  const secret = oauth ? oauth.clientSecret : undefined;
   const secrets = [
-    ...secretText("token", auth.token),
-    ...(oauth ? secretText("client secret", oauth.clientSecret) : []),
+    ...(token === undefined ? [] : [withOrigin("token", token)]),
+    ...(secret === undefined ? [] : [withOrigin("client secret", secret)]),
   ];
-  const withExtras = (line: string, extras: string[]): string =>
-    extras.length === 0
-      ? middle(line, LINE_CHARS)
-      : `${middle(line, LINE_CHARS)} (${middle(extras.join("; "), LINE_CHARS)})`;
-  if (target.kind === "stdio") {
-    const line = [target.command, ...target.args].map(shown).join(" ");
-    const where = target.cwd === undefined ? [] : [`in ${shown(target.cwd)}`];
-    const envFile = target.envFile === undefined ? [] : [`env from ${shown(target.envFile)}`];
-    return withExtras(line, [...where, ...envFile, ...names("env", target.env, true), ...secrets]);
-  }
-  const url = isCommand(target.url) ? `the URL ${fromCommand(target.url)}` : shownUrl(target.url);
-  const token = auth.tokenEnv === undefined ? [] : [`token ${auth.tokenEnv}`];
-  return withExtras(url, [...names("headers", target.headers, false), ...token, ...secrets]);
+  const { line, extras } =
+    target.kind === "stdio"
+      ? describeStdio(target, seen)
+      : {
+          line: isCommand(target.url) ? `the URL ${fromCommand(target.url)}` : shownUrl(target.url),
+          extras: headers(target.headers),
+        };
+  // A local server is sent no token.
+  const all = target.kind === "stdio" ? extras : [...extras, ...secrets];
+  return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
 
-/** The question whether a project's server may run: who, what, and which file wants it. */
-export function consentQuestion(definition: ServerDefinition): string {
+/** Every text in a value, however deep. */
+const textsIn = (value: unknown): string[] => {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};
+
+/** Variables of the user's environment that are put into anything of the definition. */
+export function variablesOf(definition: ServerDefinition): string[] {
+  const { target, oauth } = definition;
+  const { command, envFile } = target.kind === "stdio" ? target : {};
+  const values =
+    target.kind === "stdio"
+      ? [...target.args, ...Object.values(target.env), target.cwd ?? ""]
+      : [target.url, ...Object.values(target.headers), tokenOf(definition) ?? "", ...textsIn(oauth)];
+  const texts = [command ?? "", ...values.filter((value) => !isCommand(value)), envFile ?? ""];
+  return [...new Set(texts.flatMap((text) => variablesIn(text).names))];
+}
+
+/** Where requests go, as far as that is written. */
+function addressOf({ url }: HttpTarget): string {
+  if (isCommand(url)) return "that URL";
+  if (!holdsVariable(url)) return shownUrl(URL.parse(url)?.origin ?? url);
+  return shownUrl(/^https?:\/\/[^/?#\\]*/i.exec(url)?.[0] ?? url);
+}
+
+function sent(definition: ServerDefinition): string[] {
+  const names = variablesOf(definition).map((name) => `$${name}`);
+  if (names.length === 0) return [];
+  const { target } = definition;
+  const all = `${names.join(", ")} of your environment`;
+  return [target.kind === "stdio" ? `uses ${all}` : `sends ${all} to ${addressOf(target)}`];
+}
+
+/** Whether a server of the user's own files is below, be it below another one of the project. */
+const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
+  replaced !== undefined && (isOwn(replaced) || hidesOwn(replaced));
+
+/** The question whether a project's server may run: who, what, what of the user's goes there, and which file wants it. */
+export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {
   const { name, file, switchedOnBy } = definition;
-  // A project has a say in neither path, but where it lies its folders are named by others.
+  const isInPlace = switchedOnBy === undefined && hidesOwn(definition);
+  const inPlace = isInPlace ? ["in place of your own server of this name"] : [];
   const from =
     switchedOnBy === undefined
-      ? `from ${escaped(file)}`
-      : `which ${escaped(file)} switches off and ${escaped(switchedOnBy)} on`;
-  return `${shown(name)}: ${describeTarget(definition)}, ${from}`;
+      ? `from ${shown(file)}`
+      : `which ${shown(file)} switches off and ${shown(switchedOnBy)} on`;
+  const what = `${shown(name)}: ${describeTarget(definition, seen)}`;
+  return [what, ...sent(definition), ...inPlace, from].join(", ");
 }

@@ -56,11 +56,10 @@ function close({ text, missing }: Frame, into: Frame, value: string | undefined)
   if (!value) into.missing.push(...missing);
 }
 
-/** `missing`: variables that are not set and have no default. Linear in the text. */
-export function interpolate(
+/** The text with every variable replaced by what `fillWith` says. Linear in the text. */
+function fill(
   text: string,
-  env: Environment,
-  platform: NodeJS.Platform = "linux",
+  fillWith: (name: string) => string | undefined,
 ): { text: string; missing: string[] } {
   const open: Frame[] = [];
   const whole = frame("", "");
@@ -79,7 +78,7 @@ export function interpolate(
     } else if (end !== undefined) {
       const parent = at.braces === 0 ? open.pop() : undefined;
       if (parent) {
-        close(at, parent, lookUp(env, at.name, platform));
+        close(at, parent, fillWith(at.name));
         at = parent;
       } else {
         at.text += end;
@@ -87,7 +86,7 @@ export function interpolate(
       }
     } else {
       const name = braced ?? plain ?? bare ?? "";
-      const value = lookUp(env, name, platform);
+      const value = fillWith(name);
       if (value === undefined) at.missing.push(name);
       at.text += value ?? "";
     }
@@ -100,4 +99,33 @@ export function interpolate(
     at = parent;
   }
   return { text: whole.text, missing: whole.missing };
+}
+
+/** `missing`: variables that are not set and have no default. */
+export const interpolate = (
+  text: string,
+  env: Environment,
+  platform: NodeJS.Platform = "linux",
+): { text: string; missing: string[] } => fill(text, (name) => lookUp(env, name, platform));
+
+export interface Variables {
+  /** Every variable that can be read for the text, also in defaults, each once. */
+  names: string[];
+  /** Whether the text holds more than variables. */
+  hasText: boolean;
+  /** Whether a default can stand in for one. */
+  hasDefault: boolean;
+}
+
+/** What the text takes from the environment, whatever that holds. */
+export function variablesIn(text: string): Variables {
+  const names = new Set<string>();
+  const set = fill(text, (name) => {
+    // Without a name it is just a text.
+    if (name === "") return undefined;
+    names.add(name);
+    return "\0";
+  }).text.replaceAll("\0", "");
+  const unset = fill(text, () => undefined).text;
+  return { names: [...names], hasText: set !== "", hasDefault: names.size > 0 && unset !== set };
 }

@@ -5,9 +5,9 @@
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "./definition.ts";
-import { readEnvFile } from "./env-file.ts";
-import { type Environment, escapeVariables, interpolate } from "./interpolate.ts";
-import { expandHome } from "./paths.ts";
+import { agreedEntries } from "./env-launch.ts";
+import { fillPath } from "./fill-path.ts";
+import { type Environment, interpolate } from "./interpolate.ts";
 import { runCommand } from "./run-command.ts";
 
 export type ResolvedTarget =
@@ -23,6 +23,8 @@ export interface ResolveOptions {
   /** A `!command` runs, in a process group of its own. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
+  /** One line for the log: something was left out. */
+  onNote?: (note: string) => void;
   platform?: NodeJS.Platform;
 }
 
@@ -44,15 +46,20 @@ const badConfig = (definition: ServerDefinition, message: string, remedy: string
     data: { server: definition.name, file: definition.file },
   });
 
+const envFileChanged = ({ name }: ServerDefinition, envFile: string): ThreadsError =>
+  new ThreadsError("server_not_trusted", `${name} is not started: ${envFile} is not what was agreed to.`, {
+    remedy: "Only the user can allow it: /mcp trust asks for it again.",
+    data: { server: name },
+  });
+
 function createResolver(definition: ServerDefinition, options: ResolveOptions): Resolver {
-  const { env, home, cwd, platform = process.platform } = options;
+  const { env, cwd, platform = process.platform } = options;
   /** A process cannot be given one, and Node's own error for it holds the value. */
   const withoutNul = (key: string, resolved: string): string => {
     if (!resolved.includes("\0")) return resolved;
     throw badConfig(definition, `${key} holds a NUL character`, `Remove it in ${definition.file}.`);
   };
-  const text = (key: string, value: string): string => {
-    const { text: resolved, missing } = interpolate(value, env, platform);
+  const filled = (key: string, { text: resolved, missing }: ReturnType<typeof interpolate>): string => {
     if (missing.length === 0) return withoutNul(key, resolved);
     throw badConfig(
       definition,
@@ -60,14 +67,8 @@ function createResolver(definition: ServerDefinition, options: ResolveOptions): 
       `Set it before starting Pi, or write \${${missing[0]}:-default} in ${definition.file}.`,
     );
   };
-  // First the home folder: a variable's value that begins with ~/ means itself.
-  const path = (key: string, value: string): string =>
-    text(
-      key,
-      /^~~+($|[/\\])/.test(value)
-        ? value.slice(1)
-        : expandHome(value, { home: escapeVariables(home), platform }),
-    );
+  const text = (key: string, value: string): string => filled(key, interpolate(value, env, platform));
+  const path = (key: string, value: string): string => filled(key, fillPath(value, options));
   const output = async (key: string, command: string): Promise<string> => {
     if (command.trim() === "") {
       const remedy = 'Write the command behind it, or "!!" for a literal "!".';
@@ -160,11 +161,15 @@ async function resolveHttp(
 async function fromEnvFile(
   definition: ServerDefinition,
   { envFile }: StdioTarget,
-  { resolver, cwd }: { resolver: Resolver; cwd: string },
+  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
 ): Promise<Record<string, string>> {
   if (envFile === undefined) return {};
-  const read = await readEnvFile(resolvePath(cwd, resolver.path("envFile", envFile)));
-  if ("entries" in read) return read.entries;
+  const read = await agreedEntries(definition, resolver.path("envFile", envFile), options);
+  if ("entries" in read) {
+    if (read.note !== undefined) options.onNote?.(read.note);
+    return read.entries;
+  }
+  if ("changed" in read) throw envFileChanged(definition, envFile);
   // As written: what a variable stands for is told nowhere.
   throw badConfig(
     definition,
@@ -176,15 +181,16 @@ async function fromEnvFile(
 async function resolveStdio(
   definition: ServerDefinition,
   target: StdioTarget,
-  { resolver, cwd }: { resolver: Resolver; cwd: string },
+  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
 ): Promise<ResolvedTarget> {
+  const { cwd } = options;
   const command = resolver.path("command", target.command);
   if (Object.keys(target.env).some((key) => key.includes("\0")))
     throw badConfig(definition, "env holds a name with a NUL character", "Correct the name.");
   const [args, folder, file, env] = await Promise.all([
     Promise.all(target.args.map((arg, i) => resolver.value(`args.${i}`, arg))),
     target.cwd === undefined ? cwd : resolver.value("cwd", target.cwd),
-    fromEnvFile(definition, target, { resolver, cwd }),
+    fromEnvFile(definition, target, { resolver, options }),
     resolveAll(target.env, "env", resolver.value),
   ]);
   return { kind: "stdio", command, args, env: { ...file, ...env }, cwd: resolvePath(cwd, folder) };
@@ -210,7 +216,7 @@ export async function resolveTarget(
   const { target } = definition;
   try {
     return target.kind === "stdio"
-      ? await resolveStdio(definition, target, { resolver: tracked, cwd: options.cwd })
+      ? await resolveStdio(definition, target, { resolver: tracked, options })
       : await resolveHttp(definition, target, tracked);
   } finally {
     // After the first failure the other commands are of no use.

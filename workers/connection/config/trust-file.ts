@@ -1,34 +1,38 @@
 /**
- * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 1, 0600, written
- * whole by one process at a time. A file that is no such file holds nothing and is kept aside, never lost.
+ * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 2, 0600, written
+ * whole by one process at a time; version 1 is read. A file that is no such file holds nothing and is kept aside,
+ * never lost: and since nobody knows what it refused, everything awaits an answer from then on.
  */
 import * as z from "zod";
 import { messageOf } from "../../../src/protocol/errors.ts";
-import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
 import { nodeFiles, reasonOf } from "../../cache/file-system.ts";
 import { keepAside } from "../../cache/housekeeping.ts";
 import { withLock } from "../../cache/lock.ts";
-import { readTextOrThrow } from "../../shared/files/read-regular.ts";
-import { type Consent, everyServerHash } from "./trust.ts";
+import { readRegularText, whyUnread } from "../../shared/files/read-regular.ts";
+import { type Consent, everythingAwaits, merge } from "./trust-records.ts";
 
-const VERSION = 1;
-/** Of "allowed" the oldest go first: whatever is gone is asked for again. */
-const KEPT_ALLOWED = 1_000;
-/** What is not allowed must not be forgotten. Beyond this many of one file, all of that file awaits consent. */
-const KEPT_OF_A_FILE = 200;
+const VERSION = 2;
+/** More than all that is ever kept takes: a larger file was not written here. */
+const FILE_BYTES = 8 * 1024 * 1024;
+
+const SHA256 = /^[0-9a-f]{64}$/;
 
 /** Made where there is such a file. */
 function trustSchema() {
   const consent = z.object({
-    hash: z.string().regex(/^[0-9a-f]{64}$/),
+    hash: z.string().regex(SHA256),
     decision: z.enum(["allowed", "refused", "awaiting"]),
     server: z.string(),
     file: z.string(),
     decidedAt: z.number(),
   });
-  return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
+  const bound = consent.extend({ subject: z.string().regex(SHA256), place: z.string() });
+  return z.union([
+    z.object({ version: z.literal(VERSION), consents: z.array(z.union([bound, consent.strict()])) }),
+    z.object({ version: z.literal(1), consents: z.array(consent) }),
+  ]);
 }
 
 type Loaded =
@@ -38,15 +42,13 @@ type Loaded =
 
 /** Throws what the file system throws, but for a file that is not there. */
 async function load(file: string): Promise<Loaded> {
-  let text: string;
+  const read = await readRegularText(file, FILE_BYTES);
+  if (read.kind === "missing") return { state: "usable", consents: [] };
+  if (read.kind === "too-large") return { state: "corrupt", what: whyUnread(read) };
+  if (read.kind === "irregular") throw Object.assign(new Error(whyUnread(read)), { code: "EINVAL" });
+  if (read.kind === "unreadable") throw read.error;
   try {
-    text = await readTextOrThrow(file, LIMITS.configFileBytes);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { state: "usable", consents: [] };
-    throw error;
-  }
-  try {
-    const { success, data } = trustSchema().safeParse(JSON.parse(text));
+    const { success, data } = trustSchema().safeParse(JSON.parse(read.text));
     return success
       ? { state: "usable", consents: data.consents }
       : { state: "corrupt", what: "it is not a list of consents" };
@@ -82,40 +84,13 @@ export async function loadTrust(file: string): Promise<Trust> {
   }
 }
 
-/** The newer decision of a hash counts; that something awaits one never replaces one. */
-function merge(known: readonly Consent[], added: readonly Consent[]): Consent[] {
-  const merged = new Map(known.map((consent) => [consent.hash, consent]));
-  for (const consent of added) {
-    if (consent.decision === "awaiting" && merged.has(consent.hash)) continue;
-    merged.delete(consent.hash);
-    merged.set(consent.hash, consent);
-  }
-  return bounded([...merged.values()]);
-}
-
-function bounded(consents: readonly Consent[]): Consent[] {
-  const allowed = consents.filter(({ decision }) => decision === "allowed").slice(-KEPT_ALLOWED);
-  const byFile = Map.groupBy(
-    consents.filter(({ decision }) => decision !== "allowed"),
-    ({ file }) => file,
-  );
-  const others = [...byFile].flatMap(([file, ofFile]): Consent[] => {
-    const hash = everyServerHash(file);
-    const isFolded = ofFile.length > KEPT_OF_A_FILE || ofFile.some((consent) => consent.hash === hash);
-    if (!isFolded) return ofFile;
-    return [{ hash, decision: "awaiting", server: "*", file, decidedAt: ofFile.at(-1)?.decidedAt ?? 0 }];
-  });
-  const kept = new Set([...allowed, ...others]);
-  return [...consents.filter((consent) => kept.delete(consent)), ...kept];
-}
-
 async function add(
   file: string,
   added: readonly Consent[],
   holds: () => Promise<boolean>,
 ): Promise<Consent[]> {
   const loaded = await load(file);
-  const all = merge(loaded.state === "usable" ? loaded.consents : [], added);
+  const all = merge(loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())], added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
       // A process that was stopped for long has lost the lock, and what it read may be old.
@@ -127,7 +102,7 @@ async function add(
 }
 
 /**
- * Adds decisions, newer ones replacing older ones of the same hash, and answers all that the file then holds,
+ * Adds decisions, newer ones replacing older ones about the same, and answers all that the file then holds,
  * those of other processes too. Throws what the file system throws, or that the file could not be had in time.
  */
 export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {

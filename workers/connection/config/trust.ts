@@ -5,28 +5,25 @@
  * asked for at every later start. So is, in any case, a server that the user's own file switches off and a
  * project's on. Pure.
  */
-import { createHash } from "node:crypto";
-import { canonical } from "./canonical.ts";
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import { consentHash, firstVersionHash, placeOf, subjectOf } from "./consent-keys.ts";
 import { consentQuestion } from "./consent-text.ts";
 import type { ServerDefinition } from "./definition.ts";
-
-export interface Consent {
-  /** `consentHash` of what was asked for. */
-  hash: string;
-  /** `awaiting`: it was to be asked for, and there is no answer yet. */
-  decision: "allowed" | "refused" | "awaiting";
-  /** For people who read the file. */
-  server: string;
-  file: string;
-  decidedAt: number;
-}
+import { contentHash, type EnvSeen, isOwn } from "./env-content.ts";
+import { type Consent, createRecords, type Standing } from "./trust-records.ts";
 
 export interface TrustFacts {
   projectTrusted: boolean;
   /** Whether somebody can be asked: TUI and RPC. */
   canAsk: boolean;
-  /** Binds a consent to a place: the same command is another program in another project. */
+  /** The session's folder as Pi names it. */
   cwd: string;
+  /** Where that folder really lies. Binds a permission to a place: the same command is another program elsewhere. */
+  folder: string;
+  /** What the servers' envFiles hold now. */
+  envFiles?: ReadonlyMap<ServerDefinition, EnvSeen> | undefined;
+  /** When the session began: an envFile that was written later was not seen by whoever trusted the project. */
+  startedAtMs?: number | undefined;
   /**
    * Hashes that this session accepted already, from the `accepted` of the decision before. Undefined at
    * its start, where all of `.pi/mcp.json` counts as seen by whoever trusted the project.
@@ -34,16 +31,20 @@ export interface TrustFacts {
   accepted?: ReadonlySet<string> | undefined;
 }
 
-export interface PendingConsent {
+/** A server of a project, and what a decision about it is bound to. */
+export interface Asked {
   definition: ServerDefinition;
   hash: string;
+  subject: string;
+  place: string;
+}
+
+export interface PendingConsent extends Asked {
   /** What would run, for a dialog. */
   question: string;
 }
 
-export interface RefusedServer {
-  definition: ServerDefinition;
-  hash: string;
+export interface RefusedServer extends Asked {
   reason: string;
 }
 
@@ -56,37 +57,32 @@ export interface TrustDecision {
   accepted: Set<string>;
 }
 
-/** Hex SHA-256 of what would run, as written: no secret is resolved for it. */
-export const consentHash = ({ name, target, auth, oauth }: ServerDefinition, cwd: string): string =>
-  createHash("sha256").update(canonical({ cwd, name, target, auth, oauth })).digest("hex");
-
-/** Stands for all servers of a file, where there are too many to remember each. */
-export const everyServerHash = (file: string): string =>
-  createHash("sha256")
-    .update(canonical({ everyServerOf: file }))
-    .digest("hex");
-
 type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string };
 
-function verdict(
-  definition: ServerDefinition,
-  hash: string,
-  decisions: ReadonlyMap<string, Consent["decision"]>,
-  facts: TrustFacts,
-): Verdict {
+function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
+  const { origin, enabled, switchedOnBy } = definition;
   if (!definition.project) return { may: "run" };
   if (!facts.projectTrusted) return { may: "never", reason: "the project is not trusted" };
   if (facts.accepted?.has(hash)) return { may: "run" };
-  const decision = decisions.get(hash);
-  if (decision === "allowed") return { may: "run" };
-  if (decision === "refused") return { may: "never", reason: "it was refused before; /mcp trust asks again" };
-  const awaits = decision === "awaiting" || decisions.has(everyServerHash(definition.file));
-  const isNarrow = definition.switchedOnBy === undefined;
-  const asStarted = definition.origin === "project-pi" && isNarrow && facts.accepted === undefined && !awaits;
-  if (asStarted) return { may: "run" };
-  if (!definition.enabled) return { may: "run" };
+  if (own === "allowed") return { may: "run" };
+  const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
+  if (isRefused) return { may: "never", reason: "it was refused before; /mcp trust asks again" };
+  const isKnown = own !== undefined || elsewhere !== undefined;
+  const atStart = origin === "project-pi" && switchedOnBy === undefined && facts.accepted === undefined;
+  if (atStart && !isKnown && !isEnvNewer(definition, facts)) return { may: "run" };
+  if (!enabled) return { may: "run" };
   return facts.canAsk ? { may: "ask" } : { may: "never", reason: "nobody can be asked for consent here" };
 }
+
+function isEnvNewer(definition: ServerDefinition, { envFiles, startedAtMs }: TrustFacts): boolean {
+  const seen = envFiles?.get(definition);
+  if (startedAtMs === undefined || !seen || !("content" in seen)) return false;
+  return (seen.changedAtMs ?? 0) > startedAtMs;
+}
+
+/** Nobody reads a question of any length: what is too long to be checked is not offered. */
+const tooLong = (chars: number, { file }: ServerDefinition): string =>
+  `all that it would do takes ${chars} characters to tell, and more than ${LIMITS.consentChars} are not asked for; make its entry in ${file}, or its envFile, shorter`;
 
 /** Decides for every server. A switched-off server is let through: it does not run. */
 export function decideTrust(
@@ -94,26 +90,39 @@ export function decideTrust(
   consents: readonly Consent[],
   facts: TrustFacts,
 ): TrustDecision {
-  const decisions = new Map(consents.map(({ hash, decision }) => [hash, decision]));
+  const standingOf = createRecords(consents);
+  const place = placeOf(facts.folder);
   const result: TrustDecision = {
     allowed: [],
     pending: [],
     refused: [],
     accepted: new Set(facts.accepted ?? []),
   };
+  const allow = (definition: ServerDefinition, seen: EnvSeen | undefined): void => {
+    const agreedEnvFile = seen && "content" in seen ? contentHash(seen.content) : undefined;
+    result.allowed.push(agreedEnvFile === undefined ? definition : { ...definition, agreedEnvFile });
+  };
   const decide = (definition: ServerDefinition): void => {
-    const hash = consentHash(definition, facts.cwd);
-    const decided = verdict(definition, hash, decisions, facts);
-    if (decided.may === "run") {
-      // A switched-off server was not asked for: switching it on must be.
-      if (definition.project && definition.enabled) result.accepted.add(hash);
-      result.allowed.push(definition);
+    if (!definition.project) {
+      allow(definition, undefined);
       return;
     }
-    if (decided.may === "ask") {
-      result.pending.push({ definition, hash, question: consentQuestion(definition) });
-    } else {
-      result.refused.push({ definition, hash, reason: decided.reason });
+    const seen = isOwn(definition) ? undefined : facts.envFiles?.get(definition);
+    const asked = askedOf(definition, place, seen);
+    const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll: seen === undefined };
+    const standing = standingOf({ ...asked, name: definition.name, firstVersion });
+    const decided = verdict(asked, standing, facts);
+    if (decided.may === "run") {
+      // A switched-off server was not asked for: switching it on must be.
+      if (definition.enabled) result.accepted.add(asked.hash);
+      allow(definition, seen);
+      return;
+    }
+    if (decided.may === "never") result.refused.push({ ...asked, reason: decided.reason });
+    else {
+      const question = consentQuestion(definition, seen);
+      if (question.length <= LIMITS.consentChars) result.pending.push({ ...asked, question });
+      else result.refused.push({ ...asked, reason: tooLong(question.length, definition) });
     }
     if (definition.replaced) decide(definition.replaced);
   };
@@ -121,26 +130,38 @@ export function decideTrust(
   return result;
 }
 
+/** What a decision about a server is bound to, in this place and with what its envFile holds. */
+export const askedOf = (definition: ServerDefinition, place: string, seen?: EnvSeen): Asked => ({
+  definition,
+  hash: consentHash(definition, place, seen),
+  subject: subjectOf(definition),
+  place,
+});
+
+/** A decision as it is remembered. */
+export const consentOf = (
+  { definition: { name, file }, hash, subject, place }: Asked,
+  decision: Consent["decision"],
+  nowMs: number,
+): Consent => ({ hash, subject, place, decision, server: name, file, decidedAt: nowMs });
+
 /**
  * What a later start must not take for seen by whoever trusted the project: servers of `.pi/mcp.json` that may
- * not run and about which nothing is remembered. Every other file of a project is asked for in any case.
+ * not run and about which nothing is remembered here. Every other file of a project is asked for in any case.
  */
 export function awaitingConsents(
   { pending, refused }: TrustDecision,
   known: readonly Consent[],
+  facts: Pick<TrustFacts, "cwd">,
   nowMs: number,
 ): Consent[] {
-  const hashes = new Set(known.map(({ hash }) => hash));
+  const standingOf = createRecords(known);
   return [...pending, ...refused]
-    .filter(({ hash, definition }) => {
-      const isKnown = hashes.has(hash) || hashes.has(everyServerHash(definition.file));
-      return definition.origin === "project-pi" && !isKnown;
+    .filter((asked) => {
+      const { definition } = asked;
+      const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll: false };
+      const { own } = standingOf({ ...asked, name: definition.name, firstVersion });
+      return definition.origin === "project-pi" && own === undefined;
     })
-    .map(({ hash, definition: { name, file } }) => ({
-      hash,
-      decision: "awaiting",
-      server: name,
-      file,
-      decidedAt: nowMs,
-    }));
+    .map((asked) => consentOf(asked, "awaiting", nowMs));
 }

@@ -1,7 +1,8 @@
 /** The environment that a server's process will have, as far as it decides what npx runs. */
 import { createHash } from "node:crypto";
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { type Env, nameIn } from "../transports/child-environment.ts";
 
 /** Settings of npm that change what an npx command means. Set in the environment, they are left to npm. */
@@ -27,7 +28,7 @@ export function decisiveSetting(env: Env): string | undefined {
   });
 }
 
-const contentOf = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
+const contentOf = (file: string): Promise<string> => readTextOrThrow(file, SMALL_FILE_BYTES).catch(() => "");
 
 /**
  * One hash of everything but the packages that decides what npm finds: the npm and the node, npm's settings

@@ -5,11 +5,11 @@
  * write is whole, and what one loses of another's is asked of npm again.
  */
 
-import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { writeFileAtomic } from "../../cache/atomic-file.ts";
+import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import type { NpmFacts, Tree } from "./tree.ts";
 
 export const NPX_CACHE_VERSION = 1;
@@ -42,7 +42,7 @@ const isFresh = ({ checkedAt }: NpxCacheEntry, now: number): boolean =>
 
 async function readFresh(file: string, now: number): Promise<Entries> {
   try {
-    const parsed: unknown = JSON.parse(await readFile(file, "utf8"));
+    const parsed: unknown = JSON.parse(await readTextOrThrow(file, SMALL_FILE_BYTES));
     if (!isObject(parsed) || parsed.version !== NPX_CACHE_VERSION || !isObject(parsed.entries)) return {};
     const entries = Object.entries(parsed.entries).filter(
       (entry): entry is [string, NpxCacheEntry] => isEntry(entry[1]) && isFresh(entry[1], now),

@@ -3,9 +3,9 @@
  * several binaries npx means.
  */
 
-import { readFile } from "node:fs/promises";
 import { basename, join, normalize } from "node:path";
 import { isObject } from "../../../src/protocol/is-object.ts";
+import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 
 export interface Manifest {
   name: string;
@@ -40,7 +40,7 @@ export function toManifest(value: unknown): Manifest | undefined {
 /** The package.json in a folder, or undefined where there is none that can be read. */
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
-    const parsed: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    const parsed: unknown = JSON.parse(await readTextOrThrow(join(folder, "package.json"), SMALL_FILE_BYTES));
     return isObject(parsed) ? parsed : undefined;
   } catch {
     // Absent, unreadable or broken: for npx there is no such package either.

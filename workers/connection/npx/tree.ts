@@ -3,8 +3,9 @@
  * cache, in this order (libnpmexec 10, exec). Reads folders only.
  */
 import { createHash } from "node:crypto";
-import { readFile, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { isFile } from "../transports/find-program.ts";
 import { onWindows } from "../transports/process-tree.ts";
 import type { NpxRequest } from "./command.ts";
@@ -146,7 +147,7 @@ async function throughLink(
     const file = await realpath(join(folder, path));
     if (!(await stat(file)).isFile()) return { reason: `${file} is no file` };
     if (onWindows) {
-      const shim = await readFile(`${link}.cmd`, "utf8");
+      const shim = await readTextOrThrow(`${link}.cmd`, SMALL_FILE_BYTES);
       const linked = shim.includes(relative(tree.bin, join(folder, path)));
       return linked
         ? { path: file, file, binFolder: tree.bin }

@@ -26,6 +26,9 @@ export type RegularText = { kind: "text"; text: string } | Unread;
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 const FIRST_CHUNK_BYTES = 64 * 1024;
 
+/** For a package.json, a shim of npm or a settings file, which are far smaller. */
+export const SMALL_FILE_BYTES = 1024 * 1024;
+
 type Kinds = Record<
   "isFile" | "isDirectory" | "isFIFO" | "isSocket" | "isCharacterDevice" | "isBlockDevice" | "isSymbolicLink",
   () => boolean

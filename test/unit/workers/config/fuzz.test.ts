@@ -115,7 +115,12 @@ test("5,000 files of our own", () => {
     const config = parseConfigText(text, source);
     const merged = mergeLayers({ registered: [], hosts: [], files: [config] });
     for (const problem of [...config.problems, ...merged.problems]) checkProblem(problem, text);
-    const { allowed } = decideTrust(merged.servers, [], { projectTrusted: true, canAsk: true, cwd: "/w" });
+    const { allowed } = decideTrust(merged.servers, [], {
+      projectTrusted: true,
+      canAsk: true,
+      cwd: "/w",
+      folder: "/w",
+    });
     plan({ servers: [], settings: merged.settings }, { servers: allowed, settings: merged.settings });
     withProblems += config.problems.length > 0 ? 1 : 0;
     servers += merged.servers.length;

@@ -3,38 +3,64 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import {
+  consentHash,
+  EVERY_SUBJECT,
+  firstVersionHash,
+  placeOf,
+  subjectOf,
+} from "../../../../workers/connection/config/consent-keys.ts";
 import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
+import type { EnvSeen } from "../../../../workers/connection/config/env-content.ts";
 import { mergeLayers } from "../../../../workers/connection/config/merge.ts";
 import { applyOverride } from "../../../../workers/connection/config/override.ts";
 import { parseConfigText } from "../../../../workers/connection/config/read.ts";
 import {
   awaitingConsents,
-  type Consent,
-  consentHash,
   decideTrust,
-  everyServerHash,
   type TrustFacts,
 } from "../../../../workers/connection/config/trust.ts";
 import { loadTrust, remember } from "../../../../workers/connection/config/trust-file.ts";
+import { type Consent, everythingAwaits } from "../../../../workers/connection/config/trust-records.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "./support.ts";
 
 const CWD = "/work/app";
-const TRUSTED: TrustFacts = { projectTrusted: true, canAsk: true, cwd: CWD };
+const PLACE = placeOf(CWD);
+const MOVED = "/work/renamed";
+const TRUSTED: TrustFacts = { projectTrusted: true, canAsk: true, cwd: CWD, folder: CWD };
 const RAW = { command: "x", args: ["y"], env: { A: "${T}" } };
 
-const consent = (of: ServerDefinition, decision: Consent["decision"] = "allowed"): Consent => ({
-  hash: consentHash(of, CWD),
+const consent = (
+  of: ServerDefinition,
+  decision: Consent["decision"] = "allowed",
+  { folder = CWD, seen }: { folder?: string; seen?: EnvSeen } = {},
+): Consent => ({
+  hash: consentHash(of, placeOf(folder), seen),
+  subject: subjectOf(of),
+  place: placeOf(folder),
   decision,
   server: of.name,
   file: of.file,
   decidedAt: 1,
 });
 
-/** Too many of the file's servers were asked for. */
-const ALL_AWAIT: Consent = {
-  ...consent(definition("*", RAW, PROJECT_PI), "awaiting"),
-  hash: everyServerHash(PROJECT_PI.file),
-};
+/** As version 1 of the file had it: one hash, of the definition and of the folder's path. */
+const firstVersion = (
+  of: ServerDefinition,
+  decision: Consent["decision"] = "allowed",
+  cwd: string = CWD,
+): Consent => ({
+  hash: firstVersionHash(of, cwd),
+  decision,
+  server: of.name,
+  file: of.file,
+  decidedAt: 1,
+});
+
+/** Too many servers were asked for. */
+const ALL_AWAIT = everythingAwaits(1);
+
+const HASH = "0".repeat(64);
 
 const names = (definitions: { name: string }[]): string[] => definitions.map(({ name }) => name);
 const summary = (decision: ReturnType<typeof decideTrust>) => ({
@@ -73,7 +99,7 @@ describe("decideTrust", () => {
     [".pi/mcp.json, changed live", IN.pi, [], { accepted: live }, ask],
     [".pi/mcp.json, changed live, nobody to ask", IN.pi, [], { accepted: live, canAsk: false }, never],
     [".pi/mcp.json, changed live, consented", IN.pi, [consent(IN.pi)], { accepted: live }, run],
-    [".pi/mcp.json, accepted before", IN.pi, [], { accepted: new Set([consentHash(IN.pi, CWD)]) }, run],
+    [".pi/mcp.json, accepted before", IN.pi, [], { accepted: new Set([consentHash(IN.pi, PLACE)]) }, run],
     [".pi/mcp.json, refused", IN.pi, [consent(IN.pi, "refused")], {}, never],
     [".pi/mcp.json, awaiting since before", IN.pi, [consent(IN.pi, "awaiting")], {}, ask],
     [
@@ -83,9 +109,9 @@ describe("decideTrust", () => {
       { canAsk: false },
       never,
     ],
-    [".pi/mcp.json, all of it awaiting", IN.pi, [ALL_AWAIT], {}, ask],
-    [".pi/mcp.json, all of it awaiting, this one consented", IN.pi, [ALL_AWAIT, consent(IN.pi)], {}, run],
-    [".mcp.json, while all of .pi/mcp.json awaits", IN.file, [ALL_AWAIT], {}, ask],
+    [".pi/mcp.json, everything awaiting", IN.pi, [ALL_AWAIT], {}, ask],
+    [".pi/mcp.json, everything awaiting, this one consented", IN.pi, [ALL_AWAIT, consent(IN.pi)], {}, run],
+    [".mcp.json, everything awaiting", IN.file, [ALL_AWAIT], {}, ask],
     [".mcp.json", IN.file, [], {}, ask],
     [".mcp.json, nobody to ask", IN.file, [], { canAsk: false }, never],
     [".mcp.json, consented", IN.file, [consent(IN.file)], {}, run],
@@ -148,7 +174,8 @@ describe("decideTrust", () => {
       PROJECT_FILE,
     );
     expect(summary(decideTrust([other], [consent(IN.file)], TRUSTED))).toEqual(run);
-    expect(summary(decideTrust([IN.file], [consent(IN.file)], { ...TRUSTED, cwd: "/other" }))).toEqual(ask);
+    const elsewhere = { ...TRUSTED, cwd: "/other", folder: "/other" };
+    expect(summary(decideTrust([IN.file], [consent(IN.file)], elsewhere))).toEqual(ask);
     const renamed = definition("b", RAW, PROJECT_FILE);
     expect(summary(decideTrust([renamed], [consent(IN.file)], TRUSTED)).pending).toEqual(["b"]);
   });
@@ -181,8 +208,8 @@ describe("decideTrust", () => {
 describe("awaitingConsents", () => {
   const live = { ...TRUSTED, accepted: new Set<string>() };
   const awaited = (of: ServerDefinition, known: Consent[], facts: TrustFacts): string[] =>
-    awaitingConsents(decideTrust([of], known, facts), known, 7).map(({ hash }) => hash);
-  const it = [consentHash(IN.pi, CWD)];
+    awaitingConsents(decideTrust([of], known, facts), known, facts, 7).map(({ hash }) => hash);
+  const it = [consentHash(IN.pi, PLACE)];
 
   test.each<[string, ServerDefinition, Consent[], TrustFacts, string[]]>([
     [".pi/mcp.json, changed live", IN.pi, [], live, it],
@@ -190,7 +217,15 @@ describe("awaitingConsents", () => {
     [".pi/mcp.json at the start", IN.pi, [], TRUSTED, []],
     [".pi/mcp.json, remembered already", IN.pi, [consent(IN.pi, "awaiting")], live, []],
     [".pi/mcp.json, refused before", IN.pi, [consent(IN.pi, "refused")], live, []],
-    [".pi/mcp.json, all of it awaiting already", IN.pi, [ALL_AWAIT], live, []],
+    [".pi/mcp.json, everything awaiting already", IN.pi, [ALL_AWAIT], live, it],
+    [
+      ".pi/mcp.json, awaiting in another folder",
+      IN.pi,
+      [consent(IN.pi, "awaiting", { folder: MOVED })],
+      live,
+      it,
+    ],
+    [".pi/mcp.json, awaiting since version 1", IN.pi, [firstVersion(IN.pi, "awaiting")], live, []],
     [".mcp.json, which is asked for in any case", IN.file, [], live, []],
   ])("%s -> %#", (_, of, known, facts, expected) => {
     expect(awaited(of, known, facts)).toEqual(expected);
@@ -198,7 +233,9 @@ describe("awaitingConsents", () => {
 
   test("says what awaits and since when", () => {
     const decision = decideTrust([IN.pi], [], live);
-    expect(awaitingConsents(decision, [], 7)).toEqual([{ ...consent(IN.pi, "awaiting"), decidedAt: 7 }]);
+    expect(awaitingConsents(decision, [], live, 7)).toEqual([
+      { ...consent(IN.pi, "awaiting"), decidedAt: 7 },
+    ]);
   });
 });
 
@@ -219,7 +256,7 @@ describe("mcp-trust.json", () => {
     await remember(path, [{ ...one, decision: "refused" }, other]);
     expect(await loadTrust(path)).toEqual({ consents: [{ ...one, decision: "refused" }, other] });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 1 });
+    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 2 });
   });
 
   test("that something awaits an answer never replaces one; an answer replaces it", async () => {
@@ -246,7 +283,7 @@ describe("mcp-trust.json", () => {
     expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);
   }, 60_000);
 
-  test("many consents: the oldest go; many that may not run: then nothing of their file may, unless consented", async () => {
+  test("many consents: the oldest go; many that may not run: then nothing may, unless consented", async () => {
     const path = await file();
     await remember(path, [one, ...numbered(1_000, "allowed")]);
     expect(await consentsIn(path)).toHaveLength(1_000);
@@ -255,7 +292,7 @@ describe("mcp-trust.json", () => {
     await remember(path, numbered(1_001, "awaiting"));
     expect((await consentsIn(path)).filter(({ decision }) => decision === "awaiting")).toHaveLength(1);
     const many = await file();
-    await remember(many, [...numbered(201, "awaiting"), consent(IN.pi)]);
+    await remember(many, [...numbered(501, "awaiting"), consent(IN.pi)]);
     const folded = await consentsIn(many);
     expect(folded.map(({ server }) => server).sort()).toEqual(["*", "a"]);
     const forgotten = definition("s0", RAW, PROJECT_PI);
@@ -263,6 +300,8 @@ describe("mcp-trust.json", () => {
       allowed: ["a"],
       pending: ["s0"],
     });
+    const moved = { ...TRUSTED, cwd: MOVED, folder: MOVED };
+    expect(summary(decideTrust([forgotten], folded, moved)).pending).toEqual(["s0"]);
     await remember(many, [consent(forgotten)]);
     expect(summary(decideTrust([forgotten], await consentsIn(many), TRUSTED)).allowed).toEqual(["s0"]);
   });
@@ -271,9 +310,13 @@ describe("mcp-trust.json", () => {
     ["", /no whole JSON/],
     ["{", /no whole JSON/],
     ["[]", /not a list of consents/],
-    ['{"version":2,"consents":[]}', /not a list of consents/],
+    ['{"version":3,"consents":[]}', /not a list of consents/],
+    [
+      `{"version":2,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
+      /not a list/,
+    ],
     ['{"version":1,"consents":[{"hash":"x"}]}', /not a list of consents/],
-  ])("%s holds no consents, says so, and is kept aside", async (text, why) => {
+  ])("%s holds no consents, says so, and is kept aside; then everything awaits", async (text, why) => {
     const folder = await temporaryFolder();
     const path = join(folder, "mcp-trust.json");
     await writeFile(path, text);
@@ -281,8 +324,12 @@ describe("mcp-trust.json", () => {
     expect(consents).toEqual([]);
     expect(problem).toMatchObject({ file: path, message: expect.stringMatching(why) });
     expect(await readFile(path, "utf8")).toBe(text);
+    const awaits = expect.objectContaining({ subject: EVERY_SUBJECT, decision: "awaiting" });
     await remember(path, [one]);
-    expect(await loadTrust(path)).toEqual({ consents: [one] });
+    const { consents: kept } = await loadTrust(path);
+    expect(kept).toEqual([awaits, one]);
+    const other = definition("other", RAW, PROJECT_PI);
+    expect(summary(decideTrust([other], kept, TRUSTED))).toMatchObject({ pending: ["other"] });
     const [aside = "", ...others] = (await readdir(folder)).filter((name) => name !== "mcp-trust.json");
     expect(others).toEqual([]);
     expect(aside).toMatch(/^mcp-trust\.json\.corrupt-/);

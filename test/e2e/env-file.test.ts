@@ -1,0 +1,210 @@
+/**
+ * Owns: what an envFile in the session's folder decides in the real Pi. Of the user's own servers nothing; of a
+ * project's servers what was shown and agreed to, whenever the file changes.
+ */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { PiHome } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
+import { notices } from "../support/rpc-events.ts";
+import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { call, home, readLog, searchFor } from "./support.ts";
+
+const EVIL = "NODE_OPTIONS=--require=./evil.cjs\n";
+const EAGER = { lifecycle: "eager" };
+const withEnvFile = (file = ".env", more: Record<string, unknown> = {}) =>
+  live([], {}, { envFile: file, ...more });
+const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
+const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** A folder whose `.env` makes node run its `evil.cjs`, if anybody lets it. */
+const clone = (env: string): Record<string, string> => ({
+  ".env": env,
+  "evil.cjs": 'require("node:fs").writeFileSync(require("node:path").join(__dirname, "evil-ran"), "");',
+});
+
+const evilRan = (at: PiHome): Promise<boolean> =>
+  stat(join(at.cwd, "evil-ran")).then(
+    () => true,
+    () => false,
+  );
+
+const setEnv = (at: PiHome, text: string): Promise<void> => writeFile(join(at.cwd, ".env"), text);
+const titles = ({ rpc }: Opened): string[] => dialogsOf(rpc).map(({ title }) => title);
+const servers = async (at: PiHome): Promise<number> =>
+  (await processesWithMarker(`HOME=${at.dir}`)).filter(({ command }) => command.includes("fixtures/servers"))
+    .length;
+
+describe("the user's own server with an envFile", () => {
+  const token = async (pi: Opened): Promise<string> => {
+    await pi.prompt(searchFor("select:own__work"));
+    return (await pi.ask("own__work")).token;
+  };
+
+  test.each([true, false])(
+    "in a clone, trusted: %s -> what decides what runs is left out and told",
+    async (trusted) => {
+      const env = `${EVIL}PATH=./bin\nTOKEN=of-the-file\n`;
+      const pi = await open({ trusted, files: clone(env), mcp: config({ own: withEnvFile() }) });
+      const told = await pi.notice(/lies in the folder that Pi runs in/);
+      expect(told).toContain(
+        `${join(pi.at.cwd, ".env")} lies in the folder that Pi runs in and sets NODE_OPTIONS, PATH: `,
+      );
+      expect(await token(pi)).toBe(hash("of-the-file"));
+      expect(await evilRan(pi.at)).toBe(false);
+      expect(titles(pi)).toEqual([]);
+      const log = await readLog(pi.at);
+      expect(log).toMatch(/own .*\.env lies in the folder that Pi runs in and sets NODE_OPTIONS, PATH/);
+      expect(`${told}${log}`).not.toMatch(/evil|of-the-file|\.\/bin/);
+    },
+  );
+
+  test("elsewhere, named by an absolute path -> all of it counts", async () => {
+    const at = await home({ files: clone("TOKEN=of-the-clone\n") });
+    const file = join(at.dir, "mine.env");
+    await writeFile(file, `NODE_OPTIONS=--require=${join(at.cwd, "evil.cjs")}\nTOKEN=mine\n`);
+    await at.writeMcp(config({ own: withEnvFile(file) }));
+    const pi = await open({ at });
+    expect(await token(pi)).toBe(hash("mine"));
+    expect(await evilRan(at)).toBe(true);
+    expect(notices(pi.rpc.events).filter(({ level }) => level !== "info")).toEqual([]);
+  });
+
+  test("reached through a link into the clone, or out of it -> left out", async () => {
+    const at = await home({ files: clone(EVIL) });
+    const into = join(at.dir, "into.env");
+    await symlink(join(at.cwd, ".env"), into);
+    await writeFile(join(at.dir, "theirs.env"), `${EVIL}`);
+    await symlink(join(at.dir, "theirs.env"), join(at.cwd, "out.env"));
+    await at.writeMcp(config({ own: withEnvFile(into), other: withEnvFile("out.env") }));
+    const pi = await open({ at });
+    await pi.statusLine("MCP 2/2 · 2 tools");
+    await pi.notice(/into\.env lies in the folder .* sets NODE_OPTIONS: left out/);
+    await pi.notice(/out\.env lies in the folder .* sets NODE_OPTIONS: left out/);
+    expect(await evilRan(at)).toBe(false);
+  });
+});
+
+describe("a project's server with an envFile", () => {
+  const project = (env: string) => ({
+    ...clone(env),
+    ".mcp.json": config({ docs: withEnvFile(".env", EAGER) }),
+  });
+  const SAFE = "NODE_OPTIONS=--no-warnings\nTOKEN=one\n";
+
+  async function allowed(): Promise<Opened> {
+    const pi = await open({ files: project(SAFE) });
+    const asked = await pi.dialog();
+    expect(asked.title).toContain("env from .env, which sets NODE_OPTIONS=--no-warnings, TOKEN)");
+    pi.answer(asked, { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    return pi;
+  }
+
+  test("the question says what the file sets; another secret in it is not asked for, another program is", async () => {
+    const first = await allowed();
+    const { at } = first;
+    expect(await readFile(join(at.agentDir, "mcp-trust.json"), "utf8")).not.toMatch(/no-warnings|one"/);
+    await first.rpc.stop();
+
+    await setEnv(at, SAFE.replace("one", "two"));
+    const second = await open({ at });
+    await second.prompt(searchFor("select:docs__work"));
+    expect((await second.ask("docs__work")).token).toBe(hash("two"));
+    expect(titles(second)).toEqual([]);
+    await second.rpc.stop();
+
+    await setEnv(at, EVIL);
+    const third = await open({ at });
+    expect((await third.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
+    expect(await third.status()).toContain("waits for your consent: docs: ");
+    expect(await evilRan(at)).toBe(false);
+    expect(await servers(at)).toBe(0);
+  });
+
+  test("edited while it runs -> asked for, and it ends until there is an answer", async () => {
+    const pi = await allowed();
+    await pi.prompt(searchFor("select:docs__work"));
+    const { pid } = await pi.ask("docs__work");
+    let since = pi.rpc.events.length;
+    await setEnv(pi.at, SAFE.replace("one", "two"));
+    await setEnv(pi.at, `${SAFE}LD_LIBRARY_PATH=./lib\n`);
+    const asked = await pi.dialog(since);
+    expect(asked.title).toContain("which sets LD_LIBRARY_PATH=./lib, NODE_OPTIONS=--no-warnings, TOKEN)");
+    await expect.poll(() => servers(pi.at), { timeout: PATIENCE_MS }).toBe(0);
+    since = pi.rpc.events.length;
+    pi.answer(asked, { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    expect((await pi.ask("docs__work")).pid).not.toBe(pid);
+    expect(titles(pi)).toHaveLength(2);
+  });
+
+  test("edited between the question and the answer -> the answer runs nothing, what is there now is asked for", async () => {
+    const pi = await open({ files: project(SAFE) });
+    const asked = await pi.dialog();
+    const since = pi.rpc.events.length;
+    await setEnv(pi.at, EVIL);
+    pi.answer(asked, { value: "Allow" });
+    expect((await pi.dialog(since)).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
+    await pi.status();
+    expect(await evilRan(pi.at)).toBe(false);
+    expect(await servers(pi.at)).toBe(0);
+  });
+
+  test("a model writes the file of a server that started with the project -> asked for, at the next start too", async () => {
+    const files = { ...clone(SAFE), ".pi/mcp.json": config({ docs: withEnvFile(".env") }) };
+    const pi = await open({ trusted: true, files });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(titles(pi)).toEqual([]);
+    await pi.prompt(call("write", { path: join(pi.at.cwd, ".env"), content: EVIL }));
+    pi.answer(await pi.dialog(), { value: "Not now" });
+    await pi.rpc.stop();
+    const again = await open({ at: pi.at });
+    expect((await again.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
+    expect(await evilRan(pi.at)).toBe(false);
+  });
+
+  test("a link, a folder and nothing at all in place of the file -> said in the question, and none of it hangs", async () => {
+    const at = await home({
+      files: {
+        ".mcp.json": config({
+          a: withEnvFile("a.env"),
+          b: withEnvFile("b.env"),
+          c: withEnvFile("$env:NOT_SET/.env"),
+        }),
+      },
+    });
+    await symlink(join(at.cwd, "a.env"), join(at.cwd, "a.env"));
+    await mkdir(join(at.cwd, "b.env"));
+    const pi = await open({ at });
+    await pi.dialog();
+    const status = await pi.status();
+    expect(status).toMatch(/a: .*env from a\.env, which cannot be used now: it cannot be read \(ELOOP\)/);
+    expect(status).toMatch(/b: .*env from b\.env, which cannot be used now: it is a folder/);
+    expect(status).toMatch(
+      /c: .*, which cannot be used now: NOT_SET is not set.*uses \$NOT_SET of your environment/,
+    );
+  });
+});
+
+test("put off, then the folder is renamed -> asked for there, though the project is trusted there", async () => {
+  const pi = await open({ trusted: true });
+  const { at } = pi;
+  await pi.status();
+  const content = JSON.stringify(config({ evil: live(["evil"], { RECORD: join(at.dir, "record") }) }));
+  await pi.prompt(call("write", { path: join(at.cwd, ".pi", "mcp.json"), content }));
+  pi.answer(await pi.dialog(), { value: "Not now" });
+  await pi.rpc.stop();
+  const moved = { ...at, cwd: `${at.cwd}-renamed` };
+  await rename(at.cwd, moved.cwd);
+  const trust = join(at.agentDir, "trust.json");
+  await writeFile(trust, (await readFile(trust, "utf8")).replaceAll(at.cwd, moved.cwd));
+  const again = await open({ at: moved });
+  expect((await again.dialog()).title).toContain("live.mjs evil");
+  expect(await again.status()).toContain("waits for your consent: evil: ");
+  await expect(stat(join(at.dir, "record"))).rejects.toThrow("ENOENT");
+  await again.rpc.stop();
+  await rm(moved.cwd, { recursive: true });
+});

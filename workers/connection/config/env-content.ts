@@ -1,0 +1,40 @@
+/**
+ * What an envFile brings to a server, as far as somebody has to agree to it: the names that it sets, and the values
+ * of those that decide what runs. Other values may change without a question: they are the server's data. Pure.
+ */
+import { createHash } from "node:crypto";
+import { canonical } from "./canonical.ts";
+import { decidesWhatRuns } from "./deciding-variables.ts";
+import type { ServerDefinition } from "./definition.ts";
+
+type Entries = Readonly<Record<string, string>>;
+
+export interface EnvContent {
+  /** Sorted. */
+  names: string[];
+  /** Values of the names that decide what runs. */
+  deciding: Record<string, string>;
+}
+
+/** What was found where a server's envFile should be. `changedAtMs`: when it was written, where that is known. */
+export type EnvSeen = { content: EnvContent; changedAtMs?: number } | { reason: string };
+
+export function contentOf(entries: Entries): EnvContent {
+  const deciding = Object.entries(entries).filter(([name]) => decidesWhatRuns(name));
+  return { names: Object.keys(entries).sort(), deciding: Object.fromEntries(deciding) };
+}
+
+/** Hex SHA-256. Equal for contents that need no other answer. */
+export const contentHash = (content: EnvContent): string =>
+  createHash("sha256").update(canonical(content)).digest("hex");
+
+/** The entries that decide nothing, and the names of the others. */
+export function withoutDeciding(entries: Entries): { kept: Record<string, string>; dropped: string[] } {
+  const dropped = Object.keys(entries).filter(decidesWhatRuns).sort();
+  const kept = Object.entries(entries).filter(([name]) => !decidesWhatRuns(name));
+  return { kept: Object.fromEntries(kept), dropped };
+}
+
+/** The user's own files define it, also where a project only switched it on. */
+export const isOwn = ({ project, switchedOnBy }: ServerDefinition): boolean =>
+  !project || switchedOnBy !== undefined;

@@ -1,0 +1,103 @@
+/**
+ * Looks at the envFiles of servers before anything is started: what those of a project bring is part of the question
+ * and of the consent; what the session's folder may not decide for the user's own servers is told. Never throws.
+ */
+import { LIMITS } from "../../../src/protocol/limits.ts";
+import type { ConfigProblem } from "../../../src/protocol/types.ts";
+import type { ServerDefinition } from "./definition.ts";
+import { contentOf, type EnvSeen, isOwn, withoutDeciding } from "./env-content.ts";
+import { type EnvFile, readEnvFile } from "./env-file.ts";
+import { droppedText, type EnvFolders, isDecidedByFolder, REMOTE, tooLarge } from "./env-launch.ts";
+import { fillPath, type PathFacts } from "./fill-path.ts";
+import { wayTo } from "./path-stops.ts";
+import { pathsOf } from "./paths.ts";
+
+export interface EnvLook {
+  /** Of the project's servers, the replaced ones too. */
+  seen: ReadonlyMap<ServerDefinition, EnvSeen>;
+  problems: ConfigProblem[];
+  /** Files that were looked at: what is to be watched. */
+  files: string[];
+}
+
+type Found = { file: string; entries: Record<string, string>; changedAtMs: number } | { reason: string };
+
+/** Finds the envFiles of one look; each file is read once, and no more of them than the limit. */
+class EnvReader {
+  readonly #place: PathFacts & EnvFolders;
+  readonly #read = new Map<string, Promise<EnvFile>>();
+
+  constructor(place: PathFacts & EnvFolders) {
+    this.#place = place;
+  }
+
+  get files(): string[] {
+    return [...this.#read.keys()];
+  }
+
+  /** Undefined where it is the user's own file for the user's own server, which nobody has to ask about. */
+  async find(definition: ServerDefinition, envFile: string): Promise<Found | undefined> {
+    const { cwd, platform = process.platform } = this.#place;
+    const { text: path, missing } = fillPath(envFile, this.#place);
+    if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
+    const file = pathsOf(platform).resolve(cwd, path);
+    const way = await wayTo(file, platform);
+    if (way.isRemote) return { reason: REMOTE };
+    if (isOwn(definition) && !(await isDecidedByFolder(path, this.#place, way))) return undefined;
+    const { bytes = 0, modifiedMs = 0 } = way.found ?? {};
+    if (bytes > LIMITS.envFileShownBytes) return { reason: tooLarge(bytes) };
+    const read = await this.#entries(file);
+    return "reason" in read ? read : { file, entries: read.entries, changedAtMs: modifiedMs };
+  }
+
+  #entries(file: string): Promise<EnvFile> {
+    const known = this.#read.get(file);
+    if (known) return known;
+    if (this.#read.size >= LIMITS.envFilesLookedAt) {
+      const reason = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
+      return Promise.resolve({ reason });
+    }
+    const read = readEnvFile(file);
+    this.#read.set(file, read);
+    return read;
+  }
+}
+
+/** Of the user's own server: what it will not get of a file in the session's folder. */
+function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
+  const dropped = "reason" in found ? [] : withoutDeciding(found.entries).dropped;
+  if ("reason" in found || dropped.length === 0) return [];
+  return [
+    {
+      severity: "warning",
+      file: definition.file,
+      key: `${definition.name}.envFile`,
+      message: droppedText(found.file, dropped),
+      remedy: 'Write what you need of it into "env" of the server, or keep the file in another folder.',
+    },
+  ];
+}
+
+/** Every definition that may come to run: with each also what it took the place of. */
+const all = (servers: readonly ServerDefinition[]): ServerDefinition[] =>
+  servers.flatMap((server) => [server, ...all(server.replaced ? [server.replaced] : [])]);
+
+export async function lookAtEnvFiles(
+  servers: readonly ServerDefinition[],
+  place: PathFacts & EnvFolders,
+): Promise<EnvLook> {
+  const seen = new Map<ServerDefinition, EnvSeen>();
+  const problems: ConfigProblem[] = [];
+  const reader = new EnvReader(place);
+  // One after the other: files of a clone, however many, never take the worker's whole time or memory.
+  for (const definition of all(servers)) {
+    const { target, enabled } = definition;
+    if (!enabled || target.kind !== "stdio" || target.envFile === undefined) continue;
+    const found = await reader.find(definition, target.envFile);
+    if (!found) continue;
+    if (isOwn(definition)) problems.push(...leftOut(definition, found));
+    else if ("reason" in found) seen.set(definition, found);
+    else seen.set(definition, { content: contentOf(found.entries), changedAtMs: found.changedAtMs });
+  }
+  return { seen, problems, files: reader.files };
+}
