@@ -8,7 +8,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isObject } from "../../src/protocol/is-object.ts";
 
-import { hashDefinition } from "./hash.ts";
+import { FOLDER_KEY, hashDefinition } from "./hash.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -57,7 +57,11 @@ const CHANGES: Record<string, (value: unknown, environment: Environment) => unkn
 
 export function adapterHash(definition: Record<string, unknown>, environment: Environment): string {
   const resolved = Object.fromEntries(
-    Object.entries(definition).map(([key, value]) => [key, CHANGES[key]?.(value, environment) ?? value]),
+    Object.entries(definition).map(([key, value]) => {
+      // A key may be called like a property that every object has.
+      const change = Object.hasOwn(CHANGES, key) ? CHANGES[key] : undefined;
+      return [key, change?.(value, environment) ?? value];
+    }),
   );
   const { bearerTokenEnv } = definition;
   if (definition.bearerToken === undefined && typeof bearerTokenEnv === "string") {
@@ -66,12 +70,16 @@ export function adapterHash(definition: Record<string, unknown>, environment: En
   return hashDefinition(resolved);
 }
 
-/** Hashes that an entry of this definition may bear, ours first. */
+/**
+ * Hashes that an entry of this definition may bear, ours first. The adapter knows no folder: what it stored may be of
+ * another program, which this definition names in another folder.
+ */
 export function hashesOf(
   definition: Record<string, unknown>,
   environment: Environment = process.env,
 ): string[] {
   const ours = hashDefinition(definition);
+  if (definition[FOLDER_KEY] !== undefined) return [ours];
   const theirs = adapterHash(definition, environment);
   return theirs === ours ? [ours] : [ours, theirs];
 }

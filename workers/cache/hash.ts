@@ -25,6 +25,12 @@ export const HASHED_KEYS = [
   "socket",
 ] as const;
 
+/**
+ * Holds the session's folder, in the definition of a server that is another program in another folder; in any other
+ * definition the key is absent, so that its hash is the adapter's. No file can set it: see cache-identity.ts.
+ */
+export const FOLDER_KEY = "#folder";
+
 /** JSON with the keys of every object sorted, and with `undefined` where a value is. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
@@ -38,6 +44,8 @@ function canonical(value: unknown): string {
 /** Hex SHA-256 of one definition as it stands in the file, before interpolation: no secret is resolved. */
 export function hashDefinition(definition: Record<string, unknown>): string {
   const hashed = Object.fromEntries(HASHED_KEYS.map((key) => [key, definition[key]]));
+  const folder = definition[FOLDER_KEY];
+  if (folder !== undefined) hashed[FOLDER_KEY] = folder;
   return createHash("sha256").update(canonical(hashed)).digest("hex");
 }
 

@@ -23,6 +23,7 @@ import type { CachePool } from "./cache-pool.ts";
 import { runCall } from "./calls.ts";
 import { createCatalogPublisher } from "./catalog.ts";
 import { catalogSettings } from "./catalog-settings.ts";
+import { cacheIdentity } from "./config/cache-identity.ts";
 import { describeEffect } from "./config/effect.ts";
 import { cacheFile, npxCacheFile } from "./config/paths.ts";
 import { DEFAULT_SETTINGS } from "./config/settings.ts";
@@ -163,7 +164,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   let hashing: Promise<void> = Promise.resolve();
   const rehash = (): Promise<void> => {
     const definitions = supervisor.servers.map(({ definition }) => definition);
-    const hashed = cache.hashDefinitions(definitions.map(({ raw }) => raw));
+    const hashed = cache.hashDefinitions(definitions.map((definition) => cacheIdentity(definition, cwd)));
     hashing = hashing.then(async () => {
       const found = await hashed;
       hashes = new Map(definitions.map(({ name }, i) => [name, found[i] ?? ""]));
@@ -185,7 +186,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       const wanted = new Set(starting.map(({ name }) => name));
       const definitions = supervisor.servers
         .filter(({ name }) => wanted.has(name))
-        .map(({ name, definition }) => [name, definition.raw]);
+        .map(({ name, definition }) => [name, cacheIdentity(definition, cwd)]);
       const query = { path: cachePath, definitions: Object.fromEntries(definitions) };
       const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
       catalog.noteUsed(used);

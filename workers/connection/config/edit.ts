@@ -58,7 +58,10 @@ export function editEnabled(
   const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
   const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
   for (const path of [[key], [key, server]]) {
-    const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), root);
+    const value = path.reduce<unknown>(
+      (at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+      root,
+    );
     if (value !== undefined && !isObject(value)) {
       throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is no object.`, {
         remedy: "Correct it first.",

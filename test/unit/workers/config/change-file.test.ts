@@ -126,3 +126,10 @@ test("a file that holds the change already -> is not written again", async () =>
   await writeEnabled(file, "a", false);
   expect(lstatSync(file).ino).toBe(ino);
 });
+
+test("a server named like a property that every object has -> switched like any other", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, { mcpServers: {} });
+  await writeEnabled(file, "constructor", false);
+  expect(await switchedOff(file)).toEqual(["constructor"]);
+});
