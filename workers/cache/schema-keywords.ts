@@ -32,9 +32,19 @@ export const HOLDERS: ReadonlyMap<string, Holder> = new Map(
 /** Keywords whose values map names to schemas. */
 export const MAPS: ReadonlySet<string> = new Set([...HOLDER_KEYWORDS.map, ...HOLDER_KEYWORDS.dependencies]);
 
+/** Keywords whose values are data, whatever they look like. */
+export const DATA: ReadonlySet<string> = new Set(["const", "default", "examples", "example", "enum"]);
+
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
 export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
+
+/**
+ * Whether the object below a keyword maps names to schemas. Below a keyword that is none of JSON Schema's, it may
+ * itself be a schema that bears the keyword's name.
+ */
+export const isMapBelow = (holder: Holder, value: Schema, isForeign: boolean): boolean =>
+  (holder === "map" || holder === "dependencies") && !(isForeign && !Object.values(value).every(isSchema));
 
 const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
 

@@ -7,21 +7,17 @@ import { isObject } from "../../src/protocol/is-object.ts";
 import { soundType } from "./schema-keywords.ts";
 import type { Repair } from "./schema-nodes.ts";
 import { schemaAt } from "./schema-references.ts";
+import { allOf, OPEN, type Shape, ShapeMerger, UNKNOWN } from "./schema-shape.ts";
+import { isWithin, type Size } from "./schema-size.ts";
 
 type Schema = Record<string, unknown>;
 
-/** What an object schema says of its properties. */
-interface Shape {
-  properties: Map<string, unknown>;
-  required: Set<string>;
-  /** No others than these. */
-  closed: boolean;
-}
-
 /** Providers refuse these at the root. */
 const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;
-/** A union in a union in a union is no interface for a model. */
-const DEPTH = 8;
+/** Schemas that are looked at for one root; beyond them it takes any object. */
+const VISITS = 2_000;
+/** References in a row. No interface for a model has as many, and each takes a part of the stack. */
+const DEPTH = 100;
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -31,66 +27,66 @@ function takesObjects(written: unknown): boolean {
   return type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
 }
 
-const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+/**
+ * Gathers what a root takes. Each schema is looked at once, however many references lead to it, and while it
+ * is looked at it says nothing new about itself.
+ */
+class ShapeReader {
+  readonly #root: Schema;
+  readonly #merger = new ShapeMerger();
+  readonly #known = new Map<Schema, Shape | undefined>();
+  #visits = 0;
+  #depth = 0;
 
-/** Both hold. */
-function both(a: Shape, b: Shape): Shape {
-  const properties = new Map(a.properties);
-  for (const [name, schema] of b.properties) {
-    const other = properties.get(name);
-    const equal = other === undefined || same(other, schema);
-    properties.set(name, equal ? schema : { allOf: [other, schema] });
+  constructor(root: Schema) {
+    this.#root = root;
   }
-  // Each would forbid what only the other names.
-  return { properties, required: new Set([...a.required, ...b.required]), closed: a.closed && b.closed };
+
+  /** Something was left out, because there is too much of it. */
+  get isSpent(): boolean {
+    return this.#visits > VISITS || this.#merger.isSpent;
+  }
+
+  /** Undefined for a schema that takes no object. */
+  read(node: unknown): Shape | undefined {
+    if (node === true) return OPEN;
+    if (!isObject(node)) return undefined;
+    if (this.#known.has(node)) return this.#known.get(node);
+    if (++this.#visits > VISITS || this.#depth >= DEPTH || this.#merger.isSpent) return UNKNOWN;
+    this.#known.set(node, UNKNOWN);
+    this.#depth++;
+    const shape = takesObjects(node.type) ? this.#merger.all(this.#partsOf(node)) : undefined;
+    this.#depth--;
+    this.#known.set(node, shape);
+    return shape;
+  }
+
+  #partsOf(node: Schema): Shape[] {
+    const required = list(node.required).filter((name) => typeof name === "string");
+    const properties = Object.entries(isObject(node.properties) ? node.properties : {});
+    const own: Shape = {
+      properties: new Map(properties.map(([name, schema]) => [name, [schema]])),
+      required: new Set(required),
+      closed: node.additionalProperties === false,
+      isPartial: false,
+    };
+    const saysNothing =
+      properties.length === 0 && required.length === 0 && node.additionalProperties === undefined;
+    const referred =
+      typeof node.$ref === "string" && node.$ref.startsWith("#")
+        ? [schemaAt(this.#root, node.$ref.slice(1))]
+        : [];
+    const parts = [...referred, ...list(node.allOf)].map((part) => this.read(part));
+    for (const union of [list(node.anyOf), list(node.oneOf)]) {
+      const shapes = union.map((part) => this.read(part)).filter((shape) => shape !== undefined);
+      if (shapes.length > 0) parts.push(this.#merger.one(shapes));
+    }
+    return [...(saysNothing ? [] : [own]), ...parts.filter((shape) => shape !== undefined)];
+  }
 }
 
-/** One of them holds. */
-function oneOf(shapes: readonly Shape[]): Shape {
-  const [first] = shapes;
-  const names = new Set(shapes.flatMap(({ properties }) => [...properties.keys()]));
-  const properties = new Map<string, unknown>();
-  for (const name of names) {
-    const given = shapes.flatMap((shape) => (shape.properties.has(name) ? [shape.properties.get(name)] : []));
-    const distinct = given.filter((schema, i) => given.findIndex((other) => same(other, schema)) === i);
-    properties.set(name, distinct.length === 1 ? distinct[0] : { anyOf: distinct });
-  }
-  const required = [...(first?.required ?? [])].filter((name) =>
-    shapes.every((shape) => shape.required.has(name)),
-  );
-  return { properties, required: new Set(required), closed: shapes.every(({ closed }) => closed) };
-}
-
-/** Undefined for a schema that takes no object. */
-function shapeOf(root: Schema, node: unknown, depth: number): Shape | undefined {
-  if (node === true || depth > DEPTH) return { properties: new Map(), required: new Set(), closed: false };
-  if (!isObject(node) || !takesObjects(node.type)) return undefined;
-  const required = list(node.required).filter((name) => typeof name === "string");
-  let shape: Shape = {
-    properties: new Map(Object.entries(isObject(node.properties) ? node.properties : {})),
-    required: new Set(required),
-    closed: node.additionalProperties === false,
-  };
-  const saysNothing = shape.properties.size === 0 && node.additionalProperties === undefined;
-  let isFirst = saysNothing && shape.required.size === 0;
-  const add = (part: Shape | undefined): void => {
-    if (!part) return;
-    shape = isFirst ? part : both(shape, part);
-    isFirst = false;
-  };
-  if (typeof node.$ref === "string" && node.$ref.startsWith("#")) {
-    add(shapeOf(root, schemaAt(root, node.$ref.slice(1)), depth + 1));
-  }
-  for (const part of list(node.allOf)) add(shapeOf(root, part, depth + 1));
-  for (const union of [node.anyOf, node.oneOf].map(list)) {
-    const parts = union.map((part) => shapeOf(root, part, depth + 1)).filter((part) => part !== undefined);
-    if (parts.length > 0) add(oneOf(parts));
-  }
-  return shape;
-}
-
-/** The input is left alone. */
-export function objectRoot(raw: unknown, repaired: (repair: Repair) => void): Schema {
+/** The input is left alone. `limit`: what the parts of a union may make of it. */
+export function objectRoot(raw: unknown, repaired: (repair: Repair) => void, limit: Size): Schema {
   if (!isObject(raw) || !takesObjects(raw.type)) {
     // A tool without a schema is not one with a bad schema.
     if (raw !== undefined) repaired("root");
@@ -101,18 +97,25 @@ export function objectRoot(raw: unknown, repaired: (repair: Repair) => void): Sc
     return { ...raw, type: "object", properties: isObject(raw.properties) ? raw.properties : {} };
   }
   repaired("union");
-  const { properties, required, closed } = shapeOf(raw, raw, 0) as Shape;
-  const rest = Object.entries(raw).filter(
-    ([key, value]) =>
-      !(NOT_AT_ROOT as readonly string[]).includes(key) &&
-      key !== "required" &&
-      !(key === "additionalProperties" && value === false),
+  const reader = new ShapeReader(raw);
+  const shape = reader.read(raw) ?? OPEN;
+  if (reader.isSpent) repaired("size");
+  const rest = Object.fromEntries(
+    Object.entries(raw).filter(
+      ([key, value]) =>
+        !(NOT_AT_ROOT as readonly string[]).includes(key) &&
+        key !== "required" &&
+        !(key === "additionalProperties" && value === false),
+    ),
   );
-  return {
-    ...Object.fromEntries(rest),
+  const root = {
+    ...rest,
     type: "object",
-    properties: Object.fromEntries(properties),
-    ...(closed ? { additionalProperties: false } : {}),
-    ...(required.size > 0 ? { required: [...required] } : {}),
+    properties: Object.fromEntries([...shape.properties].map(([name, all]) => [name, allOf(all)])),
+    ...(shape.closed ? { additionalProperties: false } : {}),
+    ...(shape.required.size > 0 ? { required: [...shape.required] } : {}),
   };
+  if (isWithin(root, limit)) return root;
+  repaired("size");
+  return { ...rest, type: "object", properties: isObject(raw.properties) ? raw.properties : {} };
 }

@@ -114,6 +114,37 @@ describe("repairInputSchema: the root", () => {
       ["union"],
     ],
     [
+      "closed, with parts that name no further properties: stays closed",
+      {
+        ...object({ a: STRING, b: STRING }, { additionalProperties: false }),
+        anyOf: [{ required: ["a"] }, { required: ["b"] }],
+        allOf: [{ properties: { b: { minLength: 1 } } }],
+      },
+      object({ a: STRING, b: { allOf: [STRING, { minLength: 1 }] } }, { additionalProperties: false }),
+      ["union"],
+    ],
+    [
+      "open, with a closed part that names all: closed",
+      {
+        ...object({ a: STRING }),
+        allOf: [object({ a: STRING, b: STRING }, { additionalProperties: false })],
+      },
+      object({ a: STRING, b: STRING }, { additionalProperties: false }),
+      ["union"],
+    ],
+    [
+      "closed, with a part that names another: open, since nobody could give that one",
+      { ...object({ a: STRING }, { additionalProperties: false }), allOf: [object({ b: STRING })] },
+      object({ a: STRING, b: STRING }),
+      ["union"],
+    ],
+    [
+      "closed, with itself as a part: open, since not all was looked at",
+      { ...object({ a: STRING }, { additionalProperties: false }), allOf: [{ $ref: "#" }] },
+      object({ a: STRING }),
+      ["union"],
+    ],
+    [
       "one of several required: the properties stay, none is required",
       { ...object({ a: STRING, b: STRING }), anyOf: [{ required: ["a"] }, { required: ["b"] }] },
       object({ a: STRING, b: STRING }),
@@ -153,6 +184,33 @@ describe("repairInputSchema: inside", () => {
     ["to the root", inside({ $ref: "#" }), inside({ $ref: "#" }), []],
     ["to a tree", inside({ $ref: "#/$defs/tree" }, { tree }), inside({ $ref: "#/$defs/tree" }, { tree }), []],
     ["to nothing", inside({ $ref: "#/$defs/x", title: "A" }), inside({ title: "A" }), ["reference"]],
+    [
+      "to a map of schemas",
+      inside({ $ref: "#/$defs" }, { x: STRING }),
+      inside({}, { x: STRING }),
+      ["reference"],
+    ],
+    [
+      "to data that looks like a schema",
+      inside({
+        default: { b: { pattern: "(a+)+$" } },
+        properties: { c: { $ref: "#/properties/a/default/b" } },
+      }),
+      inside({ default: { b: { pattern: "(a+)+$" } }, properties: { c: {} } }),
+      ["reference"],
+    ],
+    [
+      "to a name with a slash, which another reader would take for a path",
+      inside({ $ref: "#/$defs/x%2Fdefault" }, { x: { default: { type: "number" } }, "x/default": STRING }),
+      inside({ $ref: "#/$defs/x~1default" }, { x: { default: { type: "number" } }, "x/default": STRING }),
+      [],
+    ],
+    [
+      "to a name with a percent sign",
+      inside({ $ref: "#/$defs/100%25" }, { "100%": STRING }),
+      inside({ $ref: "#/$defs/100%25" }, { "100%": STRING }),
+      [],
+    ],
     ["to another document", inside({ $ref: "https://example.com/x.json" }), inside({}), ["reference"]],
     ["that is no text", inside({ $ref: 5 }), inside({}), ["reference"]],
     [

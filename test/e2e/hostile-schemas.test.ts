@@ -1,0 +1,257 @@
+/**
+ * Owns: schemas of a server that could hold Pi's main thread. Pi checks the arguments of every call there: here its own
+ * check, and the whole Pi. Beyond the repair each of these takes from minutes to ages.
+ */
+import { beforeAll, describe, expect, test } from "vitest";
+import { isLinear } from "../../workers/cache/pattern-time.ts";
+import { type Repair, repairInputSchema } from "../../workers/cache/schema.ts";
+import { toolResultTexts } from "../support/model.ts";
+import { runPrint } from "../support/pi-run.ts";
+import { piValidator } from "../support/pi-validator.ts";
+import { createRandom } from "../unit/random.ts";
+import { call, fixtureServer, home, model, RAW_ENTRY, searchFor } from "./support.ts";
+
+type Schema = Record<string, unknown>;
+
+const STRING = { type: "string" };
+const object = (properties: Schema, rest: Schema = {}): Schema => ({ type: "object", properties, ...rest });
+const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
+const map = (count: number, make: (i: number) => [string, unknown]): Schema =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => make(i)));
+const inside = ($defs: Schema): Schema => object({ a: ref("x0") }, { $defs });
+const chain = (part: (next: Schema) => Schema): Schema =>
+  inside({ ...map(60, (i) => [`x${i}`, part(ref(`x${i + 1}`))]), x60: STRING });
+const deep = (key: string | undefined, depth: number, leaf: unknown): unknown =>
+  Array.from({ length: depth }).reduce((value) => (key === undefined ? [value] : { [key]: value }), leaf);
+
+/** The pattern, and an argument that it fails to match in as many ways as there are. */
+const REDOS = object({ a: { ...STRING, pattern: "^(([a-z])+.)+$" } });
+const VICTIM = `${"a".repeat(60)}!`;
+/** Each reference is followed twice. */
+const DOUBLED = chain((next) => ({ allOf: [next, next] }));
+/** Two ways into each part of a tree. */
+const TREE = inside({
+  x0: {
+    anyOf: [
+      object({ c: ref("x0"), d: STRING }, { required: ["d"] }),
+      object({ c: ref("x0") }, { required: ["e"] }),
+    ],
+  },
+});
+/** Pi makes a list of what is none, and asks each schema of lists for its items. */
+const LISTS = inside(
+  map(15, (i) => [
+    `x${i}`,
+    { type: "array", items: { anyOf: Object.values(map(15, (j) => [`${j}`, ref(`x${j}`)])) } },
+  ]),
+);
+
+describe("Pi's check of arguments", () => {
+  let check: Awaited<ReturnType<typeof piValidator>>;
+  beforeAll(async () => {
+    check = await piValidator();
+  });
+
+  /** What Pi tells the model, or that it runs the tool. */
+  const verdict = (schema: unknown, args: unknown): string => {
+    try {
+      check(schema, args);
+      return "runs";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  test.each<[string, Schema, Repair[], unknown]>([
+    ["a pattern that backtracks", REDOS, ["slow"], { a: VICTIM }],
+    [
+      "a pattern of names",
+      object({}, { patternProperties: { "^(a+)+$": STRING } }),
+      ["slow"],
+      { [VICTIM]: "x" },
+    ],
+    [
+      "a pattern of all names",
+      object({}, { propertyNames: { pattern: "^(a+)+$" } }),
+      ["slow"],
+      { [VICTIM]: "x" },
+    ],
+    ["doublings", DOUBLED, ["effort"], { a: "x" }],
+    ["doublings in a union", chain((next) => ({ anyOf: [next, next] })), ["effort"], { a: 1 }],
+    [
+      "doublings by not",
+      chain((next) => ({ not: { not: { allOf: [next, next] } } })),
+      ["effort", "choice"],
+      { a: 1 },
+    ],
+    ["a tree with two ways", TREE, ["effort"], { a: deep("c", 40, {}) }],
+    ["lists in each other", LISTS, ["effort"], { a: "x" }],
+    [
+      "a union of 1,000, and items that fit none",
+      object({
+        a: {
+          type: "array",
+          items: {
+            anyOf: Object.values(
+              map(1_000, (i) => [`${i}`, object({ [`k${i}`]: STRING }, { required: [`k${i}`] })]),
+            ),
+          },
+        },
+      }),
+      ["effort"],
+      { a: Array.from({ length: 200 }, () => ({})) },
+    ],
+  ])("%s -> answers at once", (_name, raw, repairs, args) => {
+    const repaired = repairInputSchema(raw);
+    expect(repaired.repairs).toEqual(repairs);
+    expect(verdict(repaired.schema, args)).toMatch(/^(runs$|Validation failed)/);
+  });
+
+  test.each<[string, Schema, unknown, string]>([
+    [
+      "a tree",
+      inside({
+        x0: object({ name: STRING, children: { type: "array", items: ref("x0") } }, { required: ["name"] }),
+      }),
+      { a: { name: "1", children: [{ name: "2", children: [{}] }] } },
+      "a.children.0.children.0.name: missing",
+    ],
+    [
+      "a filter of and, or and leaves",
+      inside({
+        x0: {
+          anyOf: [
+            object({ and: { type: "array", items: ref("x0") } }, { required: ["and"] }),
+            object({ or: { type: "array", items: ref("x0") } }, { required: ["or"] }),
+            object({ field: STRING }, { required: ["field"] }),
+          ],
+        },
+      }),
+      { a: { and: [{ or: [{ field: "x" }] }, { field: {} }] } },
+      "field",
+    ],
+    [
+      "any JSON",
+      inside({
+        x0: {
+          anyOf: [
+            { type: ["string", "number", "boolean", "null"] },
+            { type: "array", items: ref("x0") },
+            { type: "object", additionalProperties: ref("x0") },
+          ],
+        },
+      }),
+      { a: deep("c", 20, [1, { d: null }]) },
+      "runs",
+    ],
+  ])("%s, as real servers have it -> stays as it is, and is checked", (_name, schema, args, says) => {
+    expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+    expect(verdict(schema, args)).toContain(says);
+  });
+
+  test("random schemas, with references to everywhere -> no slow pattern ever gets to the engine", () => {
+    const random = createRandom(20_261_122);
+    const compiled = new Set<string>();
+    const Engine = globalThis.RegExp;
+    globalThis.RegExp = new Proxy(Engine, {
+      construct: (target, [source, flags]: [string, string?]) => {
+        compiled.add(source);
+        return new target(source, flags);
+      },
+    });
+    try {
+      const makers: string[] = [];
+      for (let i = 0; i < 400; i++) {
+        const raw = randomSchema(random);
+        const { schema } = repairInputSchema(raw);
+        compiled.clear();
+        for (const args of [
+          { a: VICTIM, b: 1 },
+          { a: deep("a", 20, 1), b: deep(undefined, 20, "x") },
+          { b: deep("b", 20, {}) },
+        ]) {
+          expect(verdict(schema, args)).not.toContain("nresolved");
+        }
+        const slow = PATTERNS.filter((source) => compiled.has(source) && !isLinear(source));
+        if (slow.length > 0) makers.push(JSON.stringify(raw));
+      }
+      expect(makers).toEqual([]);
+    } finally {
+      globalThis.RegExp = Engine;
+    }
+  });
+});
+
+const PATTERNS = ["^a+$", "(a+)+$", "^(([a-z])+.)+$", "(a*)*b"];
+
+/** Small schemas with everything in them that may hold a pattern, and references to where a repair may not look. */
+function randomSchema(random: ReturnType<typeof createRandom>): Schema {
+  const pick = <T>(list: readonly T[]): T => list[random.below(list.length)] as T;
+  const places = [
+    ...["#", "#/properties/a", "#/properties/b/items", "#/$defs/x0", "#/$defs/x1", "#/$defs/x2", "#/$defs"],
+    ...["#/$defs/x0/default", "#/$defs/x0%2Fdefault", "#/$defs/x1/properties", "#/$defs/x2/odd/pattern"],
+    ...["#/$defs/x1/enum/0", "#/$defs/x2/$vocabulary/v", "#/$defs/x0/odd/properties", "x", "#anchor"],
+  ];
+  const evil = (): Schema => ({ ...STRING, pattern: pick(PATTERNS) });
+  const one = (depth: number): unknown => {
+    const next = (): unknown => one(depth - 1);
+    const makers: (() => unknown)[] = [
+      () => ({ type: pick(["string", "number", "object", "array"]) }),
+      () => ({ $ref: pick(places) }),
+      evil,
+      () => ({
+        default: evil(),
+        const: { pattern: pick(PATTERNS) },
+        enum: [evil()],
+        $vocabulary: { v: evil() },
+      }),
+      () => object({ a: next(), b: next() }, { additionalProperties: pick([false, next()]) }),
+      () => ({ patternProperties: { [pick(PATTERNS)]: next() }, propertyNames: evil() }),
+      () => ({ type: "array", items: next(), contains: next(), prefixItems: [next()] }),
+      () => ({ [pick(["anyOf", "oneOf", "allOf"])]: [next(), next()] }),
+      () => ({ not: next(), dependentSchemas: { a: next() }, unevaluatedProperties: next() }),
+      () => ({
+        odd: { pattern: evil(), properties: { pattern: pick(PATTERNS), items: next() } },
+        $anchor: "anchor",
+      }),
+      () => ({ $id: "x", properties: { pattern: evil(), patternProperties: { [pick(PATTERNS)]: next() } } }),
+    ];
+    return pick(depth > 0 ? makers : makers.slice(0, 4))();
+  };
+  return object(
+    { a: one(3), b: one(3) },
+    {
+      $defs: { x0: one(3), x1: one(3), x2: one(3), "x0/default": STRING },
+      ...pick([{}, { anyOf: [one(2), one(2)] }]),
+    },
+  );
+}
+
+test("in the real Pi: tools with such schemas are called, and answer", async () => {
+  const tools = [
+    { name: "matches", inputSchema: REDOS },
+    { name: "doubles", inputSchema: DOUBLED },
+    { name: "lists", inputSchema: LISTS },
+  ];
+  const scripted = await model([
+    searchFor("select:s__matches,s__doubles,s__lists"),
+    call("s__matches", { a: VICTIM }),
+    call("s__doubles", { a: "x" }),
+    call("s__lists", { a: ["x"] }),
+    { text: "ok" },
+  ]);
+  const server = fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) });
+  const at = await home({ mcp: { mcpServers: { s: server } } });
+  const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+  const declared = scripted.requests[1]?.tools.find((tool) => tool.function.name === "s__matches");
+  expect(declared?.function.parameters).toMatchObject({
+    properties: { a: { type: "string", description: "Must match the pattern /^(([a-z])+.)+$/." } },
+  });
+  const last = scripted.requests.at(-1);
+  expect(last ? toolResultTexts(last).slice(1) : []).toEqual([
+    `matches {"a":"${VICTIM}"}`,
+    'doubles {"a":"x"}',
+    'lists {"a":["x"]}',
+  ]);
+});
