@@ -11,6 +11,7 @@ import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
 import type { SessionFacts } from "./protocol/types.ts";
+import { oneLine } from "./protocol/unprintable.ts";
 import { startRuntimeLater } from "./runtime/lazy-runtime.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import type { Runtime } from "./runtime/runtime.ts";
@@ -89,7 +90,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     call,
     direct,
     onTaken: ({ server, tool, name: wanted }, name) => {
-      const text = `MCP tool ${tool} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
+      const text = `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
       running?.runtime.log("warn", text);
       running?.tell(text);
     },

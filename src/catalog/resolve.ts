@@ -3,6 +3,7 @@
  * what is close enough to be offered. Pure.
  */
 import { ownerOf } from "../protocol/names.ts";
+import { shownName } from "../protocol/unprintable.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
 import { searchCatalog, toolsNamed } from "./search.ts";
@@ -35,9 +36,11 @@ export const serverNames = ({ servers, catalog }: ServersKnown): string[] => [
   ...new Set([...servers(), ...catalog().servers].map(({ name }) => name)),
 ];
 
-/** The server that is meant, exact or but for case and marks. */
+/** The server that is meant: by its exact name, as a list shows it, or but for case and marks. */
 export const findServer = (written: string, servers: readonly string[]): string | undefined =>
-  servers.find((name) => name === written) ?? servers.find((name) => plain(name) === plain(written));
+  servers.find((name) => name === written) ??
+  servers.find((name) => shownName(name) === written) ??
+  servers.find((name) => plain(name) === plain(written));
 
 function nearest(catalog: Catalog, written: string, server: string | undefined): CatalogTool[] {
   const name = withoutMcp(written);

@@ -9,6 +9,7 @@ import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { CallProgress, CallResult } from "../protocol/types.ts";
+import { cleanText, oneLine } from "../protocol/unprintable.ts";
 import { lazyOutputSchema } from "./output-schema.ts";
 import { createRenderers, type RowDetails } from "./render.ts";
 import { lazyInputSchema } from "./schema.ts";
@@ -52,6 +53,9 @@ function answeredError(data: ErrorData | undefined, message: string): Pick<ToolR
 
 const readJson = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
+/** A name at a server may have 1,000 characters. */
+const LABEL_CHARS = 200;
+
 type Namespace = NonNullable<PiTool["namespace"]>;
 const namespaces = new WeakMap<SnapshotServer, Namespace>();
 
@@ -61,7 +65,7 @@ function namespaceOf(server: SnapshotServer): Namespace {
   if (!namespace) {
     namespace = {
       name: serverPrefix(server.name),
-      aliases: [server.name],
+      aliases: [oneLine(server.name, LABEL_CHARS)],
       ...(server.description === undefined ? {} : { description: server.description }),
       ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     };
@@ -109,7 +113,7 @@ export function createMcpTool(
   call: CallTool,
   exposure: ToolExposure = "deferred",
 ): PiTool {
-  const label = `${tool.server.name} · ${tool.tool}`;
+  const label = oneLine(`${tool.server.name} · ${tool.tool}`, LABEL_CHARS);
   const { renderCall, renderResult } = createRenderers(label);
   const piTool: PiTool = {
     name: tool.name,
@@ -124,7 +128,10 @@ export function createMcpTool(
     async execute(callId, args, signal, onUpdate) {
       const wantsStructured = isNested(callId);
       const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
-        onUpdate?.({ content: [{ type: "text", text }], details: { ...rowOf(tool), progress, total } });
+        onUpdate?.({
+          content: [{ type: "text", text: cleanText(text) }],
+          details: { ...rowOf(tool), progress, total },
+        });
       try {
         return toResult(
           tool,

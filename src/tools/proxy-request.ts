@@ -57,7 +57,8 @@ export function parseArgs(args: unknown): Record<string, unknown> {
 export function knownServer(host: ProxyHost, written: string): string {
   const found = findServer(written, serverNames(host));
   if (found !== undefined) return found;
-  throw new Refusal(`No server named ${written}. Servers: ${serverNames(host).join(", ") || "none"}.`);
+  const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
+  throw new Refusal(`No server named ${written}. ${servers}.`);
 }
 
 /** Waits only if the tool is not known yet. Throws a Refusal with the nearest names. */
@@ -74,8 +75,9 @@ export async function toolNamed(
   }
   if (resolution.kind === "tool") return resolution.tool;
   if (resolution.kind === "several") {
-    const names = resolution.tools.map((tool) => tool.name).join(", ");
-    throw new Refusal(`${name} is the name of several tools: ${names}. Use one of these names.`);
+    const names = resolution.tools.map((tool) => tool.name);
+    const [line] = nameLine(`${name} is the name of several tools`, names);
+    throw new Refusal(`${line}. Use one of these names.`);
   }
   const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
   if (error) throw fromWireError(error);

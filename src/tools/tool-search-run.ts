@@ -6,12 +6,11 @@ import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { findServer, resolveTool, serverNames } from "../catalog/resolve.ts";
 import { likelyHits, searchCatalog, toolsNamed } from "../catalog/search.ts";
 import type { ToolResult } from "../host.ts";
-import { describeError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
 import { ownersOf } from "./branch-tools.ts";
 import type { ToolSearchHost } from "./tool-search.ts";
-import { isDisabled, nameLine, reportText, serverNotes, stateNote } from "./tool-search-report.ts";
+import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "./tool-search-report.ts";
 
 const EMPTY_QUERY =
   "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";
@@ -106,7 +105,7 @@ async function reasonsFor(host: ToolSearchHost, { request, server }: Question): 
   const reasons = await Promise.all(
     unknown.slice(0, REASONS).map(async (name) => {
       const error = await host.whyMissing(name);
-      return error ? [`${name}: ${describeError(error)}`] : [];
+      return error ? [`${name.slice(0, NAME_SHOWN)}: ${errorLine(error)}`] : [];
     }),
   );
   return reasons.flat();
@@ -137,7 +136,7 @@ async function settled(
     return { pending, problem: [] };
   } catch (error) {
     const known = error instanceof Error ? error : { message: String(error) };
-    return { pending: [], problem: [describeError(known)] };
+    return { pending: [], problem: [errorLine(known)] };
   }
 }
 
@@ -162,7 +161,8 @@ export async function runToolSearch(
   const asked = typeof params.server === "string" && params.server !== "" ? params.server : undefined;
   const server = asked === undefined ? undefined : findServer(asked, serverNames(host));
   if (asked !== undefined && server === undefined) {
-    return answer(`No server named ${asked}. Servers: ${serverNames(host).join(", ") || "none"}`);
+    const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
+    return answer(`No server named ${asked}. ${servers}`);
   }
   const question: Question = { request, limit: limitOf(params.limit), server };
   const { pending, problem } = mustWait(host, question)

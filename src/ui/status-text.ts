@@ -1,23 +1,32 @@
 /** What `/mcp` prints, as text. Pure. */
 import type { Catalog } from "../catalog/catalog.ts";
-import { describeErrorOf } from "../protocol/errors.ts";
+import { describeErrorOf, type WireError } from "../protocol/errors.ts";
 import { describeProblem } from "../protocol/problem.ts";
 import { firstSentence } from "../protocol/sentence.ts";
 import type { ServerStatus, StatusReport } from "../protocol/types.ts";
+import { cleanText, oneLine } from "../protocol/unprintable.ts";
 import { counted, offerText } from "../tools/offer.ts";
 
 /** Of all servers together; one server alone is shown whole. */
 const TOOL_LINES = 300;
 
+const NAME_CHARS = 200;
+
+/** A name in one line: a project's file may hold any. */
+const shown = (name: string): string => oneLine(name, NAME_CHARS);
+
+const oneErrorLine = (server: string, error: WireError): string =>
+  cleanText(describeErrorOf(server, error)).replaceAll("\n", " | ");
+
 function serverLine(server: ServerStatus): string {
   const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
-  const error = server.error ? `: ${describeErrorOf(server.name, server.error).replaceAll("\n", " | ")}` : "";
-  return `${server.name}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
+  const error = server.error ? `: ${oneErrorLine(server.name, server.error)}` : "";
+  return `${shown(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
 }
 
 /** A server of the project that may not run. */
 export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): string =>
-  `MCP server ${name} of this project is not started: ${reason}.`;
+  `MCP server ${shown(name)} of this project is not started: ${reason}.`;
 
 export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
   const connected = servers.filter((server) => server.state === "connected").length;
@@ -39,7 +48,7 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
 /** A server that is configured and may not run; undefined where nothing is known of it. */
 export function absentText(server: string, { questions, refused }: StatusReport): string | undefined {
   if (questions.some((question) => question.server === server)) {
-    return `The server ${server} waits for your consent. /mcp trust asks for it.`;
+    return `The server ${shown(server)} waits for your consent. /mcp trust asks for it.`;
   }
   const refusal = refused.find(({ name }) => name === server);
   return refusal && refusedLine(refusal);
