@@ -3,7 +3,7 @@
  * request that cannot be met is a `Refusal`, whose words the model reads.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
+import { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { PiToolContext, ToolUpdate } from "../host.ts";
 import { fromWireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
@@ -82,12 +82,13 @@ export async function toolNamed(
   const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
   if (error) throw fromWireError(error);
   const owner = server ?? serverOfName(name, serverNames(host));
+  const nearest = await nearestTools(host.catalog(), name, server);
   throw new Refusal(
     [
       `No tool named ${name}.`,
       ...nameLine(
         "Nearest",
-        resolution.nearest.map((tool) => tool.name),
+        nearest.map((tool) => tool.name),
       ),
       ...stateNote(host.servers().find((status) => status.name === owner)),
     ].join("\n"),

@@ -1,6 +1,6 @@
 /** What the model reads in answer to a call of a tool that is not declared; the tool that was meant is loaded. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
+import { nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { WireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
 import { oneLine } from "../protocol/unprintable.ts";
@@ -73,7 +73,7 @@ export async function answerUnknownCall(name: string, host: UnknownCallHost): Pr
   const server = serverOfName(name, serverNames(host));
   const state = stateNote(host.servers().find((status) => status.name === server));
   const isOurs = server !== undefined || /^mcp__/i.test(name);
-  const nearest = resolution.kind === "unknown" ? resolution.nearest : [];
+  const nearest = resolution.kind === "unknown" ? await nearestTools(catalog, name) : [];
   if (!isOurs && nearest.length === 0) return undefined;
   const near = nearest.map((tool) => tool.name).join(", ");
   const text = [
