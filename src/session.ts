@@ -7,6 +7,7 @@ import { createCatalogStore } from "./catalog/store.ts";
 import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
+import type { ConnectionMethods } from "./protocol/api.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
@@ -113,6 +114,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     connect: async (server: string) => {
       await now().runtime.ask("reconnect", { server });
     },
+    matchTools: (params: ConnectionMethods["matchTools"]["params"]) =>
+      now().runtime.ask("matchTools", params),
     log: (message: string) => running?.runtime.log("info", message),
     /** Without a worker there is less to say, and the call has failed already. */
     whyMissing: async (name: string) =>

@@ -12,6 +12,9 @@ export const LIMITS = {
   searchNamesMore: 10,
   /** Servers and their tools in the description of ToolSearch. */
   catalogTokens: 1_000,
+  /** A regular expression of the proxy tool: its length, and how long it may take over all tools. */
+  patternChars: 500,
+  patternMs: 200,
   /** ToolSearch waits this long for servers whose tools are not known yet. */
   searchWaitMs: 5_000,
   /** The first prompt waits this long for servers whose direct tools were never told. */

@@ -5,6 +5,7 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { PiToolContext, ToolUpdate } from "../host.ts";
+import type { ConnectionMethods } from "../protocol/api.ts";
 import { fromWireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
 import type { ServerStatus } from "../protocol/types.ts";
@@ -19,6 +20,10 @@ export interface ProxyHost {
   provide(tool: CatalogTool): CatalogTool;
   /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
+  /** Matches a regular expression off main, where a slow one holds nobody up. */
+  matchTools(
+    params: ConnectionMethods["matchTools"]["params"],
+  ): Promise<ConnectionMethods["matchTools"]["value"]>;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
   whyMissing: WhyMissing;

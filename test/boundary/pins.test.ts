@@ -44,6 +44,7 @@ test("requests of main to the connection worker", () => {
     "readConfig",
     "writeConfig",
     "explainMissing",
+    "matchTools",
     "stats",
     "turnEnded",
     "ping",
