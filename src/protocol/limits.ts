@@ -70,6 +70,11 @@ export const LIMITS = {
   /** Text of one result that reaches the model, as Pi's own tools. */
   resultBytes: 50 * 1024,
   resultLines: 2_000,
+  /**
+   * Result that a codemode script gets, as JSON; each value counts 64 bytes more, each different key 256, as they cost
+   * main: 10 ms on a slow machine. It is enough for a screenshot, or for 60,000 values.
+   */
+  scriptResultBytes: 4 * 1024 * 1024,
   /** Base64 characters of one image that reaches the model, as Pi itself: Anthropic takes 5 MB. */
   imageChars: 4.5 * 1024 * 1024,
   /** Width and height of one; Anthropic refuses a larger one. */

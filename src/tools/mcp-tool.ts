@@ -77,7 +77,7 @@ function namespaceOf(server: SnapshotServer): Namespace {
 const rowOf = ({ server, tool }: CatalogTool): RowDetails => ({ server: server.name, tool });
 
 function toResult(tool: CatalogTool, result: CallResult): ToolResult {
-  const { content, isError, bytes, storedAt, forUser, scriptResult } = result;
+  const { content, isError, bytes, storedAt, forUser, scriptResult, scriptProblem } = result;
   const row: RowDetails = {
     ...rowOf(tool),
     durationMs: Math.round(result.durationMs),
@@ -85,6 +85,11 @@ function toResult(tool: CatalogTool, result: CallResult): ToolResult {
     ...(storedAt === undefined ? {} : { storedAt }),
     ...(forUser === undefined ? {} : { forUser }),
   };
+  if (scriptProblem !== undefined) {
+    // A script that went on with a part of the result would be wrong: its call rejects with these words.
+    const details = { ...row, code: "message_too_large" };
+    return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
+  }
   const hint = { type: "text" as const, text: expectedLine(tool) };
   return {
     content: isError ? [...content, hint] : content,
