@@ -7,8 +7,10 @@ import type { ServerStatus, StatusReport } from "../protocol/types.ts";
 import { cleanText, oneLine } from "../protocol/unprintable.ts";
 import { counted, offerText } from "../tools/offer.ts";
 
-/** Of all servers together; one server alone is shown whole. */
+/** Of all servers together, and of one server alone: more than that nobody reads in a notice. */
 const TOOL_LINES = 300;
+const TOOL_LINES_OF_ONE = 2_000;
+const SERVERS_SHOWN = 100;
 
 const NAME_CHARS = 200;
 
@@ -54,7 +56,7 @@ export function absentText(server: string, { questions, refused }: StatusReport)
   return refusal && refusedLine(refusal);
 }
 
-/** The tools of one server, or of all, by server. */
+/** The tools of one server, or of all, by server. Only what is shown is written out: there may be thousands. */
 export function renderTools(
   catalog: Catalog,
   servers: readonly ServerStatus[],
@@ -62,20 +64,24 @@ export function renderTools(
 ): string {
   const known = new Set([...servers.map(({ name }) => name), ...catalog.servers.map(({ name }) => name)]);
   if (server !== undefined && !known.has(server)) {
-    return `No server named ${server} is configured. Configured: ${[...known].join(", ") || "none"}.`;
+    const names = [...known].slice(0, SERVERS_SHOWN).map(shown);
+    const more = known.size > SERVERS_SHOWN ? [`${known.size - SERVERS_SHOWN} more`] : [];
+    return `No server named ${server} is configured. Configured: ${[...names, ...more].join(", ") || "none"}.`;
   }
-  const lines = [...known]
-    .filter((name) => server === undefined || name === server)
-    .flatMap((name) => {
-      const tools = catalog.tools.filter((tool) => tool.server.name === name);
-      return [
-        `${name}: ${counted(tools.length, "tool")}`,
-        ...tools.map((tool) => `  ${tool.name} - ${firstSentence(tool.description)}`),
-      ];
-    });
-  if (server !== undefined || lines.length <= TOOL_LINES) return lines.join("\n");
-  return [
-    ...lines.slice(0, TOOL_LINES),
-    `and ${lines.length - TOOL_LINES} more lines: /mcp tools <server>`,
-  ].join("\n");
+  const toolsOf = Map.groupBy(catalog.tools, (tool) => tool.server.name);
+  const most = server === undefined ? TOOL_LINES : TOOL_LINES_OF_ONE;
+  const lines: string[] = [];
+  let all = 0;
+  for (const name of server === undefined ? known : [server]) {
+    const tools = toolsOf.get(name) ?? [];
+    all += 1 + tools.length;
+    if (lines.length >= most) continue;
+    lines.push(`${shown(name)}: ${counted(tools.length, "tool")}`);
+    for (const tool of tools.slice(0, most - lines.length)) {
+      lines.push(`  ${tool.name} - ${firstSentence(tool.description)}`);
+    }
+  }
+  if (all <= lines.length) return lines.join("\n");
+  const more = `and ${all - lines.length} more lines`;
+  return [...lines, server === undefined ? `${more}: /mcp tools <server>` : more].join("\n");
 }
