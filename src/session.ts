@@ -7,10 +7,12 @@ import { createCatalogStore } from "./catalog/store.ts";
 import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "./host.ts";
 import { leavePlace, takePlace } from "./only-session.ts";
+import type { ConnectionMethods } from "./protocol/api.ts";
 import { describeError, messageOf, ThreadsError } from "./protocol/errors.ts";
 import { LIMITS } from "./protocol/limits.ts";
 import { LOG_FILE, type SnapshotPlace } from "./protocol/paths.ts";
 import type { SessionFacts } from "./protocol/types.ts";
+import { oneLine } from "./protocol/unprintable.ts";
 import { startRuntimeLater } from "./runtime/lazy-runtime.ts";
 import type { Crash } from "./runtime/respawn.ts";
 import type { Runtime } from "./runtime/runtime.ts";
@@ -89,7 +91,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     call,
     direct,
     onTaken: ({ server, tool, name: wanted }, name) => {
-      const text = `MCP tool ${tool} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
+      const text = `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
       running?.runtime.log("warn", text);
       running?.tell(text);
     },
@@ -112,6 +114,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     connect: async (server: string) => {
       await now().runtime.ask("reconnect", { server });
     },
+    matchTools: (params: ConnectionMethods["matchTools"]["params"]) =>
+      now().runtime.ask("matchTools", params),
     log: (message: string) => running?.runtime.log("info", message),
     /** Without a worker there is less to say, and the call has failed already. */
     whyMissing: async (name: string) =>

@@ -4,20 +4,21 @@
  */
 import { crc32 } from "node:zlib";
 import { decode } from "../protocol/codec.ts";
+import { type RootKey, rootKeysOf } from "../protocol/root-keys.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
   decodeSnapshot,
   type Snapshot,
   type SnapshotServer,
-  type SnapshotTool,
+  type StoredSchemas,
+  type StoredTool,
   snapshotChecksum,
 } from "../protocol/snapshot.ts";
 import type { RemovedTools } from "../protocol/types.ts";
 import { searchToolDescription } from "../search/description.ts";
 
-export interface CatalogTool extends Omit<SnapshotTool, "server"> {
-  server: SnapshotServer;
+export interface CatalogTool extends StoredTool {
   /** Already decoded, where there are no bytes: a tool that comes from a transcript. */
   inputSchema?: Record<string, unknown>;
 }
@@ -35,7 +36,7 @@ export interface Catalog {
   indexed: { index: Uint8Array; tools: readonly CatalogTool[] };
 }
 
-const EMPTY: Snapshot = {
+const EMPTY: Snapshot<StoredTool> = {
   settings: DEFAULT_CATALOG_SETTINGS,
   description: searchToolDescription([], DEFAULT_CATALOG_SETTINGS),
   servers: [],
@@ -43,30 +44,30 @@ const EMPTY: Snapshot = {
   index: new Uint8Array(),
 };
 
-function fromSnapshot(snapshot: Snapshot, checksum: number | undefined): Catalog {
-  // The decoded tools are ours alone: giving each its server in place saves thousands of copies.
-  const tools = snapshot.tools as unknown as CatalogTool[];
-  const byName = new Map<string, CatalogTool>();
-  for (const tool of tools) {
-    tool.server = snapshot.servers[tool.server as unknown as number] as SnapshotServer;
-    byName.set(tool.name, tool);
-  }
+function fromSnapshot(snapshot: Snapshot<StoredTool>, checksum: number | undefined): Catalog {
+  const tools: CatalogTool[] = snapshot.tools;
+  let byName: Map<string, CatalogTool> | undefined;
+  /** Made when somebody first asks: nobody does before Pi's first paint. */
+  const named = (): Map<string, CatalogTool> => {
+    byName ??= new Map(tools.map((tool) => [tool.name, tool]));
+    return byName;
+  };
   return {
     checksum,
     settings: snapshot.settings,
     description: snapshot.description,
     servers: snapshot.servers,
     tools,
-    get: (name) => byName.get(name),
+    get: (name) => named().get(name),
     indexed: { index: snapshot.index, tools },
   };
 }
 
 export const emptyCatalog = (): Catalog => fromSnapshot(EMPTY, undefined);
 
-/** Undefined for bytes that are no whole snapshot of this version. */
-export function catalogFrom(bytes: Uint8Array): Catalog | undefined {
-  const snapshot = decodeSnapshot(bytes, crc32);
+/** Undefined for bytes that are no whole snapshot of this version. `isWhole`: nothing can have cut or changed them. */
+export function catalogFrom(bytes: Uint8Array, { isWhole = false } = {}): Catalog | undefined {
+  const snapshot = isWhole ? decodeSnapshot(bytes) : decodeSnapshot(bytes, crc32);
   return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
 }
 
@@ -93,9 +94,23 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
 
 /** Decodes the tool's input schema. */
 export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
-  tool.inputSchema ?? (decode(tool.schema) as Record<string, unknown>);
+  tool.inputSchema ?? (decode(tool.schemas.input(tool.at)) as Record<string, unknown>);
+
+/** Keys of the tool's input schema, without decoding it. */
+export const inputKeysOf = ({ inputSchema, schemas, at }: CatalogTool): readonly RootKey[] =>
+  inputSchema ? rootKeysOf(inputSchema) : schemas.rootKeys(at);
+
+/** Bytes of the tool's output schema. */
+export const outputSchemaOf = ({ schemas, at }: CatalogTool): Uint8Array | undefined => schemas.output(at);
 
 const NO_BYTES: Uint8Array = new Uint8Array();
+/** Of a tool that comes from a transcript. */
+export const NO_SCHEMAS: StoredSchemas = {
+  rootKeys: () => [],
+  input: () => NO_BYTES,
+  output: () => undefined,
+};
+
 const sameBytes = (a: Uint8Array = NO_BYTES, b: Uint8Array = NO_BYTES): boolean => Buffer.compare(a, b) === 0;
 
 /** Whether the model, and a script, would see the same bytes for both. */
@@ -103,5 +118,5 @@ export const sameDefinition = (a: CatalogTool, b: CatalogTool): boolean =>
   a === b ||
   (a.name === b.name &&
     a.description === b.description &&
-    sameBytes(a.schema, b.schema) &&
-    sameBytes(a.outputSchema, b.outputSchema));
+    sameBytes(a.schemas.input(a.at), b.schemas.input(b.at)) &&
+    sameBytes(outputSchemaOf(a), outputSchemaOf(b)));

@@ -3,6 +3,7 @@
  * what is close enough to be offered. Pure.
  */
 import { ownerOf } from "../protocol/names.ts";
+import { shownName } from "../protocol/unprintable.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
 import { searchCatalog, toolsNamed } from "./search.ts";
@@ -11,7 +12,7 @@ export type Resolution =
   | { kind: "tool"; tool: CatalogTool }
   /** One name on several servers. */
   | { kind: "several"; tools: CatalogTool[] }
-  | { kind: "unknown"; nearest: CatalogTool[] };
+  | { kind: "unknown" };
 
 const NEAREST = 3;
 
@@ -35,41 +36,52 @@ export const serverNames = ({ servers, catalog }: ServersKnown): string[] => [
   ...new Set([...servers(), ...catalog().servers].map(({ name }) => name)),
 ];
 
-/** The server that is meant, exact or but for case and marks. */
+/** The server that is meant: by its exact name, as a list shows it, or but for case and marks. */
 export const findServer = (written: string, servers: readonly string[]): string | undefined =>
-  servers.find((name) => name === written) ?? servers.find((name) => plain(name) === plain(written));
+  servers.find((name) => name === written) ??
+  servers.find((name) => shownName(name) === written) ??
+  servers.find((name) => plain(name) === plain(written));
 
-function nearest(catalog: Catalog, written: string, server: string | undefined): CatalogTool[] {
-  const name = withoutMcp(written);
+/** Longer names are no names, and what is looked for in them is bounded with them. */
+const WRITTEN_CHARS = 1_000;
+/** Of a name that is searched for by its words. */
+const WORDS_CHARS = 80;
+
+/**
+ * Tools that may have been meant by a name that is none: a few slips away, or with the same words. Takes its time in
+ * slices. `server`: the tools must be of this server.
+ */
+export async function nearestTools(
+  catalog: Catalog,
+  written: string,
+  server?: string,
+): Promise<CatalogTool[]> {
+  const name = withoutMcp(written.slice(0, WRITTEN_CHARS));
+  const owner = server ?? serverOfName(name, namesOf(catalog));
   const tools =
-    server === undefined ? catalog.tools : catalog.tools.filter((tool) => tool.server.name === server);
-  const full = nearestNames(
-    name,
-    tools.map((tool) => tool.name),
-    NEAREST,
-  );
-  const local = nearestNames(
-    name.replace(/^.*(?:__|[/:])/, ""),
-    tools.map(({ tool }) => tool),
-    NEAREST,
-  );
-  const slips = [...full, ...local].map((at) => tools[at] as CatalogTool);
-  const words = searchCatalog(catalog, name.replaceAll(/[_\-./:]+/g, " "), NEAREST, server).hits;
-  return [...new Set([...slips, ...words.map(({ tool }) => tool)])].slice(0, NEAREST);
+    owner === undefined ? catalog.tools : catalog.tools.filter((tool) => tool.server.name === owner);
+  const local = name.replace(/^.*(?:__|[/:])/, "");
+  const near = [
+    ...(await nearestNames(name, values(tools, "name"), NEAREST)),
+    ...(await nearestNames(local, values(tools, "tool"), NEAREST)),
+  ].map((at) => tools[at] as CatalogTool);
+  const words = (name.length > WORDS_CHARS ? local : name).slice(0, WORDS_CHARS);
+  const { hits } = searchCatalog(catalog, words.replaceAll(/[_\-./:]+/g, " "), NEAREST, owner);
+  return [...new Set([...near, ...hits.map(({ tool }) => tool)])].slice(0, NEAREST);
 }
+
+function* values(tools: readonly CatalogTool[], key: "name" | "tool"): Generator<string> {
+  for (const tool of tools) yield tool[key];
+}
+
+const namesOf = ({ servers }: Catalog): string[] => servers.map(({ name }) => name);
 
 /** `server`: the tool must be one of this server. */
 export function resolveTool(catalog: Catalog, written: string, server?: string): Resolution {
-  const isOf = (tool: CatalogTool): boolean => server === undefined || tool.server.name === server;
-  const tools = toolsNamed(catalog, written).filter(isOf);
+  const tools = toolsNamed(catalog, written, server);
   const exact = tools.filter((tool) => tool.tool === written);
   const found = exact.length > 0 ? exact : tools;
   const [tool] = found;
-  if (tool && found.length === 1) return { kind: "tool", tool };
-  if (tool) return { kind: "several", tools: found };
-  const prefix = serverOfName(
-    written,
-    catalog.servers.map(({ name }) => name),
-  );
-  return { kind: "unknown", nearest: nearest(catalog, written, server ?? prefix) };
+  if (!tool) return { kind: "unknown" };
+  return found.length === 1 ? { kind: "tool", tool } : { kind: "several", tools: found };
 }

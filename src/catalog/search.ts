@@ -3,6 +3,7 @@
  * itself, since the ranker's code is loaded after Pi's first paint.
  */
 import { openEngine, type SearchEngine } from "../search/engine.ts";
+import { MAX_PINS } from "../search/names.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 
 export interface CatalogHit {
@@ -34,6 +35,14 @@ function engineOf({ indexed, settings }: Catalog): SearchEngine {
 
 const isThere = (catalog: Catalog, tool: CatalogTool): boolean => catalog.get(tool.name) === tool;
 
+/** Undefined where nothing was taken out since the index was made. */
+const presence = (catalog: Catalog): ((at: number) => boolean) | undefined => {
+  const { tools } = catalog.indexed;
+  return tools.length === catalog.tools.length
+    ? undefined
+    : (at) => isThere(catalog, tools[at] as CatalogTool);
+};
+
 /** Best first. `server`: only its tools. Tools that the query names come first and may exceed the limit. */
 export function searchCatalog(
   catalog: Catalog,
@@ -41,24 +50,40 @@ export function searchCatalog(
   limit: number,
   server?: string,
 ): { hits: CatalogHit[]; unmatched: readonly string[] } {
-  const { tools } = catalog.indexed;
   if (catalog.tools.length === 0) return { hits: [], unmatched: [] };
-  // Those that were taken out may have the first places.
-  const most = limit + tools.length - catalog.tools.length;
-  const { hits, unmatched } = engineOf(catalog).search(query, most, server);
-  const found = hits
-    .map((hit) => ({ ...hit, tool: tools[hit.tool] as CatalogTool }))
-    .filter(({ tool }) => isThere(catalog, tool));
-  return { hits: found.filter(({ pinned }, place) => pinned || place < limit), unmatched };
+  const options = { server, accepts: presence(catalog) };
+  const { hits, unmatched } = engineOf(catalog).search(query, limit, options);
+  return {
+    hits: hits.map((hit) => ({ ...hit, tool: catalog.indexed.tools[hit.tool] as CatalogTool })),
+    unmatched,
+  };
 }
 
-/** Tools of that name, however it is written: local, with the server, with `mcp__`, with hyphens. */
-export function toolsNamed(catalog: Catalog, name: string): CatalogTool[] {
+/** Whether a tool has that name, however it is written. `server`: a tool of this server. */
+export function hasTool(catalog: Catalog, name: string, server?: string): boolean {
   const exact = catalog.get(name);
-  if (exact) return [exact];
+  if (exact) return server === undefined || exact.server.name === server;
+  if (catalog.tools.length === 0) return false;
+  return engineOf(catalog).named(name, { server, accepts: presence(catalog) }).length > 0;
+}
+
+/**
+ * Tools of that name, however it is written: local, with the server, with `mcp__`, with hyphens. Of very many of
+ * one name the first ones, with those whose own name it is to the letter. `server`: only its tools.
+ */
+export function toolsNamed(catalog: Catalog, name: string, server?: string): CatalogTool[] {
+  const isOf = (tool: CatalogTool): boolean => server === undefined || tool.server.name === server;
+  const exact = catalog.get(name);
+  if (exact) return isOf(exact) ? [exact] : [];
   if (catalog.tools.length === 0) return [];
-  return engineOf(catalog)
-    .named(name)
-    .map((at) => catalog.indexed.tools[at] as CatalogTool)
-    .filter((tool) => isThere(catalog, tool));
+  const { tools } = catalog.indexed;
+  const isPresent = presence(catalog);
+  const named = (accepts: ((at: number) => boolean) | undefined): CatalogTool[] =>
+    engineOf(catalog)
+      .named(name, { server, accepts })
+      .map((at) => tools[at] as CatalogTool);
+  const found = named(isPresent);
+  if (found.length < MAX_PINS) return found;
+  const toTheLetter = named((at) => tools[at]?.tool === name && (isPresent?.(at) ?? true));
+  return [...new Set([...toTheLetter, ...found])];
 }

@@ -36,7 +36,7 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
   const current = (): Catalog => {
     if (newest) {
-      catalog = catalogFrom(newest) ?? catalog;
+      catalog = catalogFrom(newest, { isWhole: true }) ?? catalog;
       newest = undefined;
     }
     return catalog;

@@ -44,6 +44,14 @@ export interface ConnectionMethods {
   writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
   /** Why a tool of that name is not to be had, where the configuration is the reason. */
   explainMissing: { params: { name: string }; value: WireError | undefined };
+  /**
+   * Positions of the tools of which a text matches a regular expression, in either case; or what is wrong with the
+   * pattern. `columns`: texts of the tools, each column with one text a tool, separated by U+0000.
+   */
+  matchTools: {
+    params: { pattern: string; columns: string[] };
+    value: { rows: number[] } | { problem: string };
+  };
   /** The captured statistics of calls. */
   stats: { params: Record<string, never>; value: StatsReport };
   /** A turn of the model ended: a moment to bring dropped eager servers back. */
@@ -74,6 +82,7 @@ export const CONNECTION_METHODS = [
   "readConfig",
   "writeConfig",
   "explainMissing",
+  "matchTools",
   "stats",
   "turnEnded",
   "ping",

@@ -115,11 +115,14 @@ export function describeError(error: { message: string; remedy?: string | undefi
   return error.remedy ? `${error.message} ${error.remedy}` : error.message;
 }
 
+/** A message below a heading that names the server already. */
+export const withoutServer = (server: string, message: string): string => message.replace(`${server}: `, "");
+
 /** The same under a heading that names the server already. */
 export const describeErrorOf = (
   server: string,
   error: { message: string; remedy?: string | undefined },
-): string => describeError({ ...error, message: error.message.replace(`${server}: `, "") });
+): string => describeError({ ...error, message: withoutServer(server, error.message) });
 
 /** The message of anything thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -4,6 +4,7 @@
  */
 import type { ErrorData, JsonValue } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
+import { cleanText } from "./unprintable.ts";
 
 export interface Failure {
   /** Says what failed on which server and why. */
@@ -21,11 +22,7 @@ const STDERR_CHARS = 2_000;
 /** The last lines of a server's stderr, without what a terminal would act on. */
 function lastWords(stderr: JsonValue | undefined): string[] {
   if (typeof stderr !== "string") return [];
-  const lines = stderr
-    .slice(-STDERR_CHARS)
-    .toWellFormed()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
+  const lines = cleanText(stderr.slice(-STDERR_CHARS))
     .split("\n")
     .map((line) => line.trimEnd())
     .filter((line) => line !== "")
@@ -41,10 +38,12 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   const words = quoted ? [] : lastWords(data?.stderrTail);
   const what = `${message}${says}`;
   const advice = remedy ? [remedy] : [];
-  return [
-    ...(words.length === 0 ? [[what, ...advice].join(" ")] : [what, ...words, ...advice]),
-    ...(expected ? [`Expected parameters: ${expected}`] : []),
-  ].join("\n");
+  return cleanText(
+    [
+      ...(words.length === 0 ? [[what, ...advice].join(" ")] : [what, ...words, ...advice]),
+      ...(expected ? [`Expected parameters: ${expected}`] : []),
+    ].join("\n"),
+  );
 }
 
 export interface BoundOptions {

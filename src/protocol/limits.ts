@@ -12,6 +12,9 @@ export const LIMITS = {
   searchNamesMore: 10,
   /** Servers and their tools in the description of ToolSearch. */
   catalogTokens: 1_000,
+  /** A regular expression of the proxy tool: its length, and how long it may take over all tools. */
+  patternChars: 500,
+  patternMs: 200,
   /** ToolSearch waits this long for servers whose tools are not known yet. */
   searchWaitMs: 5_000,
   /** The first prompt waits this long for servers whose direct tools were never told. */
@@ -76,6 +79,11 @@ export const LIMITS = {
   /** Text of one result that reaches the model, as Pi's own tools. */
   resultBytes: 50 * 1024,
   resultLines: 2_000,
+  /**
+   * Result that a codemode script gets, as JSON; each value counts 64 bytes more, each different key 256, as they cost
+   * main: 10 ms on a slow machine. It is enough for a screenshot, or for 60,000 values.
+   */
+  scriptResultBytes: 4 * 1024 * 1024,
   /** Base64 characters of one image that reaches the model, as Pi itself: Anthropic takes 5 MB. */
   imageChars: 4.5 * 1024 * 1024,
   /** Width and height of one; Anthropic refuses a larger one. */
@@ -115,8 +123,17 @@ export const LIMITS = {
 
   /** Catalog changes are gathered for this long before the index is rebuilt. */
   catalogDebounceMs: 100,
-  /** Snapshot file. */
-  snapshotBytes: 64 * 1024 * 1024,
+  /**
+   * Snapshot: main reads it in one go, 10 ms on a slow machine. 10,000 tools of the usual size take 9.5 MiB. Where
+   * more is listed, the servers that list most lose their longest schemas first, then their tools.
+   */
+  snapshotBytes: 12 * 1024 * 1024,
+  /** Names and descriptions of all tools in it, which main decodes: 2.5 times what 10,000 usual tools have. */
+  snapshotTextBytes: 4 * 1024 * 1024,
+  /** Tools in it: main makes an object of each. */
+  snapshotTools: 20_000,
+  /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
+  descriptionChars: 8_000,
   /** Metadata cache file: a larger one is neither read nor written. */
   cacheBytes: 128 * 1024 * 1024,
   /** An entry of the metadata cache is valid for this long; one from further in the future is not. */

@@ -1,13 +1,13 @@
 /** Short forms of foreign text, for lines of a list. */
+import { cut, oneLine } from "./unprintable.ts";
 
 const SENTENCE_CHARS = 160;
 
-export const cut = (text: string, chars: number): string =>
-  text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
-
 /** The first sentence of a description, in one line. */
 export function firstSentence(description: string): string {
-  const line = description.trim().split(/\r?\n/, 1)[0] ?? "";
-  const sentence = /^.*?[.!?。](?=\s|$)/u.exec(line)?.[0] ?? line;
-  return cut(sentence, SENTENCE_CHARS);
+  // What lies behind the longest sentence that is shown decides nothing.
+  const start = description.slice(0, 4 * SENTENCE_CHARS).trimStart();
+  const line = /^[^\r\n\u2028\u2029]*/.exec(start)?.[0] ?? "";
+  const sentence = /^.*?[.!?。](?=\s|$)/u.exec(line.slice(0, SENTENCE_CHARS + 2))?.[0] ?? line;
+  return cut(oneLine(sentence, SENTENCE_CHARS), SENTENCE_CHARS);
 }

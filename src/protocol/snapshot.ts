@@ -2,7 +2,8 @@
  * The snapshot: all known tools with a prebuilt search index, in one block of bytes. The cache worker
  * writes it; main reads it in the factory from a file, and later from a catalog event. It is laid out in
  * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
- * encoded until somebody looks at them.
+ * encoded until somebody looks at them. Whoever makes it bounds its bytes, its texts and its tools
+ * (workers/cache/fit-catalog.ts), since main decodes it in one go.
  *
  * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all behind the next 16
  * bytes, 16 bytes that tell what it was made of, length of the index, length of the body, 4 bytes zero; the index,
@@ -19,7 +20,11 @@ const SOURCE_AT = 12;
 export const SOURCE_BYTES = 16;
 /** The checksum covers all content, the lengths too: what is made of other things and says the same has the same. */
 const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
-export const SNAPSHOT_VERSION = 10;
+/**
+ * A change of what may stand in a snapshot counts too, not only a change of its layout: the factory declares what
+ * it finds before any worker can make a new one. 11: texts are clean and bounded.
+ */
+export const SNAPSHOT_VERSION = 11;
 
 /** Between the entries of a column of texts; a text that holds it loses it. */
 const SEPARATOR = "\u0000";
@@ -36,12 +41,10 @@ export interface SnapshotServer {
   project: boolean;
 }
 
-export interface SnapshotTool {
+interface DescribedTool {
   /** Name in Pi. */
   name: string;
-  /** Index into `servers`. */
-  server: number;
-  /** Name at the server. */
+  /** Name at the server, as the server wrote it. */
   tool: string;
   description: string;
   annotations?: ToolAnnotations;
@@ -49,12 +52,35 @@ export interface SnapshotTool {
   direct?: boolean;
   /** Its name has no server in it: a tool of another extension may bear it too. */
   bare?: boolean;
-  /** Of the input schema, so that it can be decoded on first access. Tools of equal roots share one. */
+}
+
+/** A tool as it is written. */
+export interface SnapshotTool extends DescribedTool {
+  /** Index into `servers`. */
+  server: number;
+  /** Of the input schema, so that the schema can be decoded on first access. */
   rootKeys: readonly RootKey[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
   /** msgpackr bytes of the output schema, with references that start at `STRUCTURED_POINTER`. */
   outputSchema?: Uint8Array;
+}
+
+/** The schemas of all tools of a snapshot, by position, read on demand: a view a tool costs more than all else. */
+export interface StoredSchemas {
+  /** Of the input schema. Tools of equal roots share one list. */
+  rootKeys(at: number): readonly RootKey[];
+  input(at: number): Uint8Array;
+  /** Undefined for a tool without one. */
+  output(at: number): Uint8Array | undefined;
+}
+
+/** A tool as it is read. */
+export interface StoredTool extends DescribedTool {
+  server: SnapshotServer;
+  schemas: StoredSchemas;
+  /** Position in `schemas`. */
+  at: number;
 }
 
 /** Where in the output schema of a Pi tool the tool's own one stands. */
@@ -78,12 +104,12 @@ export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
   files: [],
 };
 
-export interface Snapshot {
+export interface Snapshot<Tool = SnapshotTool> {
   settings: CatalogSettings;
   /** Of the tool that finds the others, which names the servers and their tools. */
   description: string;
   servers: SnapshotServer[];
-  tools: SnapshotTool[];
+  tools: Tool[];
   /** Bytes of the search index over `tools`, by position. */
   index: Uint8Array;
 }
@@ -98,7 +124,8 @@ interface Columns {
   descriptions: string;
   /** One number a tool, as here and below: uint32 LE, since a list of them is decoded one by one. */
   serverOf: Uint8Array;
-  roots: RootKey[][];
+  /** JSON of the root keys of each kind, as a column of texts: nobody needs those of all tools. */
+  roots: string;
   rootOf: Uint8Array;
   /** Two bits a hint: given, and its value. */
   hints: Uint8Array;
@@ -180,7 +207,7 @@ function toColumns({ settings, description, servers, tools }: Snapshot): Columns
     tools: joined(tools.map((tool) => tool.tool)),
     descriptions: joined(tools.map((tool) => tool.description)),
     serverOf: packNumbers(tools.map((tool) => tool.server)),
-    roots: [...roots.keys()].map((key) => JSON.parse(key) as RootKey[]),
+    roots: joined([...roots.keys()]),
     rootOf: packNumbers(rootOf),
     hints: packNumbers(tools.map((tool) => packHints(tool.annotations))),
     direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
@@ -192,48 +219,64 @@ function toColumns({ settings, description, servers, tools }: Snapshot): Columns
   };
 }
 
-function fromColumns(columns: Columns, index: Uint8Array): Snapshot {
+/** Where each part of a column begins, and the end of the last one. */
+function startsOf(lengths: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(lengths.length + 1);
+  for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] ?? 0) + (lengths[i] ?? 0);
+  return starts;
+}
+
+function openSchemas(columns: Columns): StoredSchemas {
+  const roots = columns.roots.split(SEPARATOR);
+  const rootOf = unpackNumbers(columns.rootOf);
+  const readRoots: RootKey[][] = [];
+  const inputs = plainBytes(columns.schemas);
+  const outputs = plainBytes(columns.outputSchemas);
+  const inputAt = startsOf(unpackNumbers(columns.schemaBytes));
+  const outputAt = startsOf(unpackNumbers(columns.outputSchemaBytes));
+  return {
+    rootKeys: (at) => {
+      const root = rootOf[at] ?? 0;
+      readRoots[root] ??= JSON.parse(roots[root] ?? "[]") as RootKey[];
+      return readRoots[root];
+    },
+    input: (at) => inputs.subarray(inputAt[at], inputAt[at + 1]),
+    output: (at) =>
+      outputAt[at] !== outputAt[at + 1] ? outputs.subarray(outputAt[at], outputAt[at + 1]) : undefined,
+  };
+}
+
+function fromColumns(columns: Columns, index: Uint8Array): Snapshot<StoredTool> {
+  const { settings, description, servers, count } = columns;
   const names = columns.names.split(SEPARATOR);
   const toolNames = columns.tools.split(SEPARATOR);
   const descriptions = columns.descriptions.split(SEPARATOR);
   const serverOf = unpackNumbers(columns.serverOf);
-  const rootOf = unpackNumbers(columns.rootOf);
   const hints = unpackNumbers(columns.hints);
-  const schemaBytes = unpackNumbers(columns.schemaBytes);
-  const outputSchemaBytes = unpackNumbers(columns.outputSchemaBytes);
-  const schemas = plainBytes(columns.schemas);
-  const outputSchemas = plainBytes(columns.outputSchemas);
+  const schemas = openSchemas(columns);
   const hintsOf = createHintReader();
-  const tools: SnapshotTool[] = [];
-  let at = 0;
-  let outputAt = 0;
-  for (let i = 0; i < columns.count; i++) {
-    const end = at + (schemaBytes[i] ?? 0);
-    const outputEnd = outputAt + (outputSchemaBytes[i] ?? 0);
-    const annotations = hintsOf(hints[i] ?? 0);
-    const tool: SnapshotTool = {
-      name: names[i] ?? "",
-      server: serverOf[i] ?? 0,
-      tool: toolNames[i] ?? "",
-      description: descriptions[i] ?? "",
-      rootKeys: columns.roots[rootOf[i] ?? 0] ?? [],
-      schema: schemas.subarray(at, end),
+  const tools: StoredTool[] = [];
+  for (let at = 0; at < count; at++) {
+    const annotations = hintsOf(hints[at] ?? 0);
+    const tool: StoredTool = {
+      name: names[at] ?? "",
+      server: servers[serverOf[at] ?? 0] as SnapshotServer,
+      tool: toolNames[at] ?? "",
+      description: descriptions[at] ?? "",
+      schemas,
+      at,
     };
     if (annotations) tool.annotations = annotations;
-    if (outputEnd > outputAt) tool.outputSchema = outputSchemas.subarray(outputAt, outputEnd);
     tools.push(tool);
-    at = end;
-    outputAt = outputEnd;
   }
-  for (const i of columns.direct) {
-    const tool = tools[i];
+  for (const at of columns.direct) {
+    const tool = tools[at];
     if (tool) tool.direct = true;
   }
-  for (const i of columns.bare) {
-    const tool = tools[i];
+  for (const at of columns.bare) {
+    const tool = tools[at];
     if (tool) tool.bare = true;
   }
-  const { settings, description, servers } = columns;
   return { settings, description, servers, tools, index };
 }
 
@@ -277,15 +320,18 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
 }
 
-/** Decodes, or answers undefined for anything that is not a whole snapshot of this version. Never throws. */
-export function decodeSnapshot(bytes: Uint8Array, checksum: Checksum): Snapshot | undefined {
+/**
+ * Decodes, or answers undefined for anything that is not a whole snapshot of this version. Never throws. Without
+ * `checksum` the content counts as whole: for bytes that never lay on a disk.
+ */
+export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): Snapshot<StoredTool> | undefined {
   const stated = snapshotChecksum(bytes);
   if (stated === undefined) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const indexEnd = HEADER_BYTES + view.getUint32(CHECKED_FROM, true);
   const bodyAt = aligned(indexEnd);
   if (bodyAt + view.getUint32(CHECKED_FROM + 4, true) !== bytes.length) return undefined;
-  if (checksum(bytes.subarray(CHECKED_FROM)) !== stated) return undefined;
+  if (checksum && checksum(bytes.subarray(CHECKED_FROM)) !== stated) return undefined;
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
     const columns = decode(bytes.subarray(bodyAt)) as Columns;

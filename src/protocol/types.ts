@@ -159,6 +159,8 @@ export interface CallResult {
   forUser?: string;
   /** UTF-8 JSON of the whole `CallToolResult` as the server sent it, without `_meta`; only where the caller asked. */
   scriptResult?: Uint8Array;
+  /** In its place: why the result is too much for a script, and where it is. */
+  scriptProblem?: string;
 }
 
 export interface ToolStats {

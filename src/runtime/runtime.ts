@@ -17,6 +17,7 @@ import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 export type UserRequest =
   | "status"
   | "explainMissing"
+  | "matchTools"
   | "stats"
   | "reconnect"
   | "answerConsent"

@@ -1,12 +1,14 @@
 /**
  * What the tool that finds the others says of itself, ToolSearch or the proxy tool: what it is for, the servers, and
  * as many of their tools as a token budget allows. In the order of the catalog, and made with the snapshot: any
- * changed byte costs the user their prompt cache. Pure.
+ * changed byte costs the user their prompt cache. Names and words of servers are cleaned here, so that none of them
+ * adds a line or an entry to the list. Pure.
  */
 
 import { LIMITS } from "../protocol/limits.ts";
 import { firstSentence } from "../protocol/sentence.ts";
 import type { CatalogSettings } from "../protocol/snapshot.ts";
+import { shownName } from "../protocol/unprintable.ts";
 
 export interface DescribedServer {
   name: string;
@@ -43,18 +45,26 @@ const cut = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1).trimEnd()}…` : text;
 
 function headLine({ name, description }: DescribedServer, chars: number): string {
-  if (!description || chars === 0) return `- ${name}`;
-  return `- ${name}: ${cut(firstSentence(description), chars)}`;
+  const sentence = description && chars > 0 ? firstSentence(description) : "";
+  const shown = shownName(name);
+  return sentence === "" ? `- ${shown}` : `- ${shown}: ${cut(sentence, chars)}`;
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** The lines of the servers, with the longest descriptions that fit; the last ones are only counted where even names do not. */
-function headLines(servers: readonly DescribedServer[], budget: number): string[] {
+interface HeadLines {
+  /** One a server, in order, as many as fit. */
+  lines: string[];
+  /** Counts the other servers, if there are any. */
+  more: string[];
+}
+
+/** The lines of the servers, with the longest descriptions that fit; without descriptions, where even those do not fit. */
+function headLines(servers: readonly DescribedServer[], budget: number): HeadLines {
   for (const chars of DESCRIPTION_CHARS) {
     const lines = servers.map((server) => headLine(server, chars));
     const most = chars === 0 ? budget : budget * DESCRIPTIONS_SHARE;
-    if (sum(lines.map(estimateTokens)) <= most) return lines;
+    if (sum(lines.map(estimateTokens)) <= most) return { lines, more: [] };
   }
   const lines: string[] = [];
   let left = budget - estimateTokens(`- and ${servers.length} more`);
@@ -64,7 +74,7 @@ function headLines(servers: readonly DescribedServer[], budget: number): string[
     if (left < 0) break;
     lines.push(line);
   }
-  return [...lines, `- and ${servers.length - lines.length} more`];
+  return { lines, more: [`- and ${servers.length - lines.length} more`] };
 }
 
 /**
@@ -91,10 +101,10 @@ function namesThatFit(lists: readonly (readonly string[])[], budget: number): nu
   return shown;
 }
 
-function withTools(line: string, tools: readonly string[], shown: number): string {
-  if (shown === 0) return line;
-  const rest = tools.length - shown;
-  return `${line} [${tools.slice(0, shown).join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;
+function withTools(line: string, shown: readonly string[], count: number): string {
+  if (shown.length === 0) return line;
+  const rest = count - shown.length;
+  return `${line} [${shown.join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;
 }
 
 /** `servers`: in the order of the configuration. */
@@ -104,13 +114,16 @@ export function toolSearchDescription(
   budget: number = LIMITS.catalogTokens,
 ): string {
   if (servers.length === 0 || catalog === "off") return HEAD;
-  const lines = headLines(servers, budget);
-  if (catalog === "servers") return `${HEAD}\nServers:\n${lines.join("\n")}`;
-  const lists = lines.map((_, at) => servers[at]?.tools ?? []);
-  const left = budget - sum(lines.map(estimateTokens));
-  const shown = namesThatFit(lists, left);
-  const full = lines.map((line, at) => withTools(line, lists[at] ?? [], shown[at] ?? 0));
-  return `${HEAD}\nServers and their tools (select:server__tool loads one):\n${full.join("\n")}`;
+  const { lines, more } = headLines(servers, budget);
+  if (catalog === "servers") return `${HEAD}\nServers:\n${[...lines, ...more].join("\n")}`;
+  const counts = lines.map((_, at) => servers[at]?.tools?.length ?? 0);
+  // A name and the comma behind it cost two tokens at least: no list can show more of them.
+  const names = lines.map((_, at) => (servers[at]?.tools ?? []).slice(0, budget / 2).map(shownName));
+  const shown = namesThatFit(names, budget - sum([...lines, ...more].map(estimateTokens)));
+  const full = lines.map((line, at) =>
+    withTools(line, names[at]?.slice(0, shown[at]) ?? [], counts[at] ?? 0),
+  );
+  return `${HEAD}\nServers and their tools (select:server__tool loads one):\n${[...full, ...more].join("\n")}`;
 }
 
 const PROXY_HEAD =
@@ -122,9 +135,10 @@ export function proxyDescription(servers: readonly { name: string }[]): string {
   const shown: string[] = [];
   let left = SERVER_TOKENS;
   for (const { name } of servers) {
-    left -= estimateTokens(name) + 1;
+    const known = shownName(name);
+    left -= estimateTokens(known) + 1;
     if (left < 0) break;
-    shown.push(name);
+    shown.push(known);
   }
   const rest = servers.length - shown.length;
   if (servers.length === 0) return PROXY_HEAD;

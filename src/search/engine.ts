@@ -5,10 +5,12 @@
  */
 import { lettersAndDigits } from "./characters.ts";
 import { openIndex } from "./index-format.ts";
-import { toolsNamed, withoutMcp } from "./names.ts";
-import { searchIndex } from "./score.ts";
+import { MAX_PINS, type ToolFilter, toolsNamed, withoutMcp } from "./names.ts";
+import { bothFilters, type SearchOptions, searchIndex, serverFilter } from "./score.ts";
 import { openWeighted, searchWeighted } from "./weighted.ts";
 import { queryTerms } from "./weighted-tokens.ts";
+
+const MAX_QUERY_CHARACTERS = 4_000;
 
 export type SearchKind = "ranked" | "weighted";
 
@@ -37,18 +39,34 @@ export interface EngineResult {
   readonly unmatched: readonly string[];
 }
 
+export interface EngineOptions {
+  /** Only tools of this server. */
+  server?: string | undefined;
+  /** Only tools this accepts, by position. */
+  accepts?: ((tool: number) => boolean) | undefined;
+}
+
 export interface SearchEngine {
-  search(query: string, limit: number, server?: string): EngineResult;
-  /** Positions of the tools of that name: local, with its server, with `mcp__`; `-`, `_` and case do not count. */
-  named(name: string): number[];
+  search(query: string, limit: number, options?: EngineOptions): EngineResult;
+  /**
+   * Positions of the tools of that name, the first `MAX_PINS`: local, with its server, with `mcp__`; `-`, `_` and
+   * case do not count.
+   */
+  named(name: string, options?: EngineOptions): number[];
 }
 
 function openRanked(bytes: Uint8Array): SearchEngine {
   const index = openIndex(bytes);
+  const filtersOf = ({ server, accepts }: EngineOptions): SearchOptions => ({
+    ...(server === undefined ? {} : { servers: (name) => name === server }),
+    ...(accepts ? { tools: accepts } : {}),
+  });
   return {
-    search: (query, limit, server) =>
-      searchIndex(index, query, limit, server === undefined ? {} : { servers: (name) => name === server }),
-    named: (name) => toolsNamed(index, name),
+    search: (query, limit, options = {}) => searchIndex(index, query, limit, filtersOf(options)),
+    named: (name, options = {}) => {
+      const { servers, tools } = filtersOf(options);
+      return toolsNamed(index, name, bothFilters(serverFilter(index, servers), tools));
+    },
   };
 }
 
@@ -62,20 +80,34 @@ function openCounted(bytes: Uint8Array, tools: readonly NamedTool[]): SearchEngi
     const found = new Map<string, number[]>();
     tools.forEach(({ name, tool, server }, at) => {
       for (const key of new Set([tool, `${server.name} ${tool}`, name].map(lettersAndDigits))) {
-        found.set(key, [...(found.get(key) ?? []), at]);
+        const known = found.get(key);
+        if (known) known.push(at);
+        else found.set(key, [at]);
       }
     });
     return found;
   };
+  const filterOf = ({ server, accepts }: EngineOptions): ToolFilter | undefined =>
+    bothFilters(server === undefined ? undefined : (tool) => tools[tool]?.server.name === server, accepts);
   return {
-    search: (query, limit, server) => {
-      const accepts = (tool: number): boolean => server === undefined || tools[tool]?.server.name === server;
-      const { hits, unmatched } = searchWeighted(index, queryTerms(query), limit, accepts);
+    search: (query, limit, options = {}) => {
+      const { hits, unmatched } = searchWeighted(
+        index,
+        queryTerms(query.slice(0, MAX_QUERY_CHARACTERS)),
+        limit,
+        filterOf(options),
+      );
       return { hits: hits.map((hit) => ({ ...hit, pinned: false })), unmatched };
     },
-    named: (name) => {
+    named: (name, options = {}) => {
       byName ??= names();
-      return byName.get(lettersAndDigits(name)) ?? byName.get(lettersAndDigits(withoutMcp(name))) ?? [];
+      const all = byName.get(lettersAndDigits(name)) ?? byName.get(lettersAndDigits(withoutMcp(name))) ?? [];
+      const accepts = filterOf(options);
+      const found: number[] = [];
+      for (let at = 0; at < all.length && found.length < MAX_PINS; at++) {
+        if (accepts?.(all[at]!) ?? true) found.push(all[at]!);
+      }
+      return found;
     },
   };
 }

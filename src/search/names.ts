@@ -15,7 +15,7 @@ const maxWords = 256;
 const maxNameWords = 5;
 const maxKeyCharacters = 512;
 /** More tools than this under one name are left to the ranking. */
-const maxPins = 32;
+export const MAX_PINS = 32;
 // No `u` flag here: with it the engine takes four times as long over its first use, in the first query of a session.
 const between = /[\s,;|()[\]{}<>«»、。，]+/;
 /** Words around names in a query that holds nothing else, besides stop words. */
@@ -51,17 +51,31 @@ export function findPins(index: ToolIndex, query: string): number[] {
     ({ tools, explicit }, at) => tools.length > 0 && (explicit || onlyNames || isCalledTool(words, at)),
   );
   joinLists(words, named);
-  const groups: (readonly number[])[] = [];
+  const groups = new Set<readonly number[]>();
+  const spacedUnder = onceEach((key) => lookUpKey(index, key, isSpaced));
   words.forEach(({ tools, key }, at) => {
-    if (named[at]) groups.push(tools);
+    if (named[at]) groups.add(tools);
     let longer = key;
     for (let next = at + 1; next < words.length && next - at < index.nameWords; next++) {
       longer += words[next]!.key;
-      const spaced = lookUpKey(index, longer).filter(({ spaced }) => spaced);
-      if (spaced.length > 0) groups.push(spaced.map(({ tool }) => tool));
+      const spaced = spacedUnder(longer);
+      if (spaced.length > 0) groups.add(spaced);
     }
   });
-  return takeTurns(groups);
+  return takeTurns([...groups]);
+}
+
+/** Answers from memory where it was asked before: a query may hold one word hundreds of times. */
+function onceEach(find: (text: string) => number[]): (text: string) => readonly number[] {
+  const found = new Map<string, readonly number[]>();
+  return (text) => {
+    let known = found.get(text);
+    if (!known) {
+      known = find(text);
+      found.set(text, known);
+    }
+    return known;
+  };
 }
 
 type NameWord = {
@@ -74,6 +88,7 @@ type NameWord = {
 
 function nameWords(index: ToolIndex, query: string): NameWord[] {
   const words: NameWord[] = [];
+  const toolsOf = onceEach((word) => lookUp(index, word));
   for (const raw of query.split(between)) {
     const word = trimPunctuation(raw);
     if (word === "" || words.length === maxWords) continue;
@@ -81,7 +96,7 @@ function nameWords(index: ToolIndex, query: string): NameWord[] {
     words.push({
       plain: word.toLowerCase(),
       key: pinKey(withoutMcp(word)),
-      tools: lookUp(index, word),
+      tools: toolsOf(word),
       explicit,
     });
   }
@@ -111,16 +126,19 @@ function takeTurns(groups: readonly (readonly number[])[]): number[] {
   const pins = new Set<number>();
   const longest = Math.max(0, ...groups.map((group) => group.length));
   for (let turn = 0; turn < longest; turn++) {
-    for (const group of groups) if (turn < group.length && pins.size < maxPins) pins.add(group[turn]!);
+    for (const group of groups) if (turn < group.length && pins.size < MAX_PINS) pins.add(group[turn]!);
   }
   return [...pins];
 }
 
-/** Tools whose name is `name` in one of its forms; none if it names a server that does not have the tool. */
-export function toolsNamed(index: ToolIndex, name: string): number[] {
+/**
+ * Tools whose name is `name` in one of its forms; none if it names a server that does not have the tool. The first
+ * `MAX_PINS` of those that are accepted.
+ */
+export function toolsNamed(index: ToolIndex, name: string, accepts: ToolFilter = acceptAll): number[] {
   for (const form of [name, withoutMcp(name)]) {
-    const found = lookUpKey(index, pinKey(form));
-    if (found.length > 0) return found.map(({ tool }) => tool);
+    const found = lookUpKey(index, pinKey(form), (pin) => accepts(pin >>> 1));
+    if (found.length > 0) return found;
   }
   return [];
 }
@@ -131,13 +149,20 @@ function lookUp(index: ToolIndex, word: string): number[] {
     ? [word, withoutMcp(word), /(?:__|[/:])((?:(?!__|[/:]).)+)$/.exec(word)?.[1] ?? ""]
     : [word];
   for (const name of names) {
-    const found = lookUpKey(index, pinKey(name));
-    if (found.length > 0) return found.map(({ tool }) => tool);
+    const found = lookUpKey(index, pinKey(name), acceptAll);
+    if (found.length > 0) return found;
   }
   return [];
 }
 
-function lookUpKey({ pins }: ToolIndex, key: string): { tool: number; spaced: boolean }[] {
+export type ToolFilter = (tool: number) => boolean;
+
+const acceptAll = (): boolean => true;
+/** Of a packed pin: its tool's name is written with spaces. */
+const isSpaced = (pin: number): boolean => (pin & 1) === 1;
+
+/** Tools under a key, as many as count. `accepts`: by packed pin. */
+function lookUpKey({ pins }: ToolIndex, key: string, accepts: (pin: number) => boolean): number[] {
   if (key === "") return [];
   const high = hashText(key);
   const low = hashText(key, secondSeed);
@@ -149,9 +174,9 @@ function lookUpKey({ pins }: ToolIndex, key: string): { tool: number; spaced: bo
     if (order < 0) first = middle + 1;
     else end = middle;
   }
-  const found: { tool: number; spaced: boolean }[] = [];
-  for (let at = first * 3; pins[at] === high && pins[at + 1] === low; at += 3) {
-    found.push({ tool: pins[at + 2]! >>> 1, spaced: (pins[at + 2]! & 1) === 1 });
+  const found: number[] = [];
+  for (let at = first * 3; pins[at] === high && pins[at + 1] === low && found.length < MAX_PINS; at += 3) {
+    if (accepts(pins[at + 2]!)) found.push(pins[at + 2]! >>> 1);
   }
   return found;
 }

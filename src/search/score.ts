@@ -3,7 +3,7 @@
  * It decodes nothing up front; its scratch arrays are allocated once per index and left zeroed by every query.
  */
 import { IMPACT_BITS, stringAt, type ToolIndex, WEIGHT_BITS } from "./index-format.ts";
-import { findPins } from "./names.ts";
+import { findPins, type ToolFilter } from "./names.ts";
 import { type QueryTerm, queryTerms } from "./query.ts";
 import { type Scored, spreadOverServers, TopTools } from "./top.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
@@ -18,6 +18,8 @@ export type SearchResult = {
 export type SearchOptions = {
   /** Only tools of servers this accepts. Called once per server. */
   readonly servers?: (server: string) => boolean;
+  /** Only tools this accepts. */
+  readonly tools?: ToolFilter;
   readonly weights?: Weights;
 };
 
@@ -47,7 +49,7 @@ export function searchIndex(
   options: SearchOptions = {},
 ): SearchResult {
   const weights = options.weights ?? WEIGHTS;
-  const accepts = serverFilter(index, options.servers);
+  const accepts = bothFilters(serverFilter(index, options.servers), options.tools);
   const { terms, unmatched, action } = queryTerms(index, query, weights);
   const named = findPins(index, query);
   const pins = accepts === undefined ? named : named.filter(accepts);
@@ -69,7 +71,11 @@ export function searchIndex(
   return { hits, unmatched };
 }
 
-type ToolFilter = (tool: number) => boolean;
+export const bothFilters = (
+  one: ToolFilter | undefined,
+  other: ToolFilter | undefined,
+): ToolFilter | undefined => (one && other ? (tool) => one(tool) && other(tool) : (one ?? other));
+
 type BestInput = {
   index: ToolIndex;
   action: number;
@@ -161,7 +167,7 @@ function nameMatch({ nameStart, nameTerms }: ToolIndex, match: Float32Array, too
   return Math.min(1, sum / weightMask);
 }
 
-function serverFilter(index: ToolIndex, servers: SearchOptions["servers"]): ToolFilter | undefined {
+export function serverFilter(index: ToolIndex, servers: SearchOptions["servers"]): ToolFilter | undefined {
   if (servers === undefined) return undefined;
   const { serverStart, serverChars } = index;
   const accepted = Array.from({ length: serverStart.length - 1 }, (_, server) =>

@@ -4,10 +4,9 @@
  * Pure.
  */
 
-import type { CatalogTool } from "../catalog/catalog.ts";
+import { type CatalogTool, NO_SCHEMAS } from "../catalog/catalog.ts";
 import { isObject } from "../protocol/is-object.ts";
 import { namePrefix, type ToolPrefix } from "../protocol/names.ts";
-import { rootKeysOf } from "../protocol/root-keys.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import { PROXY_TOOL } from "./tool-names.ts";
 
@@ -106,8 +105,8 @@ export function fromTranscript(
     tool,
     server,
     description,
-    rootKeys: rootKeysOf(parameters),
-    schema: new Uint8Array(),
+    schemas: NO_SCHEMAS,
+    at: 0,
     inputSchema: parameters,
   };
 }

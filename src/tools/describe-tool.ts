@@ -2,21 +2,22 @@
 
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { isObject } from "../protocol/is-object.ts";
-import { cut } from "../protocol/sentence.ts";
+import { cut, oneLine } from "../protocol/unprintable.ts";
 import { typeOf } from "./signature.ts";
 
 const DESCRIPTION_CHARS = 4_000;
 const PARAMETER_CHARS = 300;
+const NAME_CHARS = 200;
 const PARAMETERS = 60;
 const DEPTH = 3;
 
 function parameterLine(name: string, schema: unknown, required: boolean): string {
   const type = typeOf(schema, DEPTH);
   const known = isObject(schema) ? schema : {};
-  const text = typeof known.description === "string" ? known.description.replaceAll(/\s+/g, " ").trim() : "";
-  const preset = known.default === undefined ? "" : ` [default: ${JSON.stringify(known.default)}]`;
+  const text = typeof known.description === "string" ? oneLine(known.description, PARAMETER_CHARS) : "";
+  const preset = known.default === undefined ? "" : `[default: ${JSON.stringify(known.default)}]`;
   const line = `${name} (${type})${required ? " *required*" : ""}${text === "" ? "" : ` - ${text}`}`;
-  return cut(line, PARAMETER_CHARS) + cut(preset, PARAMETER_CHARS);
+  return oneLine(line, PARAMETER_CHARS) + (preset === "" ? "" : ` ${oneLine(preset, PARAMETER_CHARS)}`);
 }
 
 /** One line each, `path (string) *required* - Where. [default: "."]`; enums stand in the type. */
@@ -35,7 +36,7 @@ export function describeTool(tool: CatalogTool): string {
   const parameters = parameterLines(tool).map((line) => `  ${line}`);
   return [
     tool.name,
-    `Server: ${tool.server.name}`,
+    `Server: ${oneLine(tool.server.name, NAME_CHARS)}`,
     cut(tool.description, DESCRIPTION_CHARS),
     "Parameters:",
     ...parameters,

@@ -4,12 +4,10 @@
  * or `tool_search`, needs them: before such a call runs they are registered, a few at a time.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { createSlices } from "../catalog/slices.ts";
 import type { Pi } from "../host.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { Registrar } from "./registrar.ts";
-
-/** Main stands still no longer than this at a time; one registration may take 2 ms. */
-const SLICE_MS = 2;
 
 export type Reach = "all" | readonly string[];
 
@@ -58,22 +56,20 @@ export function createLateTools(pi: Pi, options: LateToolsOptions): LateTools {
   const { registrar, catalog, ownTools, isLearning, settle, isOver } = options;
 
   const renewInSlices = async (reach: Reach): Promise<void> => {
-    const due = reached(registrar.outdated(catalog()), reach);
-    for (let at = 0; at < due.length; ) {
-      const startedAt = performance.now();
-      while (at < due.length && performance.now() - startedAt < SLICE_MS) {
-        registrar.renew(due[at] as CatalogTool, catalog());
-        at++;
-      }
-      if (at < due.length) await new Promise(setImmediate);
+    const due = reached(await registrar.outdated(catalog()), reach);
+    // One registration may take Pi 2 ms.
+    const slices = createSlices({ sliceMs: 2, steps: 1 });
+    for (const tool of due) {
+      await slices.step();
       if (isOver()) return;
+      registrar.renew(tool, catalog());
     }
   };
 
   return {
     beforeCall: async (toolName, input) => {
       if (ownTools.includes(toolName)) return;
-      if (!isLearning() && registrar.outdated(catalog()).length === 0) return;
+      if (!isLearning() && (await registrar.outdated(catalog())).length === 0) return;
       const reach = pi
         .getAllTools()
         .find(({ name }) => name === toolName)

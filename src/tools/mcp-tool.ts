@@ -9,6 +9,7 @@ import { failureText } from "../protocol/failure.ts";
 import { serverPrefix } from "../protocol/names.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import type { CallProgress, CallResult } from "../protocol/types.ts";
+import { cleanText, oneLine } from "../protocol/unprintable.ts";
 import { lazyOutputSchema } from "./output-schema.ts";
 import { createRenderers, type RowDetails } from "./render.ts";
 import { lazyInputSchema } from "./schema.ts";
@@ -52,6 +53,9 @@ function answeredError(data: ErrorData | undefined, message: string): Pick<ToolR
 
 const readJson = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
+/** A name at a server may have 1,000 characters. */
+const LABEL_CHARS = 200;
+
 type Namespace = NonNullable<PiTool["namespace"]>;
 const namespaces = new WeakMap<SnapshotServer, Namespace>();
 
@@ -61,7 +65,7 @@ function namespaceOf(server: SnapshotServer): Namespace {
   if (!namespace) {
     namespace = {
       name: serverPrefix(server.name),
-      aliases: [server.name],
+      aliases: [oneLine(server.name, LABEL_CHARS)],
       ...(server.description === undefined ? {} : { description: server.description }),
       ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     };
@@ -73,7 +77,7 @@ function namespaceOf(server: SnapshotServer): Namespace {
 const rowOf = ({ server, tool }: CatalogTool): RowDetails => ({ server: server.name, tool });
 
 function toResult(tool: CatalogTool, result: CallResult): ToolResult {
-  const { content, isError, bytes, storedAt, forUser, scriptResult } = result;
+  const { content, isError, bytes, storedAt, forUser, scriptResult, scriptProblem } = result;
   const row: RowDetails = {
     ...rowOf(tool),
     durationMs: Math.round(result.durationMs),
@@ -81,6 +85,11 @@ function toResult(tool: CatalogTool, result: CallResult): ToolResult {
     ...(storedAt === undefined ? {} : { storedAt }),
     ...(forUser === undefined ? {} : { forUser }),
   };
+  if (scriptProblem !== undefined) {
+    // A script that went on with a part of the result would be wrong: its call rejects with these words.
+    const details = { ...row, code: "message_too_large" };
+    return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
+  }
   const hint = { type: "text" as const, text: expectedLine(tool) };
   return {
     content: isError ? [...content, hint] : content,
@@ -109,7 +118,7 @@ export function createMcpTool(
   call: CallTool,
   exposure: ToolExposure = "deferred",
 ): PiTool {
-  const label = `${tool.server.name} · ${tool.tool}`;
+  const label = oneLine(`${tool.server.name} · ${tool.tool}`, LABEL_CHARS);
   const { renderCall, renderResult } = createRenderers(label);
   const piTool: PiTool = {
     name: tool.name,
@@ -124,7 +133,10 @@ export function createMcpTool(
     async execute(callId, args, signal, onUpdate) {
       const wantsStructured = isNested(callId);
       const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
-        onUpdate?.({ content: [{ type: "text", text }], details: { ...rowOf(tool), progress, total } });
+        onUpdate?.({
+          content: [{ type: "text", text: cleanText(text) }],
+          details: { ...rowOf(tool), progress, total },
+        });
       try {
         return toResult(
           tool,

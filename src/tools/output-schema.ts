@@ -3,7 +3,7 @@
  * as Pi's built-in MCP declares it, with the tool's own schema as `structuredContent`, read from its bytes
  * when somebody first looks.
  */
-import type { CatalogTool } from "../catalog/catalog.ts";
+import { type CatalogTool, outputSchemaOf } from "../catalog/catalog.ts";
 import { decode } from "../protocol/codec.ts";
 
 type Schema = Record<string, unknown>;
@@ -36,7 +36,8 @@ const resultSchema = (properties: Schema): Schema => ({
 /** A server may send structured content without a schema for it. */
 const ANY_RESULT = resultSchema({ content: CONTENT, structuredContent: {}, isError: IS_ERROR });
 
-export function lazyOutputSchema({ outputSchema: bytes }: CatalogTool): Schema {
+export function lazyOutputSchema(tool: CatalogTool): Schema {
+  const bytes = outputSchemaOf(tool);
   if (!bytes) return ANY_RESULT;
   let decoded: unknown;
   return resultSchema({

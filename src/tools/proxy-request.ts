@@ -3,8 +3,9 @@
  * request that cannot be met is a `Refusal`, whose words the model reads.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
+import { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
 import type { PiToolContext, ToolUpdate } from "../host.ts";
+import type { ConnectionMethods } from "../protocol/api.ts";
 import { fromWireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
 import type { ServerStatus } from "../protocol/types.ts";
@@ -19,6 +20,10 @@ export interface ProxyHost {
   provide(tool: CatalogTool): CatalogTool;
   /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
+  /** Matches a regular expression off main, where a slow one holds nobody up. */
+  matchTools(
+    params: ConnectionMethods["matchTools"]["params"],
+  ): Promise<ConnectionMethods["matchTools"]["value"]>;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
   whyMissing: WhyMissing;
@@ -57,7 +62,8 @@ export function parseArgs(args: unknown): Record<string, unknown> {
 export function knownServer(host: ProxyHost, written: string): string {
   const found = findServer(written, serverNames(host));
   if (found !== undefined) return found;
-  throw new Refusal(`No server named ${written}. Servers: ${serverNames(host).join(", ") || "none"}.`);
+  const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
+  throw new Refusal(`No server named ${written}. ${servers}.`);
 }
 
 /** Waits only if the tool is not known yet. Throws a Refusal with the nearest names. */
@@ -74,18 +80,20 @@ export async function toolNamed(
   }
   if (resolution.kind === "tool") return resolution.tool;
   if (resolution.kind === "several") {
-    const names = resolution.tools.map((tool) => tool.name).join(", ");
-    throw new Refusal(`${name} is the name of several tools: ${names}. Use one of these names.`);
+    const names = resolution.tools.map((tool) => tool.name);
+    const [line] = nameLine(`${name} is the name of several tools`, names);
+    throw new Refusal(`${line}. Use one of these names.`);
   }
   const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
   if (error) throw fromWireError(error);
   const owner = server ?? serverOfName(name, serverNames(host));
+  const nearest = await nearestTools(host.catalog(), name, server);
   throw new Refusal(
     [
       `No tool named ${name}.`,
       ...nameLine(
         "Nearest",
-        resolution.nearest.map((tool) => tool.name),
+        nearest.map((tool) => tool.name),
       ),
       ...stateNote(host.servers().find((status) => status.name === owner)),
     ].join("\n"),

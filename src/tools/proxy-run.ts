@@ -1,7 +1,8 @@
 /** What the proxy tool `mcp` does when the model calls it: one of its modes. A failure is a result, never thrown. */
 import type { ToolResult } from "../host.ts";
-import { describeError, describeErrorOf, ThreadsError } from "../protocol/errors.ts";
+import { describeError, ThreadsError } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
+import { cleanText } from "../protocol/unprintable.ts";
 import { describeTool } from "./describe-tool.ts";
 import { expectedLine } from "./mcp-tool.ts";
 import { counted, offerText } from "./offer.ts";
@@ -15,6 +16,7 @@ import {
   toolNamed,
 } from "./proxy-request.ts";
 import { searchMode, serverMode } from "./proxy-search.ts";
+import { errorLineOf, serverName } from "./tool-search-report.ts";
 
 /** Through Pi, so that extensions that watch or block calls see the tool itself. */
 async function callMode(
@@ -38,8 +40,8 @@ async function callMode(
 }
 
 function serverLine(status: ServerStatus): string {
-  const error = status.error ? `: ${describeErrorOf(status.name, status.error)}` : "";
-  return `${status.name}: ${status.state}, ${offerText(status)}${error}`;
+  const error = status.error ? `: ${errorLineOf(status.name, status.error)}` : "";
+  return `${serverName(status.name)}: ${status.state}, ${offerText(status)}${error}`;
 }
 
 function statusMode(host: ProxyHost): string {
@@ -83,6 +85,6 @@ export async function runProxyTool(host: ProxyHost, call: ProxyCall): Promise<To
   } catch (error) {
     const known = error instanceof Error ? error : { message: String(error) };
     const details = error instanceof ThreadsError ? { ...error.data, code: error.code } : {};
-    return { content: [{ type: "text", text: describeError(known) }], details, isError: true };
+    return { content: [{ type: "text", text: cleanText(describeError(known)) }], details, isError: true };
   }
 }

@@ -1,40 +1,42 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
+import { createSlices } from "../catalog/slices.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { firstSentence } from "../protocol/sentence.ts";
-import { compilePattern, PatternError } from "../search/regex.ts";
 import { parameterLines } from "./describe-tool.ts";
 import { counted } from "./offer.ts";
 import { knownServer, type ProxyCall, type ProxyHost, Refusal, text } from "./proxy-request.ts";
-import { nameLine, serverNotes, stateNote } from "./tool-search-report.ts";
+import { nameLine, serverName, serverNotes, stateNote } from "./tool-search-report.ts";
 
 /** Lines that one answer lists. */
 const LISTED = 300;
 /** Results of a regular expression. */
 const MATCHES = 50;
-/** Main must not stall: a scan of all tools pauses after this long. */
-const SLICE_MS = 3;
+/** Of a tool's name at its server: longer ones are cut, as the index of the search does. */
+const NAME_CHARS = 256;
+/** Of one answer: a listing with schemas may be of hundreds of tools. */
+const ANSWER_CHARS = 100_000;
 
-function toolLines(tool: CatalogTool, withParameters: boolean): string[] {
+function linesOf(tool: CatalogTool, withParameters: boolean): string[] {
   const line = `${tool.name} - ${firstSentence(tool.description)}`;
   return withParameters ? [line, ...parameterLines(tool).map((parameter) => `  ${parameter}`)] : [line];
 }
 
-/** Name and description of each tool, in slices, so that main never stalls. */
-async function matching(tools: readonly CatalogTool[], source: string): Promise<CatalogTool[]> {
-  const pattern = compilePattern(source);
-  const found: CatalogTool[] = [];
-  let sliceEnds = performance.now() + SLICE_MS;
-  for (const tool of tools) {
-    if (pattern.test(tool.name) || pattern.test(tool.tool) || pattern.test(firstSentence(tool.description))) {
-      found.push(tool);
-    }
-    if (performance.now() < sliceEnds) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    sliceEnds = performance.now() + SLICE_MS;
+/** In slices: for its parameters the schema of each tool is decoded. */
+async function toolLines(tools: readonly CatalogTool[], withParameters: boolean): Promise<string[]> {
+  const slices = createSlices({ steps: 1 });
+  const lines: string[] = [];
+  let chars = 0;
+  for (const [at, tool] of tools.entries()) {
+    const pause = slices.step();
+    if (pause) await pause;
+    const own = linesOf(tool, withParameters);
+    chars += own.reduce((sum, line) => sum + line.length + 1, 0);
+    if (chars > ANSWER_CHARS) return [...lines, `and ${tools.length - at} more: search for fewer at a time.`];
+    lines.push(...own);
   }
-  return found;
+  return lines;
 }
 
 interface Results {
@@ -42,19 +44,33 @@ interface Results {
   notes: readonly string[];
 }
 
-async function byPattern(catalog: Catalog, source: string, server: string | undefined): Promise<Results> {
-  const within = catalog.tools.filter((tool) => server === undefined || tool.server.name === server);
-  try {
-    const tools = await matching(within, source);
-    const beyond = tools.length - MATCHES;
-    return {
-      tools: tools.slice(0, MATCHES),
-      notes: beyond > 0 ? [`and ${beyond} more: make the pattern narrower.`] : [],
-    };
-  } catch (error) {
-    if (!(error instanceof PatternError)) throw error;
-    throw new Refusal(`The pattern cannot be used: ${error.message}.`);
+/** What a pattern is matched with: the tools' names in Pi, at their servers, and the first sentences of descriptions. */
+async function textColumns(tools: readonly CatalogTool[]): Promise<string[]> {
+  const slices = createSlices();
+  const names: string[] = [];
+  const locals: string[] = [];
+  const sentences: string[] = [];
+  for (const tool of tools) {
+    const pause = slices.step();
+    if (pause) await pause;
+    names.push(tool.name);
+    locals.push(tool.tool.slice(0, NAME_CHARS));
+    sentences.push(firstSentence(tool.description));
   }
+  return [names, locals, sentences].map((texts) => texts.join("\u0000"));
+}
+
+async function byPattern(host: ProxyHost, pattern: string, server: string | undefined): Promise<Results> {
+  const within = host.catalog().tools.filter((tool) => server === undefined || tool.server.name === server);
+  if (within.length === 0) return { tools: [], notes: [] };
+  const matches = await host.matchTools({ pattern, columns: await textColumns(within) });
+  if ("problem" in matches) throw new Refusal(`The pattern cannot be used: ${matches.problem}.`);
+  const { rows } = matches;
+  const beyond = rows.length - MATCHES;
+  return {
+    tools: rows.slice(0, MATCHES).flatMap((row) => within[row] ?? []),
+    notes: beyond > 0 ? [`and ${beyond} more: make the pattern narrower.`] : [],
+  };
 }
 
 /** Words are OR'd and ranked; what scores below half of the best is left out. */
@@ -74,10 +90,9 @@ export async function searchMode(
   const written = text(params.server);
   const server = written === undefined ? undefined : knownServer(host, written);
   const pending = await host.settle(signal, server === undefined ? undefined : [server]);
-  const catalog = host.catalog();
   const results =
-    params.regex === true ? await byPattern(catalog, words, server) : byWords(catalog, words, server);
-  const lines = results.tools.flatMap((tool) => toolLines(tool, params.includeSchemas !== false));
+    params.regex === true ? await byPattern(host, words, server) : byWords(host.catalog(), words, server);
+  const lines = await toolLines(results.tools, params.includeSchemas !== false);
   const found = lines.length > 0 ? lines : ["No tools found."];
   return [...found, ...results.notes, ...serverNotes(host.servers(), pending)].join("\n");
 }
@@ -91,10 +106,10 @@ export async function serverMode(
   const status = host.servers().find(({ name }) => name === server);
   if (!status?.toolsKnown) await host.settle(signal, [server]);
   const tools = host.catalog().tools.filter((tool) => tool.server.name === server);
-  const lines = tools.slice(0, LISTED).flatMap((tool) => toolLines(tool, params.includeSchemas === true));
+  const lines = await toolLines(tools.slice(0, LISTED), params.includeSchemas === true);
   const rest = tools.length - LISTED;
   return [
-    `${server}: ${counted(tools.length, "tool")}`,
+    `${serverName(server)}: ${counted(tools.length, "tool")}`,
     ...lines,
     ...(rest > 0 ? [`and ${rest} more: search with server.`] : []),
     ...stateNote(host.servers().find(({ name }) => name === server)),

@@ -3,6 +3,7 @@
  * once Pi has bound, each registration rebuilds its whole registry, so then only what the model can reach.
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
+import { createSlices } from "../catalog/slices.ts";
 import type { Pi, ToolExposure } from "../host.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
 import { type DeclaredTool, fromTranscript } from "./branch-tools.ts";
@@ -49,8 +50,8 @@ export interface Registrar {
   activate(tools: readonly CatalogTool[]): Activation;
   /** Other tools can call it afterwards; nothing is declared. Answers the tool as Pi knows it. */
   provide(tool: CatalogTool): CatalogTool;
-  /** Tools of which Pi knows nothing, or something that no longer holds. */
-  outdated(catalog: Catalog): CatalogTool[];
+  /** Tools of which Pi knows nothing, or something that no longer holds. Looks at all tools, in slices. */
+  outdated(catalog: Catalog): Promise<readonly CatalogTool[]>;
   /** Tells Pi what the catalog says of an outdated tool. */
   renew(tool: CatalogTool, catalog: Catalog): void;
 }
@@ -64,12 +65,15 @@ export interface RegistrarOptions {
 
 const identity = ({ server, tool }: CatalogTool): string => `${server.name}\u0000${tool}`;
 
+const isSame = (a: CatalogTool, b: CatalogTool): boolean =>
+  a.tool === b.tool && a.server.name === b.server.name;
+
 const identities = new WeakMap<Catalog, Map<string, CatalogTool>>();
 
 /** The tool of that server, whatever it is called now. */
 function currentOf(catalog: Catalog, before: CatalogTool): CatalogTool | undefined {
   const named = catalog.get(before.name);
-  if (named && identity(named) === identity(before)) return named;
+  if (named && isSame(named, before)) return named;
   let byIdentity = identities.get(catalog);
   if (!byIdentity) {
     byIdentity = new Map(catalog.tools.map((tool) => [identity(tool), tool]));
@@ -91,7 +95,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
   const hidden = new Map<string, { isMissed: boolean }>();
   /** Counts what Pi has been told. */
   let told = 0;
-  let compared: { catalog: Catalog; told: number; outdated: CatalogTool[] } | undefined;
+  let compared: { catalog: Catalog; told: number; outdated: Promise<readonly CatalogTool[]> } | undefined;
   const { place } = createPlacement(pi, {
     isOurs: (name) => registered.has(name),
     onTaken: (tool, name) => onTaken?.(tool, name),
@@ -159,13 +163,26 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
     pi.setActiveTools([...new Set(active.map((name) => renamed.get(name) ?? name))]);
   };
 
-  const compare = (catalog: Catalog): CatalogTool[] => {
-    const stale = [...registered.values()].filter((tool) => {
-      if (hidden.has(tool.name)) return false;
-      const current = currentOf(catalog, tool);
-      return current ? place(current).name !== tool.name : isGone(tool, catalog);
-    });
-    return [...catalog.tools.filter((tool) => !isCurrent(place(tool))), ...stale];
+  /** Pi knows it by a name that is no longer its own, or the tool is gone. */
+  const isStale = (tool: CatalogTool, catalog: Catalog): boolean => {
+    if (hidden.has(tool.name)) return false;
+    const current = currentOf(catalog, tool);
+    return current ? place(current).name !== tool.name : isGone(tool, catalog);
+  };
+  const compare = async (catalog: Catalog): Promise<CatalogTool[]> => {
+    const slices = createSlices();
+    const found: CatalogTool[] = [];
+    for (const tool of catalog.tools) {
+      const pause = slices.step();
+      if (pause) await pause;
+      if (!isCurrent(place(tool))) found.push(tool);
+    }
+    for (const tool of [...registered.values()]) {
+      const pause = slices.step();
+      if (pause) await pause;
+      if (isStale(tool, catalog)) found.push(tool);
+    }
+    return found;
   };
 
   return {

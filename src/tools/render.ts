@@ -64,16 +64,35 @@ function drawCall(
 const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
   typeof result.details === "object" && result.details !== null ? result.details : {};
 
-/** All text of a result, then a line an image: the terminal may not be able to draw it. */
-function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): string {
+/** Characters of a result that are looked at: more than fill all lines. Without a guard it may have megabytes. */
+const OUTPUT_CHARS = 512 * 1024;
+
+interface Output {
+  text: string;
+  /** There is more text than that. */
+  isCut: boolean;
+}
+
+/** The text of a result, then a line an image: the terminal may not be able to draw it. */
+function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): Output {
   const texts = (Array.isArray(result.content) ? result.content : []).map((content) => {
-    if (content.type === "text") return content.text;
+    if (content.type === "text") return String(content.text);
     // Of a foreign session anything.
     const chars = typeof content.data === "string" ? content.data.length : 0;
     return `[Image: ${content.mimeType}, ${formatBytes(Math.floor((chars * 3) / 4))}]`;
   });
   const own = typeof forUser === "string" && forUser !== "" ? [forUser] : [];
-  return printable([...own, ...texts].join("\n")).replace(/\s+$/, "");
+  let left = OUTPUT_CHARS;
+  const shown: string[] = [];
+  for (const text of [...own, ...texts]) {
+    if (left <= 0) break;
+    shown.push(text.slice(0, left));
+    left -= text.length;
+  }
+  return {
+    text: printable(shown.join("\n")).trimEnd(),
+    isCut: left < 0 || shown.length < own.length + texts.length,
+  };
 }
 
 function countNewlines(text: string, from: number): number {
@@ -83,9 +102,14 @@ function countNewlines(text: string, from: number): number {
 }
 
 /** `… 12 more lines (ctrl+o to expand)`; without the key where there is no room for it. */
-function moreLine(text: string, rest: number, theme: RenderTheme, hint: string, width: number): string {
+function moreLine(
+  { text, isCut }: Output,
+  rest: number,
+  { theme, hint, width }: { theme: RenderTheme; hint: string; width: number },
+): string {
   const lines = countNewlines(text, rest) + 1;
-  const more = `… ${lines.toLocaleString("en")} more line${lines === 1 ? "" : "s"}`;
+  const count = `${isCut ? "over " : ""}${lines.toLocaleString("en")}`;
+  const more = `… ${count} more line${lines === 1 ? "" : "s"}`;
   const styled = `${theme.fg("muted", `${more} (`)}${hint}${theme.fg("muted", ")")}`;
   return hint !== "" && visibleWidth(styled) <= width ? styled : theme.fg("muted", cutTo(more, width));
 }
@@ -108,17 +132,18 @@ function drawResult(
   details: Partial<RowDetails>,
   { theme, context, width }: { theme: RenderTheme; context: RenderContext; width: number },
 ): string[] {
-  const text = outputText(result, details);
+  const output = outputText(result, details);
+  const { text } = output;
   const color = context.isError ? "error" : "toolOutput";
   const { lines, rest } = wrap(text, width, context.expanded ? EXPANDED_LINES : PREVIEW_LINES);
-  const hint =
-    rest < text.length && !context.expanded ? context.keyHint("app.tools.expand", "to expand") : "";
+  const isMore = rest < text.length || output.isCut;
+  const hint = isMore && !context.expanded ? context.keyHint("app.tools.expand", "to expand") : "";
   const durationMs = details.durationMs ?? context.durationMs;
   const timed = durationMs === undefined ? details : { ...details, durationMs };
   return [
     "",
     ...lines.map((line) => (line === "" ? "" : theme.fg(color, line))),
-    ...(rest < text.length ? [moreLine(text, rest, theme, hint, width)] : []),
+    ...(isMore ? [moreLine(output, rest, { theme, hint, width })] : []),
     ...footer(timed, width).map((line) => theme.fg("muted", line)),
   ];
 }

@@ -2,7 +2,7 @@
  * A tool's input schema as Pi gets it: an ordinary object. What is not the same for most tools is read from its
  * bytes when somebody first looks: registering thousands of tools then decodes none of them.
  */
-import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import { type CatalogTool, inputKeysOf, inputSchemaOf } from "../catalog/catalog.ts";
 import type { RootKey } from "../protocol/root-keys.ts";
 
 type Schema = Record<string, unknown>;
@@ -40,7 +40,7 @@ function accessorOf(key: string): PropertyDescriptor {
 /** Own, enumerable properties: spread, JSON and structured clone see a plain JSON Schema. */
 export function lazyInputSchema(tool: CatalogTool): Schema {
   const schema: Schema = {};
-  const { rootKeys } = tool;
+  const rootKeys = inputKeysOf(tool);
   // Without an iterator, and one by one through `Reflect`: `Object.defineProperties` takes twice as long. That
   // counts for 2,000 tools.
   for (let at = 0; at < rootKeys.length; at++) {

@@ -3,7 +3,7 @@
  * made from its JSON Schema. Bounded whatever the schema holds.
  */
 import { isObject } from "../protocol/is-object.ts";
-import { cut } from "../protocol/sentence.ts";
+import { oneLine } from "../protocol/unprintable.ts";
 
 const PARAMETERS = 20;
 const ENUM_VALUES = 8;
@@ -41,7 +41,10 @@ export function parameterList(schema: Schema): string {
   const shown = properties.slice(0, PARAMETERS).map(([name, property]) => {
     const preset =
       isObject(property) && property.default !== undefined ? ` = ${JSON.stringify(property.default)}` : "";
-    return cut(`${name}${required.has(name) ? "" : "?"}: ${typeOf(property, DEPTH)}${preset}`, TYPE_CHARS);
+    return oneLine(
+      `${name}${required.has(name) ? "" : "?"}: ${typeOf(property, DEPTH)}${preset}`,
+      TYPE_CHARS,
+    );
   });
   if (properties.length > PARAMETERS) shown.push(`… ${properties.length - PARAMETERS} more`);
   return `(${shown.join(", ")})`;

@@ -1,17 +1,44 @@
 /** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import { describeErrorOf, type WireError } from "../protocol/errors.ts";
+import { type WireError, withoutServer } from "../protocol/errors.ts";
 import { firstSentence } from "../protocol/sentence.ts";
 import type { ServerStatus } from "../protocol/types.ts";
+import { oneLine } from "../protocol/unprintable.ts";
 import { parameterList } from "./signature.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>
   `- ${tool.name}${parameterList(inputSchemaOf(tool))} - ${firstSentence(tool.description)}`;
 
-/** `lead: a, b`, or nothing where there is nothing to name. */
-export const nameLine = (lead: string, names: readonly string[]): string[] =>
-  names.length > 0 ? [`${lead}: ${names.join(", ")}`] : [];
+const NAMES_SHOWN = 50;
+const NAME_CHARS = 200;
+const ERROR_CHARS = 600;
+
+/** `lead: a, b`, or nothing where there is nothing to name. Bounded. */
+export function nameLine(lead: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const shown = names.slice(0, NAMES_SHOWN).map((name) => oneLine(name, NAME_CHARS));
+  const rest = names.length - shown.length;
+  return [`${lead}: ${shown.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
+}
+
+/** The name of a server, as it stands in a sentence of ours. */
+export const serverName = (name: string): string => oneLine(name, NAME_CHARS);
+
+/** A failure in one line: its words may be a server's, and must not pass for another line of the answer. */
+export const errorLine = ({
+  message,
+  remedy = "",
+}: {
+  message: string;
+  remedy?: string | undefined;
+}): string => `${oneLine(message, ERROR_CHARS)} ${oneLine(remedy, ERROR_CHARS)}`.trimEnd();
+
+/** The same under a heading that names the server already. */
+export const errorLineOf = (
+  server: string,
+  error: { message: string; remedy?: string | undefined },
+): string => errorLine({ ...error, message: withoutServer(server, error.message) });
 
 /** Why the configuration keeps a tool of that name from being had. Never rejects. */
 export type WhyMissing = (name: string) => Promise<WireError | undefined>;
@@ -46,10 +73,9 @@ export function serverNotes(
 ): string[] {
   const failed = servers.flatMap(({ error, toolsKnown, name }) => {
     if (!error || pending.includes(name)) return [];
-    if (!toolsKnown) return [`Not available: ${name}: ${describeErrorOf(name, error)}`];
-    return loaded.has(name)
-      ? [`Not available now, a call tries again: ${name}: ${describeErrorOf(name, error)}`]
-      : [];
+    const says = `${serverName(name)}: ${errorLineOf(name, error)}`;
+    if (!toolsKnown) return [`Not available: ${says}`];
+    return loaded.has(name) ? [`Not available now, a call tries again: ${says}`] : [];
   });
   return [...nameLine("Still connecting, search again later", pending), ...failed];
 }
@@ -60,9 +86,10 @@ export const isDisabled = ({ state }: ServerStatus): boolean => state === "disab
 /** Why a server's tools may be missing; nothing where it is connected. */
 export function stateNote(status: ServerStatus | undefined): string[] {
   if (!status) return [];
-  if (isDisabled(status)) return [`Server ${status.name} is disabled in ${status.source}.`];
-  if (status.state === "connected" || (status.toolsKnown && !status.error)) return [];
-  if (status.error)
-    return [`Server ${status.name} is not available: ${describeErrorOf(status.name, status.error)}`];
-  return [`Server ${status.name} is ${status.state}: its tools are not known yet, search again later.`];
+  const { state, source, toolsKnown, error } = status;
+  const name = serverName(status.name);
+  if (isDisabled(status)) return [`Server ${name} is disabled in ${source}.`];
+  if (state === "connected" || (toolsKnown && !error)) return [];
+  if (error) return [`Server ${name} is not available: ${errorLineOf(status.name, error)}`];
+  return [`Server ${name} is ${state}: its tools are not known yet, search again later.`];
 }

@@ -3,15 +3,15 @@
  * them and what is missing.
  */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { findServer, resolveTool, serverNames } from "../catalog/resolve.ts";
-import { likelyHits, searchCatalog, toolsNamed } from "../catalog/search.ts";
+import { findServer, nearestTools, resolveTool, serverNames } from "../catalog/resolve.ts";
+import { hasTool, likelyHits, searchCatalog } from "../catalog/search.ts";
+import { createSlices } from "../catalog/slices.ts";
 import type { ToolResult } from "../host.ts";
-import { describeError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../search/request.ts";
 import { ownersOf } from "./branch-tools.ts";
 import type { ToolSearchHost } from "./tool-search.ts";
-import { isDisabled, nameLine, reportText, serverNotes, stateNote } from "./tool-search-report.ts";
+import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "./tool-search-report.ts";
 
 const EMPTY_QUERY =
   "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";
@@ -37,27 +37,43 @@ const GUESSED = 5;
 /** What is repeated of a name that is none. */
 const NAME_SHOWN = 80;
 
-const isKnown = (catalog: Catalog, name: string, server: string | undefined): boolean =>
-  toolsNamed(catalog, name).some((tool) => server === undefined || tool.server.name === server);
+/** Those of the names that no tool has. A name that thousands of tools share takes time, so in slices. */
+async function unknownNames(
+  catalog: Catalog,
+  names: readonly string[],
+  server: string | undefined,
+): Promise<string[]> {
+  const slices = createSlices({ steps: 1 });
+  const unknown: string[] = [];
+  for (const name of names.slice(0, NAMES)) {
+    await slices.step();
+    if (!hasTool(catalog, name, server)) unknown.push(name);
+  }
+  return unknown;
+}
 
-function findByName(catalog: Catalog, names: readonly string[], server: string | undefined): Found {
+async function findByName(
+  catalog: Catalog,
+  names: readonly string[],
+  server: string | undefined,
+): Promise<Found> {
   const tools = new Set<CatalogTool>();
   const notes: string[] = [];
   const unknown: string[] = [];
+  const slices = createSlices({ steps: 1 });
   for (const name of names.slice(0, NAMES)) {
-    if (!isKnown(catalog, name, server)) unknown.push(name);
-    else {
-      const resolution = resolveTool(catalog, name, server);
-      if (resolution.kind === "tool") tools.add(resolution.tool);
-      else if (resolution.kind === "several") for (const tool of resolution.tools) tools.add(tool);
-    }
+    await slices.step();
+    const resolution = resolveTool(catalog, name, server);
+    if (resolution.kind === "unknown") unknown.push(name);
+    else if (resolution.kind === "tool") tools.add(resolution.tool);
+    else for (const tool of resolution.tools) tools.add(tool);
   }
-  unknown.forEach((name, at) => {
-    const resolution = at < GUESSED ? resolveTool(catalog, name, server) : undefined;
-    const near = resolution?.kind === "unknown" ? resolution.nearest.map((tool) => tool.name) : [];
+  for (const [at, name] of unknown.entries()) {
+    const near = at < GUESSED ? await nearestTools(catalog, name, server) : [];
     const shown = name.slice(0, NAME_SHOWN);
-    notes.push(`No such tool: ${shown}.${near.length > 0 ? ` Nearest: ${near.join(", ")}` : ""}`);
-  });
+    const nearest = near.map((tool) => tool.name).join(", ");
+    notes.push(`No such tool: ${shown}.${nearest === "" ? "" : ` Nearest: ${nearest}`}`);
+  }
   if (names.length > NAMES) {
     notes.push(`${names.length - NAMES} more names were not looked up, ${NAMES} at a time.`);
   }
@@ -90,10 +106,14 @@ function findByWords(catalog: Catalog, text: string, limit: number, server: stri
   return { tools, more, notes };
 }
 
-const find = (catalog: Catalog, { request, limit, server }: Question): Found =>
+const find = async (catalog: Catalog, { request, limit, server }: Question): Promise<Found> =>
   request.kind === "select"
     ? findByName(catalog, request.names, server)
     : findByWords(catalog, request.text, limit, server);
+
+/** As the catalog has them now: it may have changed while they were looked for. */
+const stillThere = (tools: readonly CatalogTool[], before: Catalog, now: Catalog): readonly CatalogTool[] =>
+  before === now ? tools : tools.flatMap((tool) => now.get(tool.name) ?? []);
 
 /** Names whose reasons one answer gives. */
 const REASONS = 10;
@@ -101,24 +121,22 @@ const REASONS = 10;
 /** Of names that are no tool: those that the configuration keeps from being one, with the reason. */
 async function reasonsFor(host: ToolSearchHost, { request, server }: Question): Promise<string[]> {
   if (request.kind !== "select") return [];
-  const catalog = host.catalog();
-  const unknown = request.names.slice(0, NAMES).filter((name) => !isKnown(catalog, name, server));
+  const unknown = await unknownNames(host.catalog(), request.names, server);
   const reasons = await Promise.all(
     unknown.slice(0, REASONS).map(async (name) => {
       const error = await host.whyMissing(name);
-      return error ? [`${name}: ${describeError(error)}`] : [];
+      return error ? [`${name.slice(0, NAME_SHOWN)}: ${errorLine(error)}`] : [];
     }),
   );
   return reasons.flat();
 }
 
 /** Whether the tools that are not known yet could change the answer. */
-function mustWait(host: ToolSearchHost, { request, server }: Question): boolean {
+async function mustWait(host: ToolSearchHost, { request, server }: Question): Promise<boolean> {
   if (server !== undefined)
     return !host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
   if (request.kind === "words") return true;
-  const catalog = host.catalog();
-  return request.names.slice(0, NAMES).some((name) => !isKnown(catalog, name, undefined));
+  return (await unknownNames(host.catalog(), request.names, undefined)).length > 0;
 }
 
 interface Settled {
@@ -137,7 +155,7 @@ async function settled(
     return { pending, problem: [] };
   } catch (error) {
     const known = error instanceof Error ? error : { message: String(error) };
-    return { pending: [], problem: [describeError(known)] };
+    return { pending: [], problem: [errorLine(known)] };
   }
 }
 
@@ -162,19 +180,20 @@ export async function runToolSearch(
   const asked = typeof params.server === "string" && params.server !== "" ? params.server : undefined;
   const server = asked === undefined ? undefined : findServer(asked, serverNames(host));
   if (asked !== undefined && server === undefined) {
-    return answer(`No server named ${asked}. Servers: ${serverNames(host).join(", ") || "none"}`);
+    const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
+    return answer(`No server named ${asked}. ${servers}`);
   }
   const question: Question = { request, limit: limitOf(params.limit), server };
-  const { pending, problem } = mustWait(host, question)
+  const { pending, problem } = (await mustWait(host, question))
     ? await settled(host, signal, server)
     : { pending: [], problem: [] };
   const catalog = host.catalog();
   const startedAt = performance.now();
-  const { tools, more, notes } = find(catalog, question);
+  const { tools, more, notes } = await find(catalog, question);
   const tookMs = performance.now() - startedAt;
   // Not the query itself: nobody knows what a model writes into it.
   host.log(`scored ${catalog.tools.length} tools in ${tookMs.toFixed(2)} ms, found ${tools.length}`);
-  const { active, refused } = host.activate(tools);
+  const { active, refused } = host.activate(stillThere(tools, catalog, host.catalog()));
   const servers = host.servers().filter(({ name }) => server === undefined || name === server);
   const waiting = pending.filter((name) => server === undefined || name === server);
   const text = reportText({

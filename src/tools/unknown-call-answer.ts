@@ -1,10 +1,11 @@
 /** What the model reads in answer to a call of a tool that is not declared; the tool that was meant is loaded. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
-import { describeError, type WireError } from "../protocol/errors.ts";
+import { nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/resolve.ts";
+import type { WireError } from "../protocol/errors.ts";
 import { plainToolName } from "../protocol/names.ts";
+import { oneLine } from "../protocol/unprintable.ts";
 import { PROXY_TOOL } from "./tool-names.ts";
-import { signatureLine, stateNote } from "./tool-search-report.ts";
+import { errorLine, serverName, signatureLine, stateNote } from "./tool-search-report.ts";
 import type { UnknownCallHost } from "./unknown-call.ts";
 
 /** What the model reads, and for scripts and the row the code where a tool is not to be had at all. */
@@ -12,6 +13,8 @@ export interface Answer {
   text: string;
   error?: WireError | undefined;
 }
+
+const NAME_SHOWN = 200;
 
 /** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
 function throughProxy(name: string, tools: readonly CatalogTool[]): string {
@@ -34,10 +37,14 @@ function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): An
   const stays = catalog.servers.some((other) => other.name === server.name);
   const data = { server: server.name };
   const error: WireError = stays
-    ? { code: "unknown_tool", message: `the server ${server.name} no longer offers ${tool}.`, data }
+    ? {
+        code: "unknown_tool",
+        message: `the server ${serverName(server.name)} no longer offers ${oneLine(tool, NAME_SHOWN)}.`,
+        data,
+      }
     : {
         code: "server_removed",
-        message: `its server ${server.name} was removed from the configuration.`,
+        message: `its server ${serverName(server.name)} was removed from the configuration.`,
         data,
       };
   return { text: `Tool ${name} not found: ${error.message}`, error };
@@ -61,12 +68,12 @@ export async function answerUnknownCall(name: string, host: UnknownCallHost): Pr
   const error = await host.whyMissing(
     withdrawn ? plainToolName(withdrawn.server.name, withdrawn.tool) : name,
   );
-  if (error) return { text: `Tool ${name} not found: ${describeError(error)}`, error };
+  if (error) return { text: `Tool ${name} not found: ${errorLine(error)}`, error };
   if (withdrawn) return gone(name, withdrawn, catalog);
   const server = serverOfName(name, serverNames(host));
   const state = stateNote(host.servers().find((status) => status.name === server));
   const isOurs = server !== undefined || /^mcp__/i.test(name);
-  const nearest = resolution.kind === "unknown" ? resolution.nearest : [];
+  const nearest = resolution.kind === "unknown" ? await nearestTools(catalog, name) : [];
   if (!isOurs && nearest.length === 0) return undefined;
   const near = nearest.map((tool) => tool.name).join(", ");
   const text = [

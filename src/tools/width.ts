@@ -4,6 +4,7 @@
  * base, an emoji two, a mark none unless it takes a cell of its own. Pure.
  */
 import { eastAsianWidth } from "get-east-asian-width";
+import { plainLines, withoutEscapes } from "../protocol/unprintable.ts";
 
 /** Made when a row has more than ASCII: the set of all emoji alone takes 4 ms, which no start has to spare. */
 interface Unicode {
@@ -27,18 +28,6 @@ const unicode = (): Unicode => {
   };
   return made;
 };
-
-/**
- * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text is one only with
- * its end, on its line: else a server could hide from the person all that the model reads behind it.
- */
-const ESCAPE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]*[0-~])/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb]/g;
-/** Reorders what stands after it, beyond its own line. */
-const BIDI_CONTROL = /[\u202a-\u202e\u2066-\u2069]/g;
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
@@ -73,18 +62,11 @@ function clusterWidth(cluster: string): number {
 }
 
 /** Foreign text as a terminal may show it: no escapes, no control characters but newline, tabs as spaces. */
-export const printable = (text: string): string =>
-  text
-    .replace(ESCAPE, "")
-    .replaceAll("\t", "   ")
-    .replaceAll("\r\n", "\n")
-    .replace(CONTROL, "")
-    .replace(BIDI_CONTROL, "")
-    .toWellFormed();
+export const printable = (text: string): string => plainLines(text).replaceAll("\t", "   ");
 
 /** Cells of one line; escape sequences take none. */
 export function visibleWidth(line: string): number {
-  const plain = line.replace(ESCAPE, "");
+  const plain = withoutEscapes(line);
   if (PRINTABLE_ASCII.test(plain)) return plain.length;
   let width = 0;
   for (const { segment } of unicode().segmenter.segment(plain)) width += clusterWidth(segment);

@@ -1,6 +1,10 @@
 /** One notice when a server fails, one when it works again, none while all is well. */
 import { describeErrorOf } from "../protocol/errors.ts";
 import type { ServerStatus } from "../protocol/types.ts";
+import { oneLine } from "../protocol/unprintable.ts";
+
+/** A name in one line: a project's file may hold any. */
+const shown = (name: string): string => oneLine(name, 200);
 
 export interface Notice {
   level: "info" | "error";
@@ -18,14 +22,16 @@ export function createHealthNotices(): HealthNotices {
   return {
     onStatus({ name, state, error }) {
       if (state === "connected") {
-        return told.delete(name) ? { level: "info", text: `MCP server ${name} works again.` } : undefined;
+        return told.delete(name)
+          ? { level: "info", text: `MCP server ${shown(name)} works again.` }
+          : undefined;
       }
       if (state !== "failed" && state !== "needs-auth") return undefined;
       const text = error ? describeErrorOf(name, error) : state;
       // A keep-alive server that keeps failing for the same reason is told of once.
       if (told.get(name) === (error?.code ?? state)) return undefined;
       told.set(name, error?.code ?? state);
-      return { level: "error", text: `MCP server ${name}: ${text}` };
+      return { level: "error", text: `MCP server ${shown(name)}: ${text}` };
     },
   };
 }

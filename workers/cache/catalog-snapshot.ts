@@ -3,105 +3,18 @@
  * limit. Pure but for the checksum.
  */
 import { crc32 } from "node:zlib";
-import { encode } from "../../src/protocol/codec.ts";
-import { type AssignedNames, nameTools, type ToolPrefix } from "../../src/protocol/names.ts";
-import { rootKeysOf } from "../../src/protocol/root-keys.ts";
-import {
-  type CatalogSettings,
-  encodeSnapshot,
-  type SnapshotServer,
-  type SnapshotTool,
-} from "../../src/protocol/snapshot.ts";
-import type { ToolAnnotations } from "../../src/protocol/types.ts";
-import { buildEngine, type IndexedTool } from "../../src/search/build-engine.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { AssignedNames } from "../../src/protocol/names.ts";
+import { formatBytes } from "../../src/protocol/size.ts";
+import { type CatalogSettings, encodeSnapshot, type SnapshotServer } from "../../src/protocol/snapshot.ts";
+import { cleanText, cut, oneLine } from "../../src/protocol/unprintable.ts";
+import { buildEngine } from "../../src/search/build-engine.ts";
 import { type DescribedServer, searchToolDescription } from "../../src/search/description.ts";
-import { moveReferences } from "./output-schema.ts";
-import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "./schema.ts";
-import type { CachedTool } from "./tool.ts";
+import { bytesOf, withFewerSchemas, withFewerServers, withShortTexts } from "./fit-catalog.ts";
+import { type CatalogServer, type Prepared, prepareTools } from "./prepare-tools.ts";
 
-/** A tool with what the configuration makes of it. */
-export type PublishedTool = CachedTool & {
-  /** Declared to the model from the first request on. */
-  direct: boolean;
-};
+export type { CatalogServer, PublishedTool } from "./prepare-tools.ts";
 
-export type CatalogServer = SnapshotServer & {
-  /** What is known of the server in its own words and the user's, for the index only. */
-  about?: string;
-  /** How its tools are named; `server` where it is left out. */
-  prefix?: ToolPrefix;
-  tools: PublishedTool[];
-};
-
-/** A tool as it goes into the snapshot, and as it goes into the index. */
-interface Prepared {
-  stored: SnapshotTool;
-  indexed: IndexedTool;
-}
-
-/** Server, repair -> its tools whose schemas needed it. */
-type Repairs = Map<string, Map<Repair, string[]>>;
-
-interface PreparedTools {
-  tools: Prepared[];
-  collisions: AssignedNames["collisions"];
-  repairs: Repairs;
-}
-
-function noteRepairs(all: Repairs, server: string, tool: string, repairs: readonly Repair[]): void {
-  if (repairs.length === 0) return;
-  const ofServer = all.get(server) ?? new Map<Repair, string[]>();
-  all.set(server, ofServer);
-  for (const repair of new Set(repairs)) ofServer.set(repair, [...(ofServer.get(repair) ?? []), tool]);
-}
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
-
-function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
-  const flat = servers.flatMap((server, index) =>
-    server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),
-  );
-  const { names, bare, collisions } = nameTools(
-    flat.map(({ server, tool }) => ({
-      server: server.name,
-      prefix: server.prefix ?? "server",
-      tool: tool.name,
-    })),
-  );
-  const repairs: Repairs = new Map();
-  const tools = flat.map(({ server, index, tool, direct }, i): Prepared => {
-    const input = repairInputSchema(tool.inputSchema);
-    const output = repairOutputSchema(tool.outputSchema);
-    noteRepairs(repairs, server.name, tool.name, [...input.repairs, ...(output?.repairs ?? [])]);
-    const title = textOf(tool.title) || textOf(tool.annotations?.title);
-    const description = textOf(tool.description) || title || `${tool.name} of ${server.name}`;
-    const stored: SnapshotTool = {
-      name: names[i] ?? tool.name,
-      server: index,
-      tool: tool.name,
-      description: input.undeclared ? `${description}\n${input.undeclared}` : description,
-      ...(direct ? { direct } : {}),
-      ...(bare[i] ? { bare: true } : {}),
-      ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
-      rootKeys: rootKeysOf(input.schema),
-      schema: encode(input.schema),
-      ...(output ? { outputSchema: encode(moveReferences(output.schema)) } : {}),
-    };
-    const indexed = {
-      server: server.name,
-      serverDescription: server.about ?? server.description ?? "",
-      name: tool.name,
-      fullName: stored.name,
-      description,
-      inputSchema: tool.inputSchema,
-    };
-    return { stored, indexed };
-  });
-  return { tools, collisions, repairs };
-}
-
-/** About what the index holds of a tool. */
-const INDEX_BYTES = 1_000;
 const COLLISIONS_SHOWN = 10;
 
 /** One line a server, for the log and the user. */
@@ -116,51 +29,32 @@ function collisionLines(collisions: AssignedNames["collisions"]): string[] {
   });
 }
 
-const repairLines = (repairs: Repairs): string[] =>
-  [...repairs].flatMap(([server, kinds]) =>
-    [...kinds].map(([repair, tools]) => repairLine(server, repair, tools)),
-  );
-
-/** What a tool adds to a snapshot, roughly: its own bytes and its part of the index. */
-const sizeOf = ({ name, description, schema, outputSchema, annotations }: SnapshotTool): number =>
-  INDEX_BYTES +
-  name.length +
-  Buffer.byteLength(description) +
-  schema.length +
-  (outputSchema?.length ?? 0) +
-  (annotations ? encode(annotations).length : 0);
-
-/** Indexes of the servers, the largest first; of equal ones that which is named last. */
-function largestFirst(servers: readonly CatalogServer[], tools: readonly Prepared[]): number[] {
-  const sizes = servers.map(() => 0);
-  for (const { stored } of tools) sizes[stored.server] = (sizes[stored.server] ?? 0) + sizeOf(stored);
-  return sizes.map((_, i) => i).sort((a, b) => (sizes[b] ?? 0) - (sizes[a] ?? 0) || b - a);
-}
-
 /** What the description of ToolSearch lists: the tools' names at their servers, in order. */
-function withToolNames(
-  servers: readonly SnapshotServer[],
-  tools: readonly SnapshotTool[],
-): DescribedServer[] {
+function withToolNames(servers: readonly SnapshotServer[], tools: readonly Prepared[]): DescribedServer[] {
   const names: string[][] = servers.map(() => []);
-  for (const { server, tool } of tools) names[server]?.push(tool);
+  for (const { stored } of tools) names[stored.server]?.push(stored.tool);
   return servers.map((server, i) => ({ ...server, tools: names[i] ?? [] }));
 }
 
-/** The fewest, by count, for which `fits` holds. It must hold for all, and for more than it holds for. */
-function fewestThatFit(count: number, fits: (leftOut: number) => boolean): number {
-  let [least, most] = [0, count];
-  while (least < most) {
-    const middle = Math.floor((least + most) / 2);
-    if (fits(middle)) most = middle;
-    else least = middle + 1;
-  }
-  return least;
+const DESCRIPTION_CHARS = 250;
+/** For codemode scripts and `tool_search`, which show or rank all of it. */
+const INSTRUCTIONS_CHARS = 4_000;
+
+/** As main gets it: its words are cleaned, its name is what the configuration calls it. */
+function toSnapshotServer(server: CatalogServer): SnapshotServer {
+  const { tools: _tools, about: _about, prefix: _prefix, description, instructions, ...rest } = server;
+  const line = oneLine(description ?? "", DESCRIPTION_CHARS);
+  const text = cut(cleanText(instructions ?? "").trim(), INSTRUCTIONS_CHARS);
+  return {
+    ...rest,
+    ...(line === "" ? {} : { description: line }),
+    ...(text === "" ? {} : { instructions: text }),
+  };
 }
 
 export interface MadeSnapshot {
   snapshot: Uint8Array<ArrayBuffer>;
-  /** Servers whose tools it does not hold, because it would exceed the limit. */
+  /** What it does not hold, because it would exceed a limit, one line each. */
   leftOut: string[];
   /** Tools that are called otherwise than they should be, one line a server. */
   collisions: string[];
@@ -168,35 +62,114 @@ export interface MadeSnapshot {
   repairs: string[];
 }
 
+export interface SnapshotLimits {
+  limitBytes: number;
+  textBytes?: number;
+  tools?: number;
+  /** What the snapshot is made of, if that can be told. */
+  source?: Uint8Array | undefined;
+}
+
+/** A catalog on its way into the limits. */
+interface Fitting {
+  servers: readonly SnapshotServer[];
+  encode: (tools: readonly Prepared[]) => Uint8Array<ArrayBuffer>;
+  /** What had to be left out, one line each. */
+  told: string[];
+}
+
+const namesOf = ({ servers }: Fitting, indexes: Iterable<number>): string =>
+  [...indexes].map((i) => servers[i]?.name ?? "").join(", ");
+
+function withinTools(fitting: Fitting, tools: Prepared[], most: number): Prepared[] {
+  if (tools.length <= most) return tools;
+  const { kept, without } = withFewerServers(tools, {
+    sizeOf: () => 1,
+    fits: ({ length }) => length <= most,
+  });
+  const which = `the tools of ${namesOf(fitting, without)} are left out`;
+  fitting.told.push(`the tool catalog exceeds ${most.toLocaleString("en")} tools: ${which}`);
+  return kept;
+}
+
+function withinText(fitting: Fitting, tools: Prepared[], limitBytes: number): Prepared[] {
+  const { tools: short, cut: which } = withShortTexts(tools, fitting.servers.length, limitBytes);
+  const limit = `${formatBytes(limitBytes)} of names and descriptions`;
+  if (which.size > 0) {
+    fitting.told.push(
+      `the tool catalog exceeds ${limit}: descriptions of ${namesOf(fitting, which)} are cut`,
+    );
+  }
+  return short;
+}
+
+/** Attempts to fit, each of which builds the index anew. */
+const ATTEMPTS = 4;
+
+function withinBytes(
+  fitting: Fitting,
+  tools: readonly Prepared[],
+  limitBytes: number,
+): Uint8Array<ArrayBuffer> {
+  const { servers, encode, told } = fitting;
+  const exceeds = `the tool catalog exceeds ${formatBytes(limitBytes)}`;
+  // What has no room even without an index is not tried.
+  const knownBytes = tools.reduce((all, tool) => all + bytesOf(tool), 0);
+  let snapshot = knownBytes > 2 * limitBytes ? undefined : encode(tools);
+  if (snapshot && snapshot.length <= limitBytes) return snapshot;
+  let savedBytes = (snapshot?.length ?? knownBytes) - limitBytes;
+  let fewer = withFewerSchemas(tools, servers.length, { limitBytes, savedBytes });
+  for (let attempt = 1; ; attempt++) {
+    snapshot = encode(fewer.tools);
+    if (snapshot.length <= limitBytes || fewer.isLeast || attempt === ATTEMPTS) break;
+    savedBytes += 2 * (snapshot.length - limitBytes);
+    fewer = withFewerSchemas(tools, servers.length, { limitBytes, savedBytes });
+  }
+  const tell = (gone: readonly number[]): void => {
+    const counts = [...fewer.without]
+      .filter(([server]) => !gone.includes(server))
+      .map(([server, count]) => `${servers[server]?.name} (${count} tools)`);
+    if (counts.length > 0) told.push(`${exceeds}: parameters are left out of tools of ${counts.join(", ")}`);
+    if (gone.length > 0) told.push(`${exceeds}: the tools of ${namesOf(fitting, gone)} are left out`);
+  };
+  if (snapshot.length <= limitBytes) {
+    tell([]);
+    return snapshot;
+  }
+  const { kept, without } = withFewerServers(fewer.tools, {
+    sizeOf: bytesOf,
+    fits: (some) => encode(some).length <= limitBytes,
+  });
+  tell(without);
+  return encode(kept);
+}
+
 /**
- * The snapshot, and what is to be told of it. Where it would exceed the limit, the tools of the largest servers
- * are left out, so that one that lists far too much costs no other anything. Names are given before, so that
+ * The snapshot, and what is to be told of it. A server that lists far too much costs no other anything: of the
+ * largest servers the words are cut, then schemas are left out, then their tools. Names are given before, so that
  * no tool is called otherwise for that.
  */
 export function makeSnapshot(
   catalog: readonly CatalogServer[],
   settings: CatalogSettings,
-  { limitBytes, source }: { limitBytes: number; source?: Uint8Array | undefined },
+  limits: SnapshotLimits,
 ): MadeSnapshot {
-  const { tools: all, collisions, repairs } = prepareTools(catalog);
-  const told = { collisions: collisionLines(collisions), repairs: repairLines(repairs) };
-  const servers = catalog.map(({ tools: _tools, about: _about, prefix: _prefix, ...server }) => server);
-  const without = (leftOut: ReadonlySet<number>): Uint8Array<ArrayBuffer> => {
-    const kept = leftOut.size === 0 ? all : all.filter(({ stored }) => !leftOut.has(stored.server));
-    const tools = kept.map(({ stored }) => stored);
-    const index = buildEngine(
-      settings.search,
-      kept.map(({ indexed }) => indexed),
-    );
-    const description = searchToolDescription(withToolNames(servers, tools), settings);
-    return encodeSnapshot({ settings, description, servers, tools, index }, crc32, source);
+  const { limitBytes, textBytes = LIMITS.snapshotTextBytes, tools: most = LIMITS.snapshotTools } = limits;
+  const { tools: listed, collisions, repairs } = prepareTools(catalog);
+  const servers = catalog.map(toSnapshotServer);
+  const encode = (tools: readonly Prepared[]): Uint8Array<ArrayBuffer> => {
+    const indexed = tools.map((tool) => tool.indexed);
+    const content = {
+      settings,
+      description: searchToolDescription(withToolNames(servers, tools), settings),
+      servers,
+      tools: tools.map(({ stored }) => stored),
+      index: buildEngine(settings.search, indexed),
+    };
+    return encodeSnapshot(content, crc32, limits.source);
   };
-  const whole = without(new Set());
-  if (whole.length <= limitBytes) return { snapshot: whole, leftOut: [], ...told };
-  const order = largestFirst(catalog, all);
-  const largest = (count: number): Set<number> => new Set(order.slice(0, count));
-  const fits = (count: number): boolean => without(largest(count)).length <= limitBytes;
-  const leftOut = largest(1 + fewestThatFit(order.length - 1, (more) => fits(1 + more)));
-  const names = catalog.filter(({ tools }, i) => leftOut.has(i) && tools.length > 0).map(({ name }) => name);
-  return { snapshot: without(leftOut), leftOut: names, ...told };
+  const fitting: Fitting = { servers, encode, told: [] };
+  const some = withinText(fitting, withinTools(fitting, listed, most), textBytes);
+  const snapshot = withinBytes(fitting, some, limitBytes);
+  return { snapshot, leftOut: fitting.told, collisions: collisionLines(collisions), repairs };
 }

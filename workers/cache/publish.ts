@@ -5,7 +5,7 @@
 import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import { type CatalogSettings, snapshotChecksum } from "../../src/protocol/snapshot.ts";
-import { type CatalogServer, makeSnapshot } from "./catalog-snapshot.ts";
+import { type CatalogServer, makeSnapshot, type SnapshotLimits } from "./catalog-snapshot.ts";
 import { isMadeOf, type StoredSnapshot, sourceOf } from "./source.ts";
 
 export interface PublishTask {
@@ -33,20 +33,12 @@ export interface PublishResult {
 /** `source`: what it is made of, if that can be told. */
 export function publication(
   { servers, settings }: PublishTask,
-  {
-    limitBytes = LIMITS.snapshotBytes,
-    source,
-  }: { limitBytes?: number; source?: Uint8Array | undefined } = {},
+  limits: Partial<SnapshotLimits> = {},
 ): PublishResult & Required<Pick<PublishResult, "snapshot">> {
-  const made = makeSnapshot(servers, settings, { limitBytes, source });
+  const made = makeSnapshot(servers, settings, { limitBytes: LIMITS.snapshotBytes, ...limits });
   const { snapshot, leftOut, collisions, repairs } = made;
-  const limit = `${Math.round(limitBytes / 2 ** 20)} MiB`;
-  const problems =
-    leftOut.length > 0
-      ? [`the tool catalog exceeds ${limit}: the tools of ${leftOut.join(", ")} are left out`]
-      : [];
   const checksum = snapshotChecksum(snapshot) ?? 0;
-  return { checksum, snapshot, problems, notices: collisions, repairs, threadId };
+  return { checksum, snapshot, problems: leftOut, notices: collisions, repairs, threadId };
 }
 
 /** The task. `codeUrl`: of the file that makes snapshots. */

@@ -6,6 +6,7 @@ import { ThreadsError } from "../../src/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
 import { createCachePool } from "./cache-pool.ts";
 import type { Log } from "./log.ts";
+import { createPatternMatcher } from "./match-pattern.ts";
 import type { Handlers } from "./serve.ts";
 import { openSession, type Session } from "./session.ts";
 
@@ -17,6 +18,7 @@ export function createHandlers(options: {
 }): Handlers {
   const { emit, log } = options;
   const cache = createCachePool(log, options.compileCache);
+  const patterns = createPatternMatcher();
   let session: Session | undefined;
 
   const current = (): Session => {
@@ -57,6 +59,7 @@ export function createHandlers(options: {
     readConfig: (params) => current().readConfig(params),
     writeConfig: (params) => current().writeConfig(params),
     explainMissing: ({ name }) => current().explainMissing(name),
+    matchTools: (task, signal) => patterns.match(task, signal),
     stats: () => current().stats(),
     turnEnded: async () => {
       await current().turnEnded();

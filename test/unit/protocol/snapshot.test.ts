@@ -27,6 +27,20 @@ const SNAPSHOT = makeSnapshot([
 ]);
 const BYTES = encodeSnapshot(SNAPSHOT, crc32);
 
+/** All that a snapshot holds, as values: schemas are read by functions. */
+function read(bytes: Uint8Array): unknown {
+  const snapshot = decodeSnapshot(bytes, crc32);
+  return (
+    snapshot && {
+      ...snapshot,
+      tools: snapshot.tools.map(({ schemas, at, ...tool }) => ({
+        ...tool,
+        schema: [schemas.rootKeys(at), decode(schemas.input(at)), schemas.output(at)],
+      })),
+    }
+  );
+}
+
 const changed = (offset: number, value: number): Uint8Array => {
   const copy = BYTES.slice();
   copy[offset] = value;
@@ -37,11 +51,17 @@ describe("decodeSnapshot", () => {
   test("what encodeSnapshot wrote -> the same snapshot", () => {
     const back = decodeSnapshot(BYTES, crc32);
     expect(back?.servers).toEqual(SNAPSHOT.servers);
-    expect(back?.tools.map(({ schema: _schema, ...tool }) => tool)).toEqual(
-      SNAPSHOT.tools.map(({ schema: _schema, ...tool }) => tool),
+    expect(back?.tools.map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
+      SNAPSHOT.tools.map(({ schema: _schema, rootKeys: _roots, server, ...tool }) => ({
+        ...tool,
+        server: SNAPSHOT.servers[server],
+      })),
     );
-    expect(back?.tools.map((tool) => decode(tool.schema))).toEqual(
+    expect(back?.tools.map(({ schemas, at }) => decode(schemas.input(at)))).toEqual(
       SNAPSHOT.tools.map((tool) => decode(tool.schema)),
+    );
+    expect(back?.tools.map(({ schemas, at }) => schemas.rootKeys(at))).toEqual(
+      SNAPSHOT.tools.map(({ rootKeys }) => rootKeys),
     );
     expect(Buffer.compare(back?.index ?? new Uint8Array(), SNAPSHOT.index)).toBe(0);
   });
@@ -50,7 +70,7 @@ describe("decodeSnapshot", () => {
     const pool = new Uint8Array(BYTES.length + 30);
     pool.set(BYTES, 13);
     const view = pool.subarray(13, 13 + BYTES.length);
-    expect(decodeSnapshot(view, crc32)).toEqual(decodeSnapshot(BYTES, crc32));
+    expect(read(view)).toEqual(read(BYTES));
     expect(snapshotChecksum(view)).toBe(snapshotChecksum(BYTES));
   });
 
@@ -91,12 +111,12 @@ describe("decodeSnapshot", () => {
 
   test("2,000 random mutations -> undefined or equal, never a throw", () => {
     const random = createRandom(1);
-    const whole = decodeSnapshot(BYTES, crc32);
+    const whole = read(BYTES);
     for (let round = 0; round < 2_000; round++) {
       const mutated = BYTES.slice();
       const count = 1 + random.below(4);
       for (let i = 0; i < count; i++) mutated[random.below(mutated.length)] = random.below(256);
-      const decoded = decodeSnapshot(mutated, crc32);
+      const decoded = read(mutated);
       if (decoded !== undefined) expect(decoded).toEqual(whole);
     }
   });
@@ -114,7 +134,7 @@ describe("snapshotChecksum", () => {
     expect(snapshotChecksum(bytes)).toBe(snapshotChecksum(BYTES));
     expect(snapshotSource(bytes)).toEqual(source);
     expect(snapshotSource(BYTES)).toEqual(new Uint8Array(SOURCE_BYTES));
-    expect(decodeSnapshot(bytes, crc32)).toEqual(decodeSnapshot(BYTES, crc32));
+    expect(read(bytes)).toEqual(read(BYTES));
   });
 
   test("the same content encoded twice -> the same checksum", () => {

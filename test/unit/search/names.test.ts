@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { buildIndex } from "../../../src/search/build.ts";
+import { openIndex } from "../../../src/search/index-format.ts";
+import { findPins, toolsNamed } from "../../../src/search/names.ts";
 import { catalog, searcher } from "./catalog.ts";
 
 const search = searcher();
@@ -74,5 +77,26 @@ describe("findPins: query -> pinned tools", () => {
   test("many tools of one name do not flood the result", () => {
     const tools = Array.from({ length: 500 }, (_, at) => ({ server: `s${at}`, name: "do_it" }));
     expect(searcher(tools)("do_it").pinned.length).toBeLessThanOrEqual(32);
+  });
+});
+
+describe("thousands of tools under one name", () => {
+  const PUNCTUATION = "-_./:";
+  const tools = Array.from({ length: 3_000 }, (_, at) => ({
+    server: "s",
+    name: [..."readfile"].join(PUNCTUATION[at % 5]) + PUNCTUATION[at % 5]?.repeat(at),
+    fullName: `s__t${at}`,
+  }));
+  const index = openIndex(buildIndex(tools));
+
+  test("toolsNamed -> the first ones; a filter chooses among all", () => {
+    expect(toolsNamed(index, "read_file")).toEqual(Array.from({ length: 32 }, (_, at) => at));
+    expect(toolsNamed(index, "read_file", (tool) => tool >= 2_990)).toHaveLength(10);
+  });
+
+  test("findPins: a name hundreds of times, and hundreds of ways to write it -> at most 32 pins", () => {
+    expect(findPins(index, "read_file ".repeat(256))).toHaveLength(32);
+    const ways = Array.from({ length: 256 }, (_, at) => `read_${"-".repeat(at % 9)}file`).join(" ");
+    expect(findPins(index, ways)).toHaveLength(32);
   });
 });

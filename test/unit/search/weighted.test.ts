@@ -111,3 +111,39 @@ describe("search: order and limits", () => {
     expect(ranked(many, ["same"], 2).names).toEqual(["s__t0", "s__t1"]);
   });
 });
+
+describe("search: bounded", () => {
+  test("more words than anybody asks for -> the first 64 count; fewer in a very large catalog", () => {
+    const terms = Array.from({ length: 500 }, (_, at) => `zzz${at}`);
+    expect(ranked([{ name: "s__a", description: "" }], terms).unmatched).toEqual(terms.slice(0, 64));
+    const many = Array.from({ length: 30_000 }, (_, at) => ({ name: `s__t${at}`, description: "" }));
+    expect(ranked(many, terms).unmatched).toEqual(terms.slice(0, 8));
+  });
+
+  test("more different words than any catalog has -> the tools are found by the others, and by name", () => {
+    const noise = Array.from({ length: 400 }, (_, at) => ({
+      name: `s__noise${at}`,
+      description: Array.from({ length: 300 }, (_, word) => `w${at}x${word}`).join(" "),
+    }));
+    const tools = [
+      { name: "s__first", description: "needle" },
+      ...noise,
+      { name: "s__last", description: "" },
+    ];
+    expect(ranked(tools, ["needle"]).names).toEqual(["s__first"]);
+    expect(ranked(tools, ["last"]).names).toEqual(["s__last"]);
+    expect(buildWeighted(tools).byteLength).toBeLessThan(1_500_000);
+  });
+
+  test("thousands of equal scores -> the first by name, as many as asked for", () => {
+    const tools = Array.from({ length: 5_000 }, (_, at) => ({
+      name: `s__file_${5_000 - at}`,
+      description: "",
+    }));
+    const expected = tools
+      .map(({ name }) => name)
+      .sort()
+      .slice(0, 7);
+    expect(ranked(tools, ["file"], 7).names).toEqual(expected);
+  });
+});

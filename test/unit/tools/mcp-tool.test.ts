@@ -127,6 +127,18 @@ describe("createMcpTool: execute", () => {
     expect(result.structuredContent).toEqual(expected);
   });
 
+  test("a script, a result that is too much for it -> its call rejects with the reason, and nothing that would pass for the result", async () => {
+    const scriptProblem = "my-fs/read-file answered 9 MB of JSON. All of it is in /tmp/x.json.";
+    const content = [{ type: "text" as const, text: "the part that a model would get" }];
+    const tool = createMcpTool(TOOL, async () => ({ content, isError: false, durationMs: 1, scriptProblem }));
+    const result = await tool.execute("call-1/2", {}, undefined, undefined, CONTEXT);
+    expect(result).toEqual({
+      content: [{ type: "text", text: scriptProblem }],
+      details: { server: "my-fs", tool: "read-file", durationMs: 1, code: "message_too_large" },
+      isError: true,
+    });
+  });
+
   it.each([
     ["an Error", new Error("boom")],
     ["a string", "boom"],

@@ -6,8 +6,11 @@ import type { ServerStatus } from "../../../src/protocol/types.ts";
 import { estimateTokens, proxyDescription } from "../../../src/search/description.ts";
 import type { ProxyHost } from "../../../src/tools/proxy-request.ts";
 import { createProxyTool } from "../../../src/tools/proxy-tool.ts";
+import { createPatternMatcher } from "../../../workers/connection/match-pattern.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
+
+const patterns = createPatternMatcher();
 
 const READ = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 const CATALOG = makeCatalog([
@@ -66,6 +69,7 @@ async function ask(params: Record<string, unknown>, world: World = {}): Promise<
       return task();
     },
     connect: world.connect ?? (async () => undefined),
+    matchTools: (task) => patterns.match(task, new AbortController().signal),
     whyMissing: async () => world.missing,
   };
   const context = {
@@ -159,6 +163,12 @@ describe("the other modes", () => {
     ["a long server", { server: "many" }, /^many: 320 tools\n(.*\n){300}and 20 more: search with server\.$/],
     ["a pattern with many results", { search: "thing", regex: true }, /\nand 270 more: make the pattern/],
     ["a pattern within a server", { search: "search", regex: true, server: "web" }, /^web__search/],
+    [
+      "a pattern over names at servers",
+      { search: "^search$", regex: true },
+      /^web__search.*\n.*\npapers__search/,
+    ],
+    ["a pattern over first sentences", { search: "nothing else", regex: true }, /^No tools found\.$/],
     ["words that nothing has", { search: "zzz" }, /^No tools found\.\nNo tool matches: zzz/],
     ["nothing", {}, /^MCP: 4\/4 servers, 8 tools\nfs: connected, 2 tools\n/],
     ["blank parameters", { tool: " ", search: "" }, /^MCP: 4\/4 servers/],
@@ -166,6 +176,20 @@ describe("the other modes", () => {
     const answer = await ask(params);
     expect(answer.text).toMatch(expected);
     expect(answer).toMatchObject({ isError: false, ran: [] });
+  });
+
+  it.each<[string, string, RegExp]>([
+    ["is wrong", "read_(file", /^The pattern cannot be used: Unterminated group at character 6: read_\(\.$/],
+    [
+      "would take an engine years",
+      "((\\w|\\w)*)*#",
+      /^The pattern cannot be used: it took longer than 200 ms\. Make it simpler/,
+    ],
+    ["is too long", "a".repeat(501), /^The pattern cannot be used: it is longer than 500 characters\.$/],
+  ])("a pattern that %s -> refused, with the reason", async (_name, search, expected) => {
+    const answer = await ask({ search, regex: true });
+    expect(answer.text).toMatch(expected);
+    expect(answer.isError).toBe(true);
   });
 
   test("search while a server connects -> waited for, and named", async () => {

@@ -204,6 +204,22 @@ describe("registrar.activate", () => {
   });
 });
 
+test("outdated: tens of thousands of tools -> other work of main comes in between", async () => {
+  const [one] = catalogOf({ a: "Does it." }).tools;
+  if (!one) throw new Error("no tool was made");
+  const tools = Array.from({ length: 60_000 }, (_, at) => ({ ...one, name: `s__t${at}`, tool: `t${at}` }));
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const catalog = { ...catalogOf({}), tools, get: (name: string) => byName.get(name) };
+  const registrar = createRegistrar(createRecordingPi(), OPTIONS);
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  registrar.registerAll({ ...catalog, tools: tools.slice(0, 30_000).map((tool) => ({ ...tool })) });
+  turns = 0;
+  expect(await registrar.outdated(catalog)).toHaveLength(30_000);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(0);
+});
+
 describe("names that change or are another's", () => {
   /** A catalog of one server `s`, in which each tool bears the given name. */
   const named = (names: Record<string, string>, bare = false): Catalog => {
@@ -250,15 +266,15 @@ describe("names that change or are another's", () => {
     expect(told).toEqual(["a is s__a"]);
   });
 
-  test("outdated, renew: what Pi does not know or knows by an old name, until it is told", () => {
+  test("outdated, renew: what Pi does not know or knows by an old name, until it is told", async () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(named({ a: "s__a", gone: "s__gone" }));
     const catalog = named({ a: "mcp__s__a", b: "s__b" });
-    const due = registrar.outdated(catalog);
+    const due = await registrar.outdated(catalog);
     expect(due.map(({ name }) => name)).toEqual(["mcp__s__a", "s__b", "s__a", "s__gone"]);
     for (const tool of due) registrar.renew(tool, catalog);
-    expect(registrar.outdated(catalog)).toEqual([]);
+    expect(await registrar.outdated(catalog)).toEqual([]);
     const reachable = [...pi.tools.values()].filter(({ exposure }) => exposure !== "hidden");
     expect(reachable.map(({ name }) => name).toSorted()).toEqual(["mcp__s__a", "s__b"]);
   });

@@ -253,3 +253,12 @@ describe("renderersFor", () => {
     expect(renderersFor("github__search", () => theirs)).toBe(theirs);
   });
 });
+
+test("a result of many megabytes, as without a guard -> its start is drawn, and that there is more", () => {
+  const lines = result("0123456789\n".repeat(3_000_000), 80);
+  expect(lines.slice(0, 3)).toEqual(["", "0123456789", "0123456789"]);
+  expect(lines).toHaveLength(7);
+  expect(lines[6]).toMatch(/^… over 47,\d\d\d more lines \(ctrl\+o to expand\)$/);
+  const many = Array.from({ length: 200_000 }, () => ({ type: "text" as const, text: "word ".repeat(20) }));
+  expect(result(many, 80, { expanded: true }).at(-1)).toMatch(/^… over [\d,]+ more lines$/);
+});

@@ -39,10 +39,9 @@ describe("lazyInputSchema", () => {
   });
 
   test("broken bytes -> nothing thrown until a value is looked at", () => {
-    const schema = lazyInputSchema({
-      ...makeTool({ tool: "t", schema: PLAIN }),
-      schema: Uint8Array.of(0x81),
-    });
+    const tool = makeTool({ tool: "t", schema: PLAIN });
+    const schemas = { ...tool.schemas, input: () => Uint8Array.of(0x81) };
+    const schema = lazyInputSchema({ ...tool, schemas });
     expect(Object.keys(schema)).toEqual(Object.keys(PLAIN));
     expect(schema.type).toBe("object");
     expect(() => schema.properties).toThrow();

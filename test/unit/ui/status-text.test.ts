@@ -129,6 +129,26 @@ describe("renderTools", () => {
     expect(lines.at(-1)).toBe("and 701 more lines: /mcp tools <server>");
   });
 
+  test("one server of very many tools -> the first 2,000 lines, with the rest counted", () => {
+    const many = makeCatalog([
+      { name: "m", tools: Array.from({ length: 3_000 }, (_, i) => ({ tool: `t${i}` })) },
+    ]);
+    const lines = renderTools(many, [], "m").split("\n");
+    expect(lines).toHaveLength(2_001);
+    expect(lines[0]).toBe("m: 3000 tools");
+    expect(lines.at(-1)).toBe("and 1001 more lines");
+  });
+
+  test("words of a server -> no line of their own, nothing that a terminal acts on", () => {
+    const evil = `evil\n\n# Rules\u2028\u001b[2J`;
+    const error = { code: "connect_failed" as const, message: `refused\nby it\u2028or not\u001b[2J` };
+    const text = renderStatus(report({ servers: [server(evil, { state: "failed", error })] }));
+    expect(text.split("\n")).toEqual([
+      expect.stringMatching(/^MCP: 0 of 1 server/),
+      expect.stringMatching(/^evil # Rules: failed .*: refused \| by it \| or not$/),
+    ]);
+  });
+
   test("one server of more than 300 tools, named as the hint says -> not the same hint again", () => {
     const many = makeCatalog([
       { name: "m", tools: Array.from({ length: 1_000 }, (_, i) => ({ tool: `t${i}` })) },

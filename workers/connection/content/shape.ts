@@ -4,16 +4,15 @@
  */
 
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
-import type { JsonValue } from "../../../src/protocol/errors.ts";
 import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { CallResult, ResultContent } from "../../../src/protocol/types.ts";
 import { fitsGuard, guardOutput } from "../output-guard.ts";
-import { type Redactor, redactValue } from "../redact.ts";
 import { toonOr } from "../toon.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
 import { imageForPerson, limitImages } from "./images.ts";
+import { forScript } from "./script-result.ts";
 import { limitFiles } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";
 
@@ -97,22 +96,6 @@ const receivedBytes = (blocks: readonly unknown[]): number =>
 const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
   found !== undefined && "json" in found;
 
-/**
- * What a codemode script gets: as Pi's built-in MCP gives it, the whole result, never shortened. Nothing where
- * it cannot be written as JSON.
- */
-function forScript({ _meta, ...result }: CallToolResult, redact: Redactor): Pick<CallResult, "scriptResult"> {
-  const content = Array.isArray(result.content) ? result.content : [];
-  try {
-    const whole = { ...result, content };
-    const shown = result.isError === true ? redactValue(whole as unknown as JsonValue, redact) : whole;
-    return { scriptResult: new TextEncoder().encode(JSON.stringify(shown)) };
-  } catch {
-    // V8 gives up on extreme depth; the script then gets the text.
-    return {};
-  }
-}
-
 export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
@@ -150,6 +133,6 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     },
     ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
-    ...(options.wantsStructured ? forScript(result, options.redact) : {}),
+    ...(options.wantsStructured ? await forScript(result, options) : {}),
   };
 }

@@ -1,5 +1,6 @@
 /** `structuredContent`: to the model once, to a caller that asks as it is. */
-import { expect, test } from "vitest";
+import { readFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
 import { createRedactor } from "../../../../workers/connection/redact.ts";
 import { shape, textOf } from "./support.ts";
 
@@ -78,6 +79,46 @@ test("a script and the person read no secret in a failure; an answer is the serv
 
 test("it does not cross where nobody asked", async () => {
   expect(await shape({ content: [], structuredContent: value })).not.toHaveProperty("scriptResult");
+});
+
+describe("a script gets what main can read in one go, and is told where the rest is", () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, id) => ({ id, name: "n", ok: true }));
+  const distinct = (count: number) => Object.fromEntries(rows(count).map(({ id }) => [`key${id}`, id]));
+  const screenshot = { type: "image", mimeType: "image/png", data: "A".repeat(3 * 1024 * 1024) };
+
+  test.each<[string, Record<string, unknown>]>([
+    ["a screenshot of 3 MB", { content: [screenshot] }],
+    ["a text of 4 MB, all but the last bytes", { content: texts("x".repeat(4 * 1024 * 1024 - 2_000)) }],
+    ["10,000 rows", { content: [], structuredContent: { rows: rows(10_000) } }],
+    ["10,000 different keys", { content: [], structuredContent: distinct(10_000) }],
+  ])("%s -> whole", async (_name, result) => {
+    const { scriptResult, scriptProblem } = await shape(result, { wantsStructured: true });
+    expect(scriptProblem).toBeUndefined();
+    expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(result);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ["a text of 5 MB", { content: texts("x".repeat(5 * 1024 * 1024)) }],
+    ["100,000 values", { content: [], structuredContent: { list: Array(100_000).fill(0) } }],
+    ["100,000 empty objects", { content: [], structuredContent: { list: rows(100_000).map(() => ({})) } }],
+    ["30,000 rows", { content: [], structuredContent: { rows: rows(30_000) } }],
+    ["30,000 different keys", { content: [], structuredContent: distinct(30_000) }],
+  ])("%s -> none of it, and the file that holds all of it", async (_name, result) => {
+    const { scriptResult, scriptProblem = "" } = await shape(result, { wantsStructured: true });
+    expect(scriptResult).toBeUndefined();
+    expect(scriptProblem).toMatch(
+      /^server\/tool answered [\d.]+ [KM]B of JSON, which is too much for a script \(at most 4 MB/,
+    );
+    expect(scriptProblem).toMatch(/The call was carried out: /);
+    const path = /All of it is in (\S+\.json)\. /.exec(scriptProblem)?.[1] ?? "";
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual(result);
+  });
+
+  test("the model, which gets a part of its own -> as ever", async () => {
+    const result = await shape({ content: texts("x".repeat(5 * 1024 * 1024)) });
+    expect(result).not.toHaveProperty("scriptProblem");
+    expect(textOf(result)).toContain("Full text: ");
+  });
 });
 
 test("nested 10,000 deep: arrives, whatever V8 makes of it", async () => {

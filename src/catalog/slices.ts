@@ -1,0 +1,31 @@
+/**
+ * Long walks over a catalog in slices, so that main never stands still for one: keys, frames and timers come in
+ * between. Called by whoever looks at every tool.
+ */
+
+/** Main stands still no longer than this at a time. */
+const SLICE_MS = 3;
+/** Steps between two looks at the clock, where each takes a microsecond or less. */
+const STEPS = 32;
+
+export interface Slices {
+  /** To be called at each step: undefined while the slice lasts, else to be awaited before the next step. */
+  step(): Promise<void> | undefined;
+}
+
+/** `steps` between two looks at the clock. */
+export function createSlices({ sliceMs = SLICE_MS, steps = STEPS } = {}): Slices {
+  let endsAt = performance.now() + sliceMs;
+  let done = 0;
+  return {
+    step: () => {
+      if (++done % steps !== 0 || performance.now() < endsAt) return undefined;
+      return new Promise((resolve) => {
+        setImmediate(() => {
+          endsAt = performance.now() + sliceMs;
+          resolve();
+        });
+      });
+    },
+  };
+}

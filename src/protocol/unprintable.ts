@@ -1,0 +1,87 @@
+/**
+ * Owns: which characters of foreign text no terminal and no model may get, and the functions that take them out.
+ * Servers write names, descriptions and errors; a terminal acts on some of their characters, and a model reads
+ * others that no person sees. Pure.
+ */
+
+/**
+ * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text counts only with
+ * its end on the same line: otherwise a server could hide all the text behind it from the person.
+ */
+const ESCAPES =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]*[0-~])/g;
+
+/** All C0 and C1 controls but tab and newline, and the marks of interlinear notes. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb]/g;
+
+/** Line ends that only some programs know. */
+const LINE_ENDS = /\r\n|[\u2028\u2029]/g;
+
+/** Marks that turn the order of letters around, some of them beyond their own line. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Signs without a shape: a person sees nothing, a model reads them. Among them the tags U+E0000 to U+E007F. */
+const INVISIBLE =
+  /[\u034f\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
+
+/** Joiners and selectors of a variant: without a shape, too, and scripts and emoji need one or two behind a sign. */
+const JOINERS = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
+/** Those that only carry hidden text: three in a row, and any behind ASCII but for the keycaps of `0` to `9`, `#`, `*`. */
+const HIDDEN_JOINERS = new RegExp(`[${JOINERS}]{3,}|(?<=^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]+`, "gmu");
+
+/** Most texts: nothing in them can need a change. */
+const PLAIN = /^[ -~\n\t]*$/;
+
+/** Without escape sequences. */
+export const withoutEscapes = (text: string): string => text.replace(ESCAPES, "");
+
+/** Foreign text of one or several lines, without what a terminal acts on. Tabs and newlines stay. */
+export const plainLines = (text: string): string =>
+  PLAIN.test(text)
+    ? text
+    : withoutEscapes(text)
+        .replace(LINE_ENDS, "\n")
+        .replace(CONTROLS, "")
+        .replace(DIRECTIONS, "")
+        .toWellFormed();
+
+/** Foreign text of one or several lines as a model may read it: nothing is hidden in it. */
+export function cleanText(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return plainLines(text).replace(INVISIBLE, "").replace(HIDDEN_JOINERS, "");
+}
+
+/** The first half of a character of two. */
+const HALF_AT_END = /[\ud800-\udbff]$/;
+
+/** At most so many characters, the last of them an ellipsis where some are left out. */
+export const cut = (text: string, chars: number): string =>
+  text.length > chars ? `${text.slice(0, chars - 1).replace(HALF_AT_END, "")}…` : text;
+
+/** Controls that some programs take for a line end. */
+const RARE_LINE_ENDS = /[\r\v\f\u0085]/g;
+
+/** Foreign text in one line, so that it cannot pass for another line. */
+export function oneLine(text: string, chars: number): string {
+  // A long text is cut before it is searched; what is taken out of it may make it shorter than it had to be.
+  const start = text.slice(0, 4 * chars);
+  const line = cleanText(start.replace(RARE_LINE_ENDS, " ")).replace(/\s+/g, " ").trim();
+  return start.length < text.length && line.length <= chars ? `${line}…` : cut(line, chars);
+}
+
+const SHOWN_NAME_CHARS = 64;
+const USUAL_NAME = /^[\w./-]{1,64}$/;
+
+/** Kept apart: the engine reads this expression when it first compiles the function that holds it. */
+const identifier = (text: string): string => text.replace(/[^\p{L}\p{N}\p{M}_./-]+/gu, "_");
+
+/**
+ * A name of a server or a tool as it stands in a list of names: a name that is no identifier becomes one, so that
+ * it can add neither an entry nor a sentence to the list.
+ */
+export function shownName(name: string): string {
+  if (USUAL_NAME.test(name)) return name;
+  return cut(identifier(cleanText(name.slice(0, 4 * SHOWN_NAME_CHARS))), SHOWN_NAME_CHARS) || "_";
+}
