@@ -1,0 +1,96 @@
+/**
+ * Owns: the checks that every row shares: each tells in words what does not hold.
+ * Must not: start or end anything.
+ * Called by: run-row.ts.
+ */
+import { extensionErrors } from "../../support/rpc-events.ts";
+import type { Answered, Arena, Spent } from "./arena.ts";
+import type { Place } from "./row.ts";
+
+/** A healthy server answers within this; an answer that takes longer is asked for again, since the machine may be busy. */
+const ANSWER_MS = 2_000;
+/** One that takes this long is no matter of a busy machine. */
+const HOPELESS_MS = 10_000;
+const TRIES = 3;
+
+/** What one turn of main's loop may compute beyond bare Pi's longest. */
+export const MAIN_CPU_MS = 50;
+
+const NOTICES = 25;
+const NOTICE_CHARS = 8_000;
+const SEARCH_DESCRIPTION_CHARS = 12_000;
+const SHOWN_CHARS = 160;
+
+/** Controls but tab and line feed, marks that turn the direction of writing, line ends that are none to a reader. */
+const UNPRINTABLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+/** The healthy server, called now. */
+export async function neighbourProblem(arena: Arena, server: string): Promise<string[]> {
+  let best: Answered = { failure: "it was not asked", ms: Number.POSITIVE_INFINITY };
+  for (let count = 0; count < TRIES; count++) {
+    const answered = await arena.echo(server);
+    if (answered.failure !== undefined) return [`${server} failed: ${answered.failure}`];
+    if (answered.ms > HOPELESS_MS) return [`${server} took ${Math.round(answered.ms)} ms`];
+    if (answered.ms < best.ms) best = answered;
+    if (best.ms <= ANSWER_MS) return [];
+  }
+  return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
+}
+
+export function mainProblem(when: string, spent: Spent, bare: Spent): string[] {
+  if (spent.mostCpuMs <= bare.mostCpuMs + MAIN_CPU_MS) return [];
+  const [most, least, wall] = [spent.mostCpuMs, bare.mostCpuMs, spent.longestMs].map(Math.round);
+  return [`main computed ${most} ms at a stretch ${when} (bare Pi ${least} ms; ${wall} ms by the clock)`];
+}
+
+export async function canaryProblems(place: Place, exists: (path: string) => Promise<boolean>) {
+  return {
+    runs: (await exists(place.canaryFile)) ? ["a program of the attack ran: the canary file is there"] : [],
+    leaves: place.canary.requests.map((request) => `a request left: ${request}`),
+  };
+}
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
+
+function textProblems(what: string, text: string, most: number): string[] {
+  const at = UNPRINTABLE.exec(text)?.index;
+  return [
+    ...(at === undefined ? [] : [`${what} holds control characters: ${shown(text.slice(Math.max(0, at - 40)))}`]),
+    ...(text.length > most ? [`${what} has ${text.length} characters: ${shown(text)}`] : []),
+  ];
+}
+
+/** What the user and the model are shown without having asked for it. */
+export function wordsProblems(arena: Arena): string[] {
+  const { notices, dialogs, requests } = arena;
+  const search = new Set(
+    requests.flatMap(({ tools }) =>
+      tools
+        .filter(({ function: { name } }) => name === "ToolSearch" || name === "mcp")
+        .map(({ function: { description = "" } }) => description),
+    ),
+  );
+  const many =
+    notices.length > NOTICES
+      ? [`${notices.length} notices, the last: ${shown(notices.at(-1)?.message ?? "")}`]
+      : [];
+  return [
+    ...many,
+    ...notices.slice(0, NOTICES).flatMap(({ message }) => textProblems("a notice", message, NOTICE_CHARS)),
+    ...dialogs.flatMap(({ title }) => textProblems("a question", title, NOTICE_CHARS)),
+    ...[...search].flatMap((text) =>
+      textProblems("the declaration of ToolSearch", text, SEARCH_DESCRIPTION_CHARS),
+    ),
+  ];
+}
+
+/** Nothing goes past Pi's protocol, and no handler throws. */
+export function protocolProblems({ rpc }: Arena): string[] {
+  return [
+    ...rpc.strayLines.slice(0, 3).map((line) => `a stray line on stdout: ${shown(line)}`),
+    ...(rpc.stderr === "" ? [] : [`on stderr: ${shown(rpc.stderr)}`]),
+    ...extensionErrors(rpc.events).map((error) => `a handler threw: ${shown(error)}`),
+  ];
+}

@@ -1,0 +1,226 @@
+/**
+ * Owns: one attack from its preparation to the list of what it broke, in a Pi of its own or in one that many share.
+ * Must not: know attacks.
+ * Called by: suite.ts.
+ */
+import { access } from "node:fs/promises";
+import { Arena, searchOf, type Spent } from "./arena.ts";
+import {
+  canaryProblems,
+  mainProblem,
+  neighbourProblem,
+  protocolProblems,
+  wordsProblems,
+} from "./checks.ts";
+import { healthyServer, type OpenPlace, openPlace } from "./place.ts";
+import type { Check, Entry, Problem, Row } from "./row.ts";
+
+/** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
+export interface Baseline {
+  start: Spent;
+  first: Spent;
+  later: Spent;
+}
+
+export interface RowContext {
+  extension: string;
+  baseline: Baseline;
+  /** Pi's transforms and compiled code of earlier runs. */
+  caches: string;
+}
+
+export const HEALTHY = "healthy";
+/** A healthy server that Pi does not know before the attack. */
+const newcomerOf = (server: string): string => `${server}_new`;
+
+const HAPPENS_MS = 15_000;
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? (error.message.split("\nlast records")[0] ?? "") : String(error);
+
+/** Problems of one attack, and how each is added. */
+class Problems {
+  readonly list: Problem[] = [];
+  readonly #checks: ReadonlySet<Check | "row">;
+  constructor({ checks }: Row) {
+    this.#checks = new Set<Check | "row">([...checks, "row"]);
+  }
+  add(check: Check | "row", ...texts: readonly string[]): void {
+    if (this.#checks.has(check)) this.list.push(...texts.map((text) => ({ check, text })));
+  }
+  /** A step that fails is the problem of what it looks at; the next steps are taken all the same while Pi lives. */
+  async step(check: Check | "row", name: string, run: () => Promise<readonly string[]>): Promise<boolean> {
+    try {
+      this.add(check, ...(await run()));
+      return true;
+    } catch (error) {
+      // A step that got no answer says more of Pi than of itself.
+      this.list.push({ check, text: `${name}: ${messageOf(error)}` });
+      return false;
+    }
+  }
+}
+
+/** `mcp.json` during the attack. */
+async function configOf(row: Row, place: OpenPlace): Promise<Entry> {
+  const mcpServers: Record<string, Entry> = { [HEALTHY]: healthyServer() };
+  const attacker = await row.server?.(place);
+  if (attacker) mcpServers[place.server] = attacker;
+  Object.assign(mcpServers, await row.servers?.(place));
+  mcpServers[newcomerOf(place.server)] = healthyServer();
+  return { mcpServers, ...(row.settings ? { settings: row.settings } : {}) };
+}
+
+/** The attack is under way: its server was reached. Not needed where no server attacks. */
+async function happened(row: Row, arena: Arena): Promise<string[]> {
+  if (!row.server || row.mayBeStopped) return [];
+  const line = row.happened ?? "tools/list";
+  const was = await arena.until(async () => (await arena.place.seen()).includes(line), HAPPENS_MS);
+  return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
+}
+
+/** From the moment at which the attack is configured. Answers false if Pi is not to be used any more. */
+async function attack(row: Row, arena: Arena, { baseline }: RowContext, problems: Problems): Promise<void> {
+  const { place } = arena;
+  const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
+    ["row", "waiting for the attack", () => happened(row, arena)],
+    ["neighbour", "the healthy server during the attack", () => neighbourProblem(arena, HEALTHY)],
+    ...(row.calls ?? []).map(({ tool, args }): (typeof steps)[number] => [
+      "lives",
+      `the call of ${tool}`,
+      async () => {
+        await arena.use(place.server, tool, args);
+        return [];
+      },
+    ]),
+    [
+      "row",
+      "the steps of the attack",
+      async () => {
+        await row.act?.(arena);
+        return [];
+      },
+    ],
+    [
+      "neighbour",
+      "the healthy server after the attack",
+      async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY) : []),
+    ],
+    [
+      "neighbour",
+      "a server that is new",
+      async () => {
+        const { failure } = await arena.loadAndEcho(newcomerOf(place.server));
+        return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
+      },
+    ],
+    ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
+    ["main", "what main computed", async () => mainProblem("during the attack", await arena.spent(), baseline.later)],
+  ];
+  for (const [check, name, run] of steps) {
+    const done = await problems.step(check, name, run);
+    // Whoever got no answer would only wait again.
+    if (!done && !(await isAnswering(arena))) break;
+  }
+  problems.add("words", ...wordsProblems(arena));
+  problems.add("lives", ...protocolProblems(arena));
+  const canaries = await canaryProblems(place, exists);
+  problems.add("runs", ...canaries.runs);
+  problems.add("leaves", ...canaries.leaves);
+}
+
+const isAnswering = (arena: Arena): Promise<boolean> =>
+  arena.rpc.ready(3_000).then(
+    () => true,
+    () => false,
+  );
+
+/** A Pi for this row alone: all lies there before it starts. */
+export async function runAlone(row: Row, context: RowContext): Promise<Problem[]> {
+  const problems = new Problems(row);
+  const { extension, baseline, caches } = context;
+  const place = await openPlace({
+    caches,
+    ...(row.trusted === undefined ? {} : { trusted: row.trusted }),
+    ...(row.piSettings ? { settings: row.piSettings } : {}),
+  });
+  try {
+    for (const [path, content] of Object.entries(row.files?.(place) ?? {}))
+      await place.home.writeFile(path, content);
+    await row.lay?.(place);
+    await place.home.writeMcp(await configOf(row, place));
+    const start = (): Promise<Arena> => Arena.start({ place, extension, env: row.env?.(place) });
+    for (let count = 0; count < (row.startsBefore ?? 0); count++) {
+      const before = await start();
+      await before.prompt(searchOf("everything"));
+      await before.end();
+    }
+    const arena = await start().catch((error: unknown) => {
+      problems.list.push({ check: "lives", text: `Pi did not start: ${messageOf(error)}` });
+      return undefined;
+    });
+    if (!arena) return problems.list;
+    try {
+      problems.add("main", ...mainProblem("at the start", await arena.spent(), baseline.start));
+      const isUp = await problems.step("neighbour", "the first call of the healthy server", async () => {
+        const { failure } = await arena.loadAndEcho(HEALTHY);
+        return failure === undefined ? [] : [`the healthy server is not usable: ${failure}`];
+      });
+      if (isUp || (await isAnswering(arena))) {
+        problems.add("main", ...mainProblem("in the first prompt", await arena.spent(), baseline.first));
+        await attack(row, arena, context, problems);
+      }
+    } catch (error) {
+      problems.list.push({ check: "lives", text: messageOf(error) });
+    }
+    problems.add("lives", ...(await arena.end()));
+  } finally {
+    await place.dispose();
+  }
+  return problems.list;
+}
+
+/** One Pi for many rows: each configures its attack while Pi runs, and takes it away again. */
+export interface SharedPi {
+  run(row: Row): Promise<Problem[]>;
+  /** What was not right when it ended. */
+  end(): Promise<string[]>;
+  kill(): Promise<void>;
+}
+
+export async function startShared(context: RowContext): Promise<SharedPi> {
+  const place = await openPlace({ caches: context.caches });
+  const idle = { mcpServers: { [HEALTHY]: healthyServer() } };
+  await place.home.writeMcp(idle);
+  const arena = await Arena.start({ place, extension: context.extension });
+  const { failure } = await arena.loadAndEcho(HEALTHY);
+  if (failure !== undefined) throw new Error(`without any attack the healthy server failed: ${failure}`);
+  let count = 0;
+  return {
+    run: async (row) => {
+      const problems = new Problems(row);
+      place.next(`evil${++count}`);
+      arena.begin();
+      await arena.spent();
+      await place.home.writeMcp(await configOf(row, place));
+      await attack(row, arena, context, problems);
+      await place.home.writeMcp(idle);
+      return problems.list;
+    },
+    end: async () => {
+      const wrong = await arena.end();
+      await place.dispose();
+      return wrong;
+    },
+    kill: async () => {
+      await arena.kill();
+      await place.dispose();
+    },
+  };
+}
