@@ -22,7 +22,7 @@ import { PROBE } from "./place.ts";
 import type { Place } from "./row.ts";
 
 /** Against hangs only: a prompt that is not over by then never is. */
-export const PROMPT_MS = 25_000;
+export const PROMPT_MS = 20_000;
 const START_MS = 20_000;
 const EXIT_MS = 10_000;
 const POLL_MS = 20;
@@ -32,6 +32,8 @@ export interface Spent {
   longestMs: number;
   mostCpuMs: number;
   cpuMs: number;
+  /** Keys that every object of the main thread has got. */
+  polluted: string[];
 }
 
 export interface Answered {
@@ -47,6 +49,8 @@ export interface ArenaOptions {
   env?: Record<string, string> | undefined;
   /** Another working directory than the place's project. */
   cwd?: string | undefined;
+  /** `settings.proxyTool`: every call goes through the one tool `mcp`. */
+  proxy?: boolean | undefined;
 }
 
 export const callOf = (name: string, args: Record<string, unknown> = {}): ModelTurn => ({
@@ -58,9 +62,12 @@ export const searchOf = (query: string, server?: string): ModelTurn =>
 export class Arena {
   readonly place: Place;
   readonly rpc: RpcSession;
+  /** Notices that the user asked for. */
+  readonly asked = new Set<string>();
   #turns: ModelTurn[];
   #requests: readonly ModelRequest[];
   #closeModel: () => Promise<void>;
+  #proxy = false;
   #sinceRecord = 0;
   #sinceRequest = 0;
   #echoes = 0;
@@ -77,7 +84,7 @@ export class Arena {
     this.#closeModel = model.close;
   }
 
-  static async start({ place, extension, args, env, cwd }: ArenaOptions): Promise<Arena> {
+  static async start({ place, extension, args, env, cwd, proxy }: ArenaOptions): Promise<Arena> {
     const turns: ModelTurn[] = [];
     const model = await startModel(() => turns.shift());
     const home = cwd === undefined ? place.home : { ...place.home, cwd };
@@ -89,6 +96,7 @@ export class Arena {
       ...(env ? { env } : {}),
     });
     const arena = new Arena(place, rpc, { turns, requests: model.requests, close: model.close });
+    arena.#proxy = proxy ?? false;
     try {
       await rpc.ready(START_MS);
     } catch (error) {
@@ -126,18 +134,28 @@ export class Arena {
 
   /** Loads a tool and calls it in one prompt; the result of the call. */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
-    const name = `${server}__${tool}`;
-    const ends = await this.prompt(searchOf(`select:${name}`, server), callOf(name, args));
+    const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
     const end = ends.at(-1);
-    if (end === undefined) throw new Error(`${name} was not called`);
+    if (end === undefined) throw new Error(`${server}/${tool} was not called`);
     return end;
+  }
+
+  #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {
+    const name = `${server}__${tool}`;
+    return this.#proxy ? callOf("mcp", { tool: name, args }) : callOf(name, args);
+  }
+
+  #loadAndCall(server: string, tool: string, args: Record<string, unknown>): ModelTurn[] {
+    const name = `${server}__${tool}`;
+    const find = this.#proxy ? callOf("mcp", { describe: name }) : searchOf(`select:${name}`, server);
+    return [find, this.#call(server, tool, args)];
   }
 
   /** One call of a healthy server whose tool is loaded. */
   async echo(server: string): Promise<Answered> {
     const text = `hello ${++this.#echoes}`;
     const begunMs = performance.now();
-    const [end] = await this.prompt(callOf(`${server}__echo`, { text }));
+    const [end] = await this.prompt(this.#call(server, "echo", { text }));
     return { failure: failureOf(end, text), ms: performance.now() - begunMs };
   }
 
@@ -145,11 +163,10 @@ export class Arena {
   async loadAndEcho(server: string): Promise<Answered> {
     const text = `hello ${++this.#echoes}`;
     const begunMs = performance.now();
-    const name = `${server}__echo`;
-    const ends = await this.prompt(searchOf(`select:${name}`, server), callOf(name, { text }));
+    const ends = await this.prompt(...this.#loadAndCall(server, "echo", { text }));
     const failure = failureOf(ends.at(-1), text);
     return {
-      failure: failure && `${failure}; ToolSearch: ${ends[0]?.text.slice(0, 200)}`,
+      failure: failure && `${failure}; the search: ${ends[0]?.text.slice(0, 200)}`,
       ms: performance.now() - begunMs,
     };
   }
@@ -157,6 +174,7 @@ export class Arena {
   /** What `/mcp` says. */
   async status(words = ""): Promise<string> {
     const told = notices(await this.rpc.command(`/mcp ${words}`.trim(), PROMPT_MS));
+    for (const { message } of told) this.asked.add(message);
     return told.map(({ message }) => message).join("\n");
   }
 

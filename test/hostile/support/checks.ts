@@ -17,7 +17,9 @@ const TRIES = 3;
 export const MAIN_CPU_MS = 50;
 
 const NOTICES = 25;
+/** Of one that nobody asked for, and of what a command answers. */
 const NOTICE_CHARS = 8_000;
+const ASKED_CHARS = 100_000;
 const SEARCH_DESCRIPTION_CHARS = 12_000;
 const SHOWN_CHARS = 160;
 
@@ -26,11 +28,16 @@ const UNPRINTABLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** The healthy server, called now. */
-export async function neighbourProblem(arena: Arena, server: string): Promise<string[]> {
+/** The healthy server, called now; `note` is told how long it took. */
+export async function neighbourProblem(
+  arena: Arena,
+  server: string,
+  note: (ms: number) => void,
+): Promise<string[]> {
   let best: Answered = { failure: "it was not asked", ms: Number.POSITIVE_INFINITY };
   for (let count = 0; count < TRIES; count++) {
     const answered = await arena.echo(server);
+    note(answered.ms);
     if (answered.failure !== undefined) return [`${server} failed: ${answered.failure}`];
     if (answered.ms > HOPELESS_MS) return [`${server} took ${Math.round(answered.ms)} ms`];
     if (answered.ms < best.ms) best = answered;
@@ -40,6 +47,7 @@ export async function neighbourProblem(arena: Arena, server: string): Promise<st
 }
 
 export function mainProblem(when: string, spent: Spent, bare: Spent): string[] {
+  if (spent.polluted.length > 0) return [`every object of main has ${spent.polluted}`];
   if (spent.mostCpuMs <= bare.mostCpuMs + MAIN_CPU_MS) return [];
   const [most, least, wall] = [spent.mostCpuMs, bare.mostCpuMs, spent.longestMs].map(Math.round);
   return [`main computed ${most} ms at a stretch ${when} (bare Pi ${least} ms; ${wall} ms by the clock)`];
@@ -57,7 +65,9 @@ const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS
 function textProblems(what: string, text: string, most: number): string[] {
   const at = UNPRINTABLE.exec(text)?.index;
   return [
-    ...(at === undefined ? [] : [`${what} holds control characters: ${shown(text.slice(Math.max(0, at - 40)))}`]),
+    ...(at === undefined
+      ? []
+      : [`${what} holds control characters: ${shown(text.slice(Math.max(0, at - 40)))}`]),
     ...(text.length > most ? [`${what} has ${text.length} characters: ${shown(text)}`] : []),
   ];
 }
@@ -78,7 +88,11 @@ export function wordsProblems(arena: Arena): string[] {
       : [];
   return [
     ...many,
-    ...notices.slice(0, NOTICES).flatMap(({ message }) => textProblems("a notice", message, NOTICE_CHARS)),
+    ...notices
+      .slice(0, NOTICES)
+      .flatMap(({ message }) =>
+        textProblems("a notice", message, arena.asked.has(message) ? ASKED_CHARS : NOTICE_CHARS),
+      ),
     ...dialogs.flatMap(({ title }) => textProblems("a question", title, NOTICE_CHARS)),
     ...[...search].flatMap((text) =>
       textProblems("the declaration of ToolSearch", text, SEARCH_DESCRIPTION_CHARS),

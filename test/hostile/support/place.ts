@@ -13,6 +13,7 @@ import type { Entry, Place } from "./row.ts";
 
 const SERVERS = join(import.meta.dirname, "..", "servers");
 export const PROBE = join(import.meta.dirname, "probe.mjs");
+export const EMPTY_EXTENSION = join(import.meta.dirname, "empty.mjs");
 
 export interface OpenPlace extends Place {
   /** Another attack begins in the same home. */

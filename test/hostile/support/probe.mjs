@@ -1,6 +1,7 @@
 /**
  * Owns: how much Pi's main thread computes between two turns of its event loop, told by the command `/probe <file>`:
- * writes the longest gap and the most CPU in one gap since the last call to that file, and starts anew.
+ * writes the longest gap and the most CPU in one gap since the last call to that file, and starts anew; and the keys
+ * that every object has got, of which there must be none.
  * Must not: decide anything.
  * Called by: Pi, as the first extension of all. CPU time of the thread does not count what other processes take.
  */
@@ -36,7 +37,9 @@ export default function probe(pi) {
     description: "Writes what the main thread spent",
     handler: async (file) => {
       beat();
-      writeFileSync(file, JSON.stringify(worst));
+      const polluted = [];
+      for (const key in {}) polluted.push(key);
+      writeFileSync(file, JSON.stringify({ ...worst, polluted }));
       worst = { ...nothing };
     },
   });

@@ -4,14 +4,8 @@
  * Called by: suite.ts.
  */
 import { access } from "node:fs/promises";
-import { Arena, searchOf, type Spent } from "./arena.ts";
-import {
-  canaryProblems,
-  mainProblem,
-  neighbourProblem,
-  protocolProblems,
-  wordsProblems,
-} from "./checks.ts";
+import { Arena, type Spent, searchOf } from "./arena.ts";
+import { canaryProblems, mainProblem, neighbourProblem, protocolProblems, wordsProblems } from "./checks.ts";
 import { healthyServer, type OpenPlace, openPlace } from "./place.ts";
 import type { Check, Entry, Problem, Row } from "./row.ts";
 
@@ -34,6 +28,7 @@ export const HEALTHY = "healthy";
 const newcomerOf = (server: string): string => `${server}_new`;
 
 const HAPPENS_MS = 15_000;
+const NEWCOMER_MS = 10_000;
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -44,8 +39,16 @@ const exists = (path: string): Promise<boolean> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split("\nlast records")[0] ?? "") : String(error);
 
+/** What an attack came to. */
+export interface Outcome {
+  readonly list: readonly Problem[];
+  readonly figures: Readonly<{ callMs: number; mainCpuMs: number; mainGapMs: number }>;
+}
+
 /** Problems of one attack, and how each is added. */
 class Problems {
+  /** The longest that a call of the healthy server took, and the most that main computed at a stretch. */
+  readonly figures = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
   readonly list: Problem[] = [];
   readonly #checks: ReadonlySet<Check | "row">;
   constructor({ checks }: Row) {
@@ -53,6 +56,14 @@ class Problems {
   }
   add(check: Check | "row", ...texts: readonly string[]): void {
     if (this.#checks.has(check)) this.list.push(...texts.map((text) => ({ check, text })));
+  }
+  readonly called = (ms: number): void => {
+    this.figures.callMs = Math.max(this.figures.callMs, ms);
+  };
+  main(when: string, spent: Spent, bare: Spent): void {
+    this.figures.mainCpuMs = Math.max(this.figures.mainCpuMs, spent.mostCpuMs - bare.mostCpuMs);
+    this.figures.mainGapMs = Math.max(this.figures.mainGapMs, spent.longestMs);
+    this.add("main", ...mainProblem(when, spent, bare));
   }
   /** A step that fails is the problem of what it looks at; the next steps are taken all the same while Pi lives. */
   async step(check: Check | "row", name: string, run: () => Promise<readonly string[]>): Promise<boolean> {
@@ -85,12 +96,26 @@ async function happened(row: Row, arena: Arena): Promise<string[]> {
   return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
 }
 
-/** From the moment at which the attack is configured. Answers false if Pi is not to be used any more. */
+/** The edit that brought it may not be applied yet, and its start takes time. */
+async function newcomerProblem(arena: Arena): Promise<string[]> {
+  let failure: string | undefined;
+  const isUsable = await arena.until(async () => {
+    failure = (await arena.loadAndEcho(newcomerOf(arena.place.server))).failure;
+    return failure === undefined;
+  }, NEWCOMER_MS);
+  return isUsable ? [] : [`a new server beside it is not usable: ${failure}`];
+}
+
+/** From the moment at which the attack is configured. */
 async function attack(row: Row, arena: Arena, { baseline }: RowContext, problems: Problems): Promise<void> {
   const { place } = arena;
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
-    ["neighbour", "the healthy server during the attack", () => neighbourProblem(arena, HEALTHY)],
+    [
+      "neighbour",
+      "the healthy server during the attack",
+      () => neighbourProblem(arena, HEALTHY, problems.called),
+    ],
     ...(row.calls ?? []).map(({ tool, args }): (typeof steps)[number] => [
       "lives",
       `the call of ${tool}`,
@@ -110,23 +135,23 @@ async function attack(row: Row, arena: Arena, { baseline }: RowContext, problems
     [
       "neighbour",
       "the healthy server after the attack",
-      async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY) : []),
+      async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
     ],
+    ["neighbour", "a server that is new", () => newcomerProblem(arena)],
+    ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
     [
-      "neighbour",
-      "a server that is new",
+      "main",
+      "what main computed",
       async () => {
-        const { failure } = await arena.loadAndEcho(newcomerOf(place.server));
-        return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
+        problems.main("during the attack", await arena.spent(), baseline.later);
+        return [];
       },
     ],
-    ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
-    ["main", "what main computed", async () => mainProblem("during the attack", await arena.spent(), baseline.later)],
   ];
   for (const [check, name, run] of steps) {
     const done = await problems.step(check, name, run);
-    // Whoever got no answer would only wait again.
-    if (!done && !(await isAnswering(arena))) break;
+    // After a prompt without an end there is no other; a row's own step fails for reasons of its own.
+    if (!done && check !== "row") break;
   }
   problems.add("words", ...wordsProblems(arena));
   problems.add("lives", ...protocolProblems(arena));
@@ -142,7 +167,7 @@ const isAnswering = (arena: Arena): Promise<boolean> =>
   );
 
 /** A Pi for this row alone: all lies there before it starts. */
-export async function runAlone(row: Row, context: RowContext): Promise<Problem[]> {
+export async function runAlone(row: Row, context: RowContext): Promise<Outcome> {
   const problems = new Problems(row);
   const { extension, baseline, caches } = context;
   const place = await openPlace({
@@ -155,7 +180,8 @@ export async function runAlone(row: Row, context: RowContext): Promise<Problem[]
       await place.home.writeFile(path, content);
     await row.lay?.(place);
     await place.home.writeMcp(await configOf(row, place));
-    const start = (): Promise<Arena> => Arena.start({ place, extension, env: row.env?.(place) });
+    const start = (): Promise<Arena> =>
+      Arena.start({ place, extension, env: row.env?.(place), proxy: row.settings?.proxyTool === true });
     for (let count = 0; count < (row.startsBefore ?? 0); count++) {
       const before = await start();
       await before.prompt(searchOf("everything"));
@@ -165,15 +191,15 @@ export async function runAlone(row: Row, context: RowContext): Promise<Problem[]
       problems.list.push({ check: "lives", text: `Pi did not start: ${messageOf(error)}` });
       return undefined;
     });
-    if (!arena) return problems.list;
+    if (!arena) return problems;
     try {
-      problems.add("main", ...mainProblem("at the start", await arena.spent(), baseline.start));
+      problems.main("at the start", await arena.spent(), baseline.start);
       const isUp = await problems.step("neighbour", "the first call of the healthy server", async () => {
         const { failure } = await arena.loadAndEcho(HEALTHY);
         return failure === undefined ? [] : [`the healthy server is not usable: ${failure}`];
       });
       if (isUp || (await isAnswering(arena))) {
-        problems.add("main", ...mainProblem("in the first prompt", await arena.spent(), baseline.first));
+        problems.main("in the first prompt", await arena.spent(), baseline.first);
         await attack(row, arena, context, problems);
       }
     } catch (error) {
@@ -183,12 +209,12 @@ export async function runAlone(row: Row, context: RowContext): Promise<Problem[]
   } finally {
     await place.dispose();
   }
-  return problems.list;
+  return problems;
 }
 
 /** One Pi for many rows: each configures its attack while Pi runs, and takes it away again. */
 export interface SharedPi {
-  run(row: Row): Promise<Problem[]>;
+  run(row: Row): Promise<Outcome>;
   /** What was not right when it ended. */
   end(): Promise<string[]>;
   kill(): Promise<void>;
@@ -211,7 +237,7 @@ export async function startShared(context: RowContext): Promise<SharedPi> {
       await place.home.writeMcp(await configOf(row, place));
       await attack(row, arena, context, problems);
       await place.home.writeMcp(idle);
-      return problems.list;
+      return problems;
     },
     end: async () => {
       const wrong = await arena.end();

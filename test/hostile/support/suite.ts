@@ -5,12 +5,18 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { EMPTY_EXTENSION } from "../../../bench/support/with-probe.ts";
 import { unpackTarball } from "../../support/package-under-node-modules.ts";
 import { Arena, callOf, searchOf } from "./arena.ts";
-import { openPlace } from "./place.ts";
+import { EMPTY_EXTENSION, openPlace } from "./place.ts";
 import type { Problem, Row } from "./row.ts";
-import { type Baseline, type RowContext, runAlone, type SharedPi, startShared } from "./run-row.ts";
+import {
+  type Baseline,
+  type Outcome,
+  type RowContext,
+  runAlone,
+  type SharedPi,
+  startShared,
+} from "./run-row.ts";
 
 /** A stall is only believed when it comes back: the best of so many runs decides. */
 const TRIES = 3;
@@ -37,6 +43,12 @@ async function measureBare(caches: string): Promise<Baseline> {
 const describeAll = (problems: readonly Problem[]): string[] =>
   problems.map(({ check, text }) => `${check}: ${text}`);
 
+/** Told always: whoever reads a run sees what comes near its bound. */
+const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string => {
+  const [call, cpu, gap] = [figures.callMs, figures.mainCpuMs, figures.mainGapMs].map(Math.round);
+  return `hostile: ${list.length === 0 ? "held" : "BROKE"}: main ${cpu} ms CPU over bare Pi's, ${gap} ms by the clock; healthy call ${call} ms: ${finding}: ${name}`;
+};
+
 export function hostileSuite(rows: readonly Row[]): void {
   let context: RowContext;
   let shared: SharedPi | undefined;
@@ -50,28 +62,29 @@ export function hostileSuite(rows: readonly Row[]): void {
     await (await unpackTarball()).dispose();
   });
 
-  const runShared = async (row: Row): Promise<Problem[]> => {
+  const runShared = async (row: Row): Promise<Outcome> => {
     shared ??= await startShared(context);
-    const problems = await shared.run(row);
-    if (problems.length > 0) {
+    const outcome = await shared.run(row);
+    if (outcome.list.length > 0) {
       // What this attack left behind must not be held against the next one.
       await shared.kill();
       shared = undefined;
     }
-    return problems;
+    return outcome;
   };
-  const run = (row: Row): Promise<Problem[]> => (row.alone ? runAlone(row, context) : runShared(row));
+  const run = (row: Row): Promise<Outcome> => (row.alone ? runAlone(row, context) : runShared(row));
 
   test.each(rows.map((row) => [`${row.finding}: ${row.name}`, row] as const))(
     "%s",
     async (_title, row) => {
-      let problems = await run(row);
-      for (let tries = 1; tries < TRIES && problems.length > 0; tries++) {
-        if (problems.some(({ check }) => check !== "main")) break;
+      let outcome = await run(row);
+      for (let tries = 1; tries < TRIES && outcome.list.length > 0; tries++) {
+        if (outcome.list.some(({ check }) => check !== "main")) break;
         await sleep(200);
-        problems = await run(row);
+        outcome = await run(row);
       }
-      expect(describeAll(problems)).toEqual([]);
+      process.stdout.write(`${figuresLine(row, outcome)}\n`);
+      expect(describeAll(outcome.list)).toEqual([]);
     },
     ROW_MS,
   );
