@@ -9,6 +9,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createHome, type HomeOptions } from "../../support/pi-home.ts";
 import { type Canary, startCanary } from "./canary.ts";
+import { PACKAGE, type Registry, startRegistry } from "./registry.ts";
 import type { Entry, Place } from "./row.ts";
 
 const SERVERS = join(import.meta.dirname, "..", "servers");
@@ -45,6 +46,7 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
   const canary: Canary = await startCanary();
   const children: ChildProcess[] = [];
   let server = "evil";
+  let registry: Registry | undefined;
   const seenFile = (): string => join(home.dir, `seen-${server}`);
   const canaryFile = join(home.dir, "canary");
   const env = (): Record<string, string> => ({
@@ -72,6 +74,12 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
       children.push(child);
       return { url };
     },
+    npx: async () => {
+      registry ??= await startRegistry();
+      const npmrc = `registry=${registry.url}\nupdate-notifier=false\naudit=false\nfund=false\n`;
+      await writeFile(join(home.dir, ".npmrc"), npmrc);
+      return { command: "npx", args: ["-y", PACKAGE, "."] };
+    },
     file: async (name, content) => {
       const path = join(home.dir, name);
       await mkdir(dirname(path), { recursive: true });
@@ -86,6 +94,7 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
     dispose: async () => {
       endChildren();
       await canary.close();
+      await registry?.close();
       await home.dispose();
     },
   };

@@ -44,6 +44,8 @@ export interface Place {
   hostile(program: string, ...args: string[]): Entry;
   /** Starts a program in ../servers/http; answers its entry. It ends with the place. */
   http(program: string, ...args: string[]): Promise<{ url: string }>;
+  /** The user's npm knows one package, a healthy server; answers its entry. */
+  npx(): Promise<Entry>;
   /** Absolute path of a file of the home that is no part of the project; written if there is content. */
   file(name: string, content?: unknown): Promise<string>;
 }
@@ -51,6 +53,14 @@ export interface Place {
 export interface Call {
   tool: string;
   args?: Record<string, unknown>;
+}
+
+export interface Story {
+  place: Place;
+  /** Also in another working directory. */
+  start(options?: { cwd?: string }): Promise<Arena>;
+  /** Ends it before the story is over. */
+  end(arena: Arena): Promise<void>;
 }
 
 export interface Row {
@@ -86,6 +96,11 @@ export interface Row {
   calls?: readonly Call[];
   /** What else is done, after the calls. */
   act?: (arena: Arena) => Promise<void>;
+  /**
+   * In place of all of the above that happens after the start: several starts in the same home. Answers what does not
+   * hold. Each Pi that it opens is ended and looked at after it.
+   */
+  story?: (story: Story) => Promise<string[]>;
   /** What else must hold: a text for each thing that does not. After all that was done; Pi still runs. */
   check?: (arena: Arena) => string[] | Promise<string[]>;
 }

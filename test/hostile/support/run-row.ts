@@ -78,13 +78,17 @@ class Problems {
   }
 }
 
+interface Config {
+  mcpServers: Record<string, Entry>;
+  settings?: Record<string, unknown>;
+}
+
 /** `mcp.json` during the attack. */
-async function configOf(row: Row, place: OpenPlace): Promise<Entry> {
+async function configOf(row: Row, place: OpenPlace): Promise<Config> {
   const mcpServers: Record<string, Entry> = { [HEALTHY]: healthyServer() };
   const attacker = await row.server?.(place);
   if (attacker) mcpServers[place.server] = attacker;
   Object.assign(mcpServers, await row.servers?.(place));
-  mcpServers[newcomerOf(place.server)] = healthyServer();
   return { mcpServers, ...(row.settings ? { settings: row.settings } : {}) };
 }
 
@@ -96,8 +100,11 @@ async function happened(row: Row, arena: Arena): Promise<string[]> {
   return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
 }
 
-/** The edit that brought it may not be applied yet, and its start takes time. */
-async function newcomerProblem(arena: Arena): Promise<string[]> {
+/** A server that is configured now, beside the attack: its tools must become known. */
+async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
+  const { home, server } = arena.place;
+  const mcpServers = { ...config.mcpServers, [newcomerOf(server)]: healthyServer() };
+  await home.writeMcp({ ...config, mcpServers });
   let failure: string | undefined;
   const isUsable = await arena.until(async () => {
     failure = (await arena.loadAndEcho(newcomerOf(arena.place.server))).failure;
@@ -107,7 +114,11 @@ async function newcomerProblem(arena: Arena): Promise<string[]> {
 }
 
 /** From the moment at which the attack is configured. */
-async function attack(row: Row, arena: Arena, { baseline }: RowContext, problems: Problems): Promise<void> {
+async function attack(
+  { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
+  arena: Arena,
+  problems: Problems,
+): Promise<void> {
   const { place } = arena;
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
@@ -137,7 +148,7 @@ async function attack(row: Row, arena: Arena, { baseline }: RowContext, problems
       "the healthy server after the attack",
       async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
     ],
-    ["neighbour", "a server that is new", () => newcomerProblem(arena)],
+    ["neighbour", "a server that is new", () => newcomerProblem(arena, config)],
     ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
     [
       "main",
@@ -166,6 +177,34 @@ const isAnswering = (arena: Arena): Promise<boolean> =>
     () => false,
   );
 
+/** Several starts of Pi, as the row tells it. */
+async function tellStory(
+  {
+    row,
+    story,
+    place,
+    extension,
+  }: { row: Row; story: NonNullable<Row["story"]>; place: OpenPlace; extension: string },
+  problems: Problems,
+): Promise<void> {
+  const open = new Set<Arena>();
+  const end = async (arena: Arena): Promise<void> => {
+    open.delete(arena);
+    problems.add("words", ...wordsProblems(arena));
+    problems.add("lives", ...protocolProblems(arena), ...(await arena.end()));
+  };
+  const start = async (options: { cwd?: string } = {}): Promise<Arena> => {
+    const arena = await Arena.start({ place, extension, env: row.env?.(place), ...options });
+    open.add(arena);
+    return arena;
+  };
+  await problems.step("row", "the story", () => story({ place, start, end }));
+  for (const arena of [...open]) await end(arena);
+  const canaries = await canaryProblems(place, exists);
+  problems.add("runs", ...canaries.runs);
+  problems.add("leaves", ...canaries.leaves);
+}
+
 /** A Pi for this row alone: all lies there before it starts. */
 export async function runAlone(row: Row, context: RowContext): Promise<Outcome> {
   const problems = new Problems(row);
@@ -179,13 +218,18 @@ export async function runAlone(row: Row, context: RowContext): Promise<Outcome> 
     for (const [path, content] of Object.entries(row.files?.(place) ?? {}))
       await place.home.writeFile(path, content);
     await row.lay?.(place);
-    await place.home.writeMcp(await configOf(row, place));
+    const config = await configOf(row, place);
+    await place.home.writeMcp(config);
     const start = (): Promise<Arena> =>
       Arena.start({ place, extension, env: row.env?.(place), proxy: row.settings?.proxyTool === true });
     for (let count = 0; count < (row.startsBefore ?? 0); count++) {
       const before = await start();
       await before.prompt(searchOf("everything"));
       await before.end();
+    }
+    if (row.story) {
+      await tellStory({ row, story: row.story, place, extension }, problems);
+      return problems;
     }
     const arena = await start().catch((error: unknown) => {
       problems.list.push({ check: "lives", text: `Pi did not start: ${messageOf(error)}` });
@@ -200,7 +244,7 @@ export async function runAlone(row: Row, context: RowContext): Promise<Outcome> 
       });
       if (isUp || (await isAnswering(arena))) {
         problems.main("in the first prompt", await arena.spent(), baseline.first);
-        await attack(row, arena, context, problems);
+        await attack({ row, config, baseline }, arena, problems);
       }
     } catch (error) {
       problems.list.push({ check: "lives", text: messageOf(error) });
@@ -234,8 +278,9 @@ export async function startShared(context: RowContext): Promise<SharedPi> {
       place.next(`evil${++count}`);
       arena.begin();
       await arena.spent();
-      await place.home.writeMcp(await configOf(row, place));
-      await attack(row, arena, context, problems);
+      const config = await configOf(row, place);
+      await place.home.writeMcp(config);
+      await attack({ row, config, baseline: context.baseline }, arena, problems);
       await place.home.writeMcp(idle);
       return problems;
     },
