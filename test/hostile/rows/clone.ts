@@ -9,6 +9,8 @@ import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 
 const run = promisify(execFile);
 
+const NPM_MS = 30_000;
+
 /** A shell script that leaves its mark and then does what was wanted of it. */
 const script = ({ canaryFile }: Place, then = ""): string =>
   `#!/bin/sh\necho "$0 $*" >> "${canaryFile}"\n${then}\n`;
@@ -40,8 +42,13 @@ const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: bo
   servers: async (place) => ({ mine: await place.npx() }),
   lay,
   act: async (arena) => {
-    const { text } = await arena.use("mine", "echo", { text: "mine" });
-    if (text !== "echo: mine") throw new Error(`the user's own server does not work: ${text.slice(0, 300)}`);
+    // npm takes its time on a busy machine, and a search waits only so long.
+    let text = "";
+    const works = await arena.until(async () => {
+      text = (await arena.use("mine", "echo", { text: "mine" })).text;
+      return text === "echo: mine";
+    }, NPM_MS);
+    if (!works) throw new Error(`the user's own server does not work: ${text.slice(0, 300)}`);
   },
 });
 
@@ -245,7 +252,7 @@ const QUESTIONS: readonly Row[] = [
         env: Object.fromEntries([
           ...Array.from({ length: 8 }, (_, i) => [`PYTHONA${i}`, "x".repeat(390)]),
           ["NODE_OPTIONS", "--require=./evil.cjs"],
-          ...Array.from({ length: 8 }, (_, i) => [`RUBYLIB${i}`, "y".repeat(390)]),
+          ...Array.from({ length: 8 }, (_, i) => [`PYTHONB${i}`, "y".repeat(390)]),
         ]) as Record<string, string>,
       }),
       hidden: ["NODE_OPTIONS", "--require=./evil.cjs"],
@@ -393,7 +400,7 @@ const SIZES: readonly [string, string, () => string][] = [
   ],
   [
     "20,000 times the same entry",
-    "own",
+    "M1",
     () => `{"mcpServers": {${Array.from({ length: 20_000 }, () => '"a": {"command": "node"}').join(",")}}}`,
   ],
   ["JSON nested 200,000 deep", "own", () => `{"mcpServers": ${'{"a":'.repeat(200_000)}`],

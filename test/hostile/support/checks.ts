@@ -3,6 +3,7 @@
  * Must not: start or end anything.
  * Called by: run-row.ts.
  */
+import { readFile } from "node:fs/promises";
 import { extensionErrors } from "../../support/rpc-events.ts";
 import type { Answered, Arena, Spent } from "./arena.ts";
 import type { Place } from "./row.ts";
@@ -27,6 +28,8 @@ const SHOWN_CHARS = 160;
 const UNPRINTABLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
 
 /** The healthy server, called now; `note` is told how long it took. */
 export async function neighbourProblem(
@@ -53,14 +56,13 @@ export function mainProblem(when: string, spent: Spent, bare: Spent): string[] {
   return [`main computed ${most} ms at a stretch ${when} (bare Pi ${least} ms; ${wall} ms by the clock)`];
 }
 
-export async function canaryProblems(place: Place, exists: (path: string) => Promise<boolean>) {
+export async function canaryProblems({ canaryFile, canary }: Place) {
+  const written = await readFile(canaryFile, "utf8").catch(() => undefined);
   return {
-    runs: (await exists(place.canaryFile)) ? ["a program of the attack ran: the canary file is there"] : [],
-    leaves: place.canary.requests.map((request) => `a request left: ${request}`),
+    runs: written === undefined ? [] : [`a program of the attack ran: ${shown(written)}`],
+    leaves: canary.requests.map((request) => `a request left: ${request}`),
   };
 }
-
-const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
 
 function textProblems(what: string, text: string, most: number): string[] {
   const at = UNPRINTABLE.exec(text)?.index;
@@ -82,9 +84,10 @@ export function wordsProblems(arena: Arena): string[] {
         .map(({ function: { description = "" } }) => description),
     ),
   );
+  const unasked = notices.filter(({ message }) => !arena.asked.has(message));
   const many =
-    notices.length > NOTICES
-      ? [`${notices.length} notices, the last: ${shown(notices.at(-1)?.message ?? "")}`]
+    unasked.length > NOTICES
+      ? [`${unasked.length} notices, the last: ${shown(unasked.at(-1)?.message ?? "")}`]
       : [];
   return [
     ...many,

@@ -3,7 +3,6 @@
  * Must not: know attacks.
  * Called by: suite.ts.
  */
-import { access } from "node:fs/promises";
 import { Arena, type Spent, searchOf } from "./arena.ts";
 import { canaryProblems, mainProblem, neighbourProblem, protocolProblems, wordsProblems } from "./checks.ts";
 import { healthyServer, type OpenPlace, openPlace } from "./place.ts";
@@ -28,13 +27,8 @@ export const HEALTHY = "healthy";
 const newcomerOf = (server: string): string => `${server}_new`;
 
 const HAPPENS_MS = 15_000;
-const NEWCOMER_MS = 10_000;
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
+/** A search waits 5 s for the tools of a server that starts, and may come before the edit that names it is applied. */
+const USABLE_MS = 10_000;
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split("\nlast records")[0] ?? "") : String(error);
@@ -100,17 +94,23 @@ async function happened(row: Row, arena: Arena): Promise<string[]> {
   return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
 }
 
+/** Why a healthy server that is started only now cannot be used; undefined: it can. */
+async function unusable(arena: Arena, server: string): Promise<string | undefined> {
+  let failure: string | undefined;
+  await arena.until(async () => {
+    failure = (await arena.loadAndEcho(server)).failure;
+    return failure === undefined;
+  }, USABLE_MS);
+  return failure;
+}
+
 /** A server that is configured now, beside the attack: its tools must become known. */
 async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
   const { home, server } = arena.place;
   const mcpServers = { ...config.mcpServers, [newcomerOf(server)]: healthyServer() };
   await home.writeMcp({ ...config, mcpServers });
-  let failure: string | undefined;
-  const isUsable = await arena.until(async () => {
-    failure = (await arena.loadAndEcho(newcomerOf(arena.place.server))).failure;
-    return failure === undefined;
-  }, NEWCOMER_MS);
-  return isUsable ? [] : [`a new server beside it is not usable: ${failure}`];
+  const failure = await unusable(arena, newcomerOf(server));
+  return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 
 /** From the moment at which the attack is configured. */
@@ -166,7 +166,7 @@ async function attack(
   }
   problems.add("words", ...wordsProblems(arena));
   problems.add("lives", ...protocolProblems(arena));
-  const canaries = await canaryProblems(place, exists);
+  const canaries = await canaryProblems(place);
   problems.add("runs", ...canaries.runs);
   problems.add("leaves", ...canaries.leaves);
 }
@@ -199,8 +199,10 @@ async function tellStory(
     return arena;
   };
   await problems.step("row", "the story", () => story({ place, start, end }));
+  // All end before any of them is looked at: what another Pi has started is not left behind.
+  await Promise.all([...open].map(({ rpc }) => rpc.stop()));
   for (const arena of [...open]) await end(arena);
-  const canaries = await canaryProblems(place, exists);
+  const canaries = await canaryProblems(place);
   problems.add("runs", ...canaries.runs);
   problems.add("leaves", ...canaries.leaves);
 }
@@ -239,7 +241,7 @@ export async function runAlone(row: Row, context: RowContext): Promise<Outcome> 
     try {
       problems.main("at the start", await arena.spent(), baseline.start);
       const isUp = await problems.step("neighbour", "the first call of the healthy server", async () => {
-        const { failure } = await arena.loadAndEcho(HEALTHY);
+        const failure = await unusable(arena, HEALTHY);
         return failure === undefined ? [] : [`the healthy server is not usable: ${failure}`];
       });
       if (isUp || (await isAnswering(arena))) {

@@ -42,7 +42,7 @@ async function measureBare(caches: string): Promise<Baseline> {
 }
 
 const describeAll = (problems: readonly Problem[]): string[] =>
-  problems.map(({ check, text }) => `${check}: ${text}`);
+  problems.map(({ check, text }) => `${check}: ${text.replaceAll("\n", " | ")}`);
 
 /** Told always: whoever reads a run sees what comes near its bound. */
 const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string => {
