@@ -45,6 +45,7 @@ const BODIES: readonly Row[] = [
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/list", "60", "{}"),
     happened: "sent",
+    watchMs: 3_000,
   },
   {
     name: "a result of 60 MiB of empty objects, gzipped to 60 KB",
@@ -53,6 +54,7 @@ const BODIES: readonly Row[] = [
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/call", "60", "{}"),
     calls: WORK,
+    watchMs: 3_000,
   },
   {
     name: "a gzip stream of zeros without end",

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toolResultTexts } from "../../support/model.ts";
-import type { Arena } from "../support/arena.ts";
+import { type Arena, callOf } from "../support/arena.ts";
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answering, aTool, helloOf, nested } from "./answering.ts";
 
@@ -45,6 +45,7 @@ const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-list.mjs", "60", "{}"),
     happened: "sent",
+    watchMs: 3_000,
     check: workerEnds,
   },
   {
@@ -54,6 +55,7 @@ const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
     calls: WORK,
+    watchMs: 3_000,
     check: workerEnds,
   },
   {
@@ -63,6 +65,7 @@ const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
     calls: WORK,
+    watchMs: 3_000,
     check: workerEnds,
   },
   {
@@ -263,6 +266,41 @@ const SHAPES: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("endless-pages.mjs"),
     happened: "twentieth page",
+  },
+  {
+    name: "pages of 10 MB of schemas without end: the list is given up before the worker is full",
+    finding: "M5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("heavy-pages.mjs"),
+    happened: "third page",
+    act: async (arena) => {
+      // Until it is no longer asked for more.
+      let asked = -1;
+      await arena.until(async () => {
+        const before = asked;
+        asked = await count(arena, "tools/list");
+        await sleep(1_500);
+        return asked === before;
+      }, 20_000);
+    },
+    check: workerEnds,
+  },
+  {
+    name: "a result of 16 MiB, which a codemode script reads",
+    finding: "M9",
+    alone: true,
+    checks: SERVER_CHECKS,
+    // Pi copies what a script reads into the script's own heap.
+    mainMs: 200,
+    piSettings: { defaultTools: ["ToolSearch", "codemode"], extensions: ["-builtin:mcp"] },
+    server: ({ hostile }) => hostile("big-text.mjs", "16"),
+    act: async (arena) => {
+      const code = `const result = await tools.${arena.place.server}__work({}); return typeof result;`;
+      await arena.prompt(callOf("codemode", { code: "return 1" }));
+      await arena.spent();
+      await arena.prompt(callOf("codemode", { code }));
+    },
   },
   {
     name: "instructions of 50 MB",

@@ -22,10 +22,11 @@ import { PROBE } from "./place.ts";
 import type { Place } from "./row.ts";
 
 /** Against hangs only: a prompt that is not over by then never is. */
-export const PROMPT_MS = 20_000;
+export const PROMPT_MS = 30_000;
 const START_MS = 20_000;
 const EXIT_MS = 10_000;
 const POLL_MS = 20;
+const BESIDE_MS = 250;
 
 /** What the main thread spent since it was asked last; milliseconds. */
 export interface Spent {
@@ -40,6 +41,13 @@ export interface Answered {
   /** What went wrong; undefined: the answer is right. */
   failure: string | undefined;
   ms: number;
+}
+
+/** A call that the server was to answer after some time. */
+export interface Waited {
+  failure: string | undefined;
+  /** How much later than it was asked to. */
+  lateMs: number;
 }
 
 export interface ArenaOptions {
@@ -138,6 +146,26 @@ export class Arena {
     const end = ends.at(-1);
     if (end === undefined) throw new Error(`${server}/${tool} was not called`);
     return end;
+  }
+
+  /** The same, and beside it calls of a healthy server that come back one after the other in this time. */
+  async useBeside(
+    { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
+    { healthy, watchMs }: { healthy: string; watchMs: number },
+  ): Promise<Waited[]> {
+    const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
+    const echoes = waits.map((waitMs) => this.#call(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
+    const [find, call] = this.#loadAndCall(server, tool, args);
+    const calls = [call, ...echoes].flatMap((turn) => turn?.toolCalls ?? []);
+    const ends = await this.prompt(find ?? {}, { toolCalls: calls });
+    return waits.map((waitMs) => {
+      const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
+      const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
+      return {
+        failure: end ? undefined : (failure ?? "it was not called"),
+        lateMs: (end?.durationMs ?? 0) - waitMs,
+      };
+    });
   }
 
   #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {

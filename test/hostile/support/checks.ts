@@ -5,7 +5,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { extensionErrors } from "../../support/rpc-events.ts";
-import type { Answered, Arena, Spent } from "./arena.ts";
+import type { Answered, Arena, Spent, Waited } from "./arena.ts";
 import type { Place } from "./row.ts";
 
 /** A healthy server answers within this; an answer that takes longer is asked for again, since the machine may be busy. */
@@ -15,7 +15,7 @@ const HOPELESS_MS = 10_000;
 const TRIES = 3;
 
 /** What one turn of main's loop may compute beyond bare Pi's longest. */
-export const MAIN_CPU_MS = 50;
+const MAIN_CPU_MS = 50;
 
 const NOTICES = 25;
 /** Of one that nobody asked for, and of what a command answers. */
@@ -49,9 +49,33 @@ export async function neighbourProblem(
   return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
 }
 
-export function mainProblem(when: string, spent: Spent, bare: Spent): string[] {
+/** The healthy server, called again and again for so long. */
+export async function watchedProblem(
+  arena: Arena,
+  { server, watchMs }: { server: string; watchMs: number },
+  note: (ms: number) => void,
+): Promise<string[]> {
+  const endsAtMs = performance.now() + watchMs;
+  for (;;) {
+    const problems = await neighbourProblem(arena, server, note);
+    if (problems.length > 0 || performance.now() > endsAtMs) return problems;
+  }
+}
+
+/** Answers of the healthy server that were to come at these times while another call ran. */
+export function besideProblem(waited: readonly Waited[], note: (ms: number) => void): string[] {
+  for (const { lateMs } of waited) note(lateMs);
+  const failed = waited.find(({ failure }) => failure !== undefined);
+  if (failed) return [`the healthy server failed beside the call: ${failed.failure}`];
+  const latest = Math.max(...waited.map(({ lateMs }) => lateMs));
+  return latest > ANSWER_MS
+    ? [`the healthy server answered ${Math.round(latest)} ms late beside the call`]
+    : [];
+}
+
+export function mainProblem(when: string, spent: Spent, bare: Spent, mostMs = MAIN_CPU_MS): string[] {
   if (spent.polluted.length > 0) return [`every object of main has ${spent.polluted}`];
-  if (spent.mostCpuMs <= bare.mostCpuMs + MAIN_CPU_MS) return [];
+  if (spent.mostCpuMs <= bare.mostCpuMs + mostMs) return [];
   const [most, least, wall] = [spent.mostCpuMs, bare.mostCpuMs, spent.longestMs].map(Math.round);
   return [`main computed ${most} ms at a stretch ${when} (bare Pi ${least} ms; ${wall} ms by the clock)`];
 }

@@ -90,6 +90,10 @@ export interface Row {
   startsBefore?: number;
   /** The attack has taken place when the server has written this line; without it when it was asked for its tools. */
   happened?: string;
+  /** What a turn of main's loop may compute beyond bare Pi's, where Pi's own part grows with the attack; milliseconds. */
+  mainMs?: number;
+  /** The healthy server is called for so long while the attack goes on, also beside the calls of the model; milliseconds. */
+  watchMs?: number;
   /** It does not even get so far, which is right. */
   mayBeStopped?: boolean;
   /** The model loads these tools of the attacking server, then calls them, one after the other. */

@@ -4,9 +4,17 @@
  * Called by: suite.ts.
  */
 import { Arena, type Spent, searchOf } from "./arena.ts";
-import { canaryProblems, mainProblem, neighbourProblem, protocolProblems, wordsProblems } from "./checks.ts";
+import {
+  besideProblem,
+  canaryProblems,
+  mainProblem,
+  neighbourProblem,
+  protocolProblems,
+  watchedProblem,
+  wordsProblems,
+} from "./checks.ts";
 import { healthyServer, type OpenPlace, openPlace } from "./place.ts";
-import type { Check, Entry, Problem, Row } from "./row.ts";
+import type { Call, Check, Entry, Problem, Row } from "./row.ts";
 
 /** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
 export interface Baseline {
@@ -45,7 +53,9 @@ class Problems {
   readonly figures = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
   readonly list: Problem[] = [];
   readonly #checks: ReadonlySet<Check | "row">;
-  constructor({ checks }: Row) {
+  readonly #mainMs: number | undefined;
+  constructor({ checks, mainMs }: Row) {
+    this.#mainMs = mainMs;
     this.#checks = new Set<Check | "row">([...checks, "row"]);
   }
   add(check: Check | "row", ...texts: readonly string[]): void {
@@ -57,7 +67,7 @@ class Problems {
   main(when: string, spent: Spent, bare: Spent): void {
     this.figures.mainCpuMs = Math.max(this.figures.mainCpuMs, spent.mostCpuMs - bare.mostCpuMs);
     this.figures.mainGapMs = Math.max(this.figures.mainGapMs, spent.longestMs);
-    this.add("main", ...mainProblem(when, spent, bare));
+    this.add("main", ...mainProblem(when, spent, bare, this.#mainMs));
   }
   /** A step that fails is the problem of what it looks at; the next steps are taken all the same while Pi lives. */
   async step(check: Check | "row", name: string, run: () => Promise<readonly string[]>): Promise<boolean> {
@@ -113,6 +123,22 @@ async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> 
   return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 
+/** A call of the attacking server; where the row wants it with the healthy one beside it. */
+async function callProblem(
+  { tool, args = {} }: Call,
+  arena: Arena,
+  watchMs: number,
+  problems: Problems,
+): Promise<string[]> {
+  const { server } = arena.place;
+  if (watchMs > 0) {
+    const waited = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
+    return besideProblem(waited, problems.called);
+  }
+  await arena.use(server, tool, args);
+  return [];
+}
+
 /** From the moment at which the attack is configured. */
 async function attack(
   { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
@@ -120,20 +146,18 @@ async function attack(
   problems: Problems,
 ): Promise<void> {
   const { place } = arena;
+  const watched = { server: HEALTHY, watchMs: row.watchMs ?? 0 };
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
     [
       "neighbour",
       "the healthy server during the attack",
-      () => neighbourProblem(arena, HEALTHY, problems.called),
+      () => watchedProblem(arena, watched, problems.called),
     ],
-    ...(row.calls ?? []).map(({ tool, args }): (typeof steps)[number] => [
-      "lives",
-      `the call of ${tool}`,
-      async () => {
-        await arena.use(place.server, tool, args);
-        return [];
-      },
+    ...(row.calls ?? []).map((call): (typeof steps)[number] => [
+      "neighbour",
+      `the call of ${call.tool}`,
+      () => callProblem(call, arena, watched.watchMs, problems),
     ]),
     [
       "row",
