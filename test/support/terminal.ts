@@ -30,6 +30,8 @@ export interface Terminal {
   screen(): Promise<string[]>;
   /** The same with its colours, as escape sequences. */
   colours(): Promise<string>;
+  /** The title that a program has given the terminal. */
+  title(): Promise<string>;
   /** Waits until the screen holds the text, then answers it. Throws what is there instead after half a minute. */
   until(expected: RegExp): Promise<string[]>;
   /** Types the text and presses Enter. */
@@ -74,6 +76,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   return {
     screen,
     colours: () => tmux("capture-pane", "-p", "-e"),
+    title: () => tmux("display-message", "-p", "#{pane_title}"),
     until,
     prompt: async (text) => {
       await tmux("send-keys", "-l", text);

@@ -1,0 +1,216 @@
+/** Attacks by schemas of tools: what they cost where they are read, made fit and checked. */
+import { callOf, searchOf } from "../support/arena.ts";
+import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { answering, aTool, listOf } from "./answering.ts";
+
+const withSchemas =
+  (schemas: Record<string, unknown>) =>
+  (place: Place): Promise<Entry> =>
+    answering(place, {
+      "tools/list": listOf(
+        Object.entries(schemas).map(([name, inputSchema]) => aTool(name, { inputSchema })),
+      ),
+    });
+
+const self = (count: number): unknown[] => Array.from({ length: count }, () => ({ $ref: "#" }));
+
+/** So many references into a list of as many parts. */
+const references = (count: number): unknown => ({
+  type: "object",
+  properties: Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`p${i}`, { $ref: `#/allOf/${(i * 7) % count}` }]),
+  ),
+  allOf: Array.from({ length: count }, (_, i) => ({ $ref: `#/properties/p${(i * 3) % count}` })),
+});
+
+/** Two references a level: twice as many nodes a level when they are followed. */
+const doubling = (depth: number): unknown => ({
+  type: "object",
+  properties: { a: { $ref: "#/$defs/d0" } },
+  $defs: Object.fromEntries(
+    Array.from({ length: depth }, (_, i) => [
+      `d${i}`,
+      i === depth - 1
+        ? { type: "string" }
+        : { anyOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+    ]),
+  ),
+});
+
+const object = (properties: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
+  type: "object",
+  properties,
+  ...more,
+});
+
+/** Patterns that backtrack, each with a text of the model that a description can ask for. */
+const PATTERNS = {
+  nested: ["^(([a-z])+.)+$", `${"a".repeat(34)}!!`],
+  twice: ["^(a|a)*$", `${"a".repeat(25)}!`],
+  words: ["^(\\w+\\s?)*$", `${"a".repeat(25)}!`],
+} as const;
+
+const SETS: readonly [string, Record<string, unknown>][] = [
+  ["60 references to itself in allOf", { work: { type: "object", allOf: self(60) } }],
+  [
+    "60 references to itself in anyOf and oneOf",
+    { work: { type: "object", anyOf: self(60), oneOf: self(60) } },
+  ],
+  [
+    "references to itself in nested lists",
+    { work: { type: "object", allOf: [{ anyOf: [{ allOf: self(30) }, { oneOf: self(30) }] }, ...self(30)] } },
+  ],
+  ["8,000 references into 8,000 parts", { work: references(8_000) }],
+  ["references that double on each of 40 levels", { work: doubling(40) }],
+];
+
+const ROOTS: readonly Row[] = SETS.map(([what, schemas]) => ({
+  name: `a schema with ${what}: the other servers' tools are found all the same`,
+  finding: "H1",
+  alone: true,
+  checks: SERVER_CHECKS,
+  server: withSchemas(schemas),
+}));
+
+export const SCHEMAS: readonly Row[] = [
+  ...ROOTS,
+  ...Object.entries(PATTERNS).map(
+    ([name, [pattern, text]]): Row => ({
+      name: `a pattern that backtracks (${name}) and an argument that makes it`,
+      finding: "M2",
+      alone: true,
+      checks: SERVER_CHECKS,
+      server: withSchemas({ work: object({ token: { type: "string", pattern } }, { required: ["token"] }) }),
+      calls: [{ tool: "work", args: { token: text } }],
+    }),
+  ),
+  {
+    name: "patterns that backtrack as keys of patternProperties and in propertyNames",
+    finding: "M2",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: withSchemas({
+      keys: { type: "object", patternProperties: { [PATTERNS.nested[0]]: { type: "string" } } },
+      names: { type: "object", propertyNames: { pattern: PATTERNS.nested[0] } },
+      items: object({ list: { type: "array", items: { pattern: PATTERNS.twice[0] } } }),
+    }),
+    calls: [
+      { tool: "keys", args: { [PATTERNS.nested[1]]: "x" } },
+      { tool: "names", args: { [PATTERNS.nested[1]]: "x" } },
+      { tool: "items", args: { list: [PATTERNS.twice[1]] } },
+    ],
+  },
+  {
+    name: "references to the network: nobody fetches them",
+    finding: "own",
+    checks: [...SERVER_CHECKS, "leaves"],
+    server: (place) => {
+      const url = `${place.canary.origin}/schema.json`;
+      return answering(place, {
+        "tools/list": listOf([
+          aTool("work", {
+            inputSchema: {
+              $schema: url,
+              $id: url,
+              type: "object",
+              properties: { a: { $ref: url } },
+              allOf: [{ $ref: `${url}#/a` }],
+            },
+            outputSchema: { $schema: url, type: "object", $ref: url },
+            icons: [{ src: `${place.canary.origin}/icon.png` }],
+          }),
+        ]),
+      });
+    },
+    calls: [{ tool: "work", args: { a: 1 } }],
+  },
+  {
+    name: "20,000 properties, an enum of 100,000 values and a default of 1 MB",
+    finding: "own",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: withSchemas({
+      wide: object(
+        Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, { type: "string" }])),
+      ),
+      many: object({ a: { enum: Array.from({ length: 100_000 }, (_, i) => `value ${i}`) } }),
+      preset: object({
+        a: { type: "string", default: "d".repeat(1_000_000), description: "w".repeat(1_000_000) },
+      }),
+    }),
+    calls: [
+      { tool: "wide", args: { p1: "x" } },
+      { tool: "many", args: { a: "value 7" } },
+      { tool: "preset" },
+    ],
+  },
+  {
+    name: "roots, keywords and types that no schema has",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: withSchemas({
+      none: null,
+      list: [],
+      text: "object",
+      number: 7,
+      yes: true,
+      never: false,
+      array: { type: "array" },
+      unknown: { type: "thing" },
+      types: { type: ["object", "null", 7] },
+      properties: { type: "object", properties: [1, 2] },
+      required: { type: "object", required: "a" },
+      reference: {
+        type: "object",
+        properties: { a: { $ref: 7 }, b: { $ref: "#/no/where" }, c: { $ref: "#/$defs/%ZZ" } },
+      },
+      loop: { type: "object", properties: { a: { $ref: "#/properties/b" }, b: { $ref: "#/properties/a" } } },
+      proto: {
+        type: "object",
+        properties: { a: { $ref: "#/__proto__" }, b: { $ref: "#/constructor/prototype" } },
+      },
+      lengths: object({
+        a: { type: "string", minLength: -1, maxLength: 1e300, multipleOf: 0, pattern: "(" },
+      }),
+      depth: { type: "object", not: { not: { not: {} } }, if: {}, else: 7 },
+    }),
+    act: async (arena) => {
+      const { server } = arena.place;
+      await arena.prompt(searchOf("does", server));
+      for (const tool of [
+        "none",
+        "yes",
+        "never",
+        "types",
+        "required",
+        "reference",
+        "loop",
+        "proto",
+        "lengths",
+      ]) {
+        await arena.prompt(
+          searchOf(`select:${server}__${tool}`, server),
+          callOf(`${server}__${tool}`, { a: "x" }),
+        );
+      }
+    },
+  },
+  {
+    name: "an output schema that refers to itself, and one that nothing fits",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: (place) =>
+      answering(place, {
+        "tools/list": listOf([
+          aTool("work", {
+            outputSchema: { type: "object", allOf: self(40), properties: { a: { $ref: "#" } } },
+          }),
+          aTool("none", {
+            outputSchema: { type: "object", not: {}, properties: { a: { pattern: PATTERNS.nested[0] } } },
+          }),
+        ]),
+        "tools/call": JSON.stringify({ content: [], structuredContent: { a: PATTERNS.nested[1] } }),
+      }),
+    calls: [{ tool: "work" }, { tool: "none" }],
+  },
+];

@@ -1,0 +1,17 @@
+// Lists the tools of a file, every 200 ms with another description of the first one: `changes-list.mjs /path`.
+import { readFileSync } from "node:fs";
+import { seen, send, serve, text } from "./lib.mjs";
+
+const tools = JSON.parse(readFileSync(process.argv[2], "utf8"));
+let count = 0;
+serve({
+  "tools/list": () => {
+    if (count === 3) seen("changed");
+    return { tools: tools.map((one, at) => (at === 0 ? { ...one, description: `Version ${count}.` } : one)) };
+  },
+  "tools/call": () => text("done"),
+});
+setInterval(() => {
+  count++;
+  send({ method: "notifications/tools/list_changed" });
+}, 200);

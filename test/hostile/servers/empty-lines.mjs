@@ -1,0 +1,7 @@
+// Answers well, and writes lines without anything in them for ever, as fast as they are read.
+import { serve } from "./lib.mjs";
+
+const chunk = "\n".repeat(64 * 1024);
+const flood = () => process.stdout.write(chunk, () => setImmediate(flood));
+serve();
+flood();

@@ -1,0 +1,16 @@
+// Answers a method with one server-sent event that never ends: `endless-event.mjs tools/list line` writes one line for
+// ever, `lines` many of them.
+import { events, seen, serve } from "./lib.mjs";
+
+const [method, kind] = process.argv.slice(2);
+const chunk = kind === "line" ? "x".repeat(64 * 1024) : `data: ${"x".repeat(80)}\n`.repeat(700);
+serve({
+  [method]: (_message, _request, response) => {
+    events(response).write(kind === "line" ? "data: " : "");
+    const flood = () => {
+      if (!response.destroyed) response.write(chunk, () => setImmediate(flood));
+    };
+    flood();
+    seen("floods");
+  },
+});

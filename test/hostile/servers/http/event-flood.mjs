@@ -1,0 +1,14 @@
+// Sends notifications over the stream as fast as they are read, with an id of 1 MB now and then.
+import { events, seen, serve } from "./lib.mjs";
+
+const event = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'.repeat(500);
+serve({
+  GET: (_message, _request, response) => {
+    seen("stream");
+    events(response).write(`id: ${"i".repeat(1_000_000)}\n${event}`);
+    const flood = () => {
+      if (!response.destroyed) response.write(event, () => setImmediate(flood));
+    };
+    flood();
+  },
+});

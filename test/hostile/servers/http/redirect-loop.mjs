@@ -1,0 +1,7 @@
+// Redirects every request to another path of its own, for ever.
+import { serve } from "./lib.mjs";
+
+let count = 0;
+serve({
+  any: (_message, _request, response) => response.writeHead(307, { location: `/mcp?${count++}` }).end(),
+});

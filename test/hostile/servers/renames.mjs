@@ -1,0 +1,9 @@
+// Lists two tools whose names Pi cannot tell apart, and every 100 ms two others.
+import { send, serve, tool } from "./lib.mjs";
+
+let count = 0;
+serve({ "tools/list": () => ({ tools: [tool(`read file ${count}`), tool(`read_file_${count}`)] }) });
+setInterval(() => {
+  count++;
+  send({ method: "notifications/tools/list_changed" });
+}, 100);

@@ -1,0 +1,254 @@
+/**
+ * Owns: one real Pi with the packed extension, a probe and a scripted model, in a place of attacks: prompts, calls of
+ * the healthy server, what the main thread spent, and Pi's end.
+ * Must not: know rows or judge what it sees.
+ * Called by: run-row.ts and the rows' own steps.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ModelRequest, type ModelTurn, startModel } from "../../support/model.ts";
+import { type RpcSession, startRpc } from "../../support/pi-run.ts";
+import { processesWithMarker, waitGone } from "../../support/processes.ts";
+import {
+  notices,
+  type RpcDialog,
+  type RpcNotice,
+  type RpcToolEnd,
+  toDialog,
+  toolEnds,
+} from "../../support/rpc-events.ts";
+import { PROBE } from "./place.ts";
+import type { Place } from "./row.ts";
+
+/** Against hangs only: a prompt that is not over by then never is. */
+export const PROMPT_MS = 30_000;
+const START_MS = 20_000;
+const EXIT_MS = 10_000;
+const POLL_MS = 20;
+const BESIDE_MS = 250;
+
+/** What the main thread spent since it was asked last; milliseconds. */
+export interface Spent {
+  longestMs: number;
+  mostCpuMs: number;
+  cpuMs: number;
+  /** Keys that every object of the main thread has got. */
+  polluted: string[];
+}
+
+export interface Answered {
+  /** What went wrong; undefined: the answer is right. */
+  failure: string | undefined;
+  ms: number;
+}
+
+/** A call that the server was to answer after some time. */
+export interface Waited {
+  failure: string | undefined;
+  /** How much later than it was asked to. */
+  lateMs: number;
+}
+
+export interface ArenaOptions {
+  place: Place;
+  extension: string;
+  args?: readonly string[] | undefined;
+  env?: Record<string, string> | undefined;
+  /** Another working directory than the place's project. */
+  cwd?: string | undefined;
+  /** `settings.proxyTool`: every call goes through the one tool `mcp`. */
+  proxy?: boolean | undefined;
+}
+
+export const callOf = (name: string, args: Record<string, unknown> = {}): ModelTurn => ({
+  toolCalls: [{ name, args }],
+});
+export const searchOf = (query: string, server?: string): ModelTurn =>
+  callOf("ToolSearch", { query, ...(server === undefined ? {} : { server }) });
+
+export class Arena {
+  readonly place: Place;
+  readonly rpc: RpcSession;
+  /** Notices that the user asked for. */
+  readonly asked = new Set<string>();
+  #turns: ModelTurn[];
+  #requests: readonly ModelRequest[];
+  #closeModel: () => Promise<void>;
+  #proxy = false;
+  #sinceRecord = 0;
+  #sinceRequest = 0;
+  #echoes = 0;
+
+  private constructor(
+    place: Place,
+    rpc: RpcSession,
+    model: { turns: ModelTurn[]; requests: readonly ModelRequest[]; close: () => Promise<void> },
+  ) {
+    this.place = place;
+    this.rpc = rpc;
+    this.#turns = model.turns;
+    this.#requests = model.requests;
+    this.#closeModel = model.close;
+  }
+
+  static async start({ place, extension, args, env, cwd, proxy }: ArenaOptions): Promise<Arena> {
+    const turns: ModelTurn[] = [];
+    const model = await startModel(() => turns.shift());
+    const home = cwd === undefined ? place.home : { ...place.home, cwd };
+    const rpc = await startRpc({
+      home,
+      model,
+      extensions: [PROBE, extension],
+      ...(args ? { args } : {}),
+      ...(env ? { env } : {}),
+    });
+    const arena = new Arena(place, rpc, { turns, requests: model.requests, close: model.close });
+    arena.#proxy = proxy ?? false;
+    try {
+      await rpc.ready(START_MS);
+    } catch (error) {
+      await arena.kill();
+      throw error;
+    }
+    return arena;
+  }
+
+  /** What follows belongs to another attack. */
+  begin(): void {
+    this.#sinceRecord = this.rpc.events.length;
+    this.#sinceRequest = this.#requests.length;
+  }
+
+  /** Of this attack. */
+  get notices(): RpcNotice[] {
+    return notices(this.rpc.events.slice(this.#sinceRecord));
+  }
+  get dialogs(): RpcDialog[] {
+    return this.rpc.events
+      .slice(this.#sinceRecord)
+      .map(toDialog)
+      .filter((dialog) => dialog !== undefined);
+  }
+  get requests(): readonly ModelRequest[] {
+    return this.#requests.slice(this.#sinceRequest);
+  }
+
+  /** The model gives these turns, then ends. Answers the tool calls that ended. */
+  async prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]> {
+    this.#turns.splice(0, this.#turns.length, ...turns);
+    return toolEnds(await this.rpc.prompt("go", PROMPT_MS));
+  }
+
+  /** Loads a tool and calls it in one prompt; the result of the call. */
+  async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
+    const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
+    const end = ends.at(-1);
+    if (end === undefined) throw new Error(`${server}/${tool} was not called`);
+    return end;
+  }
+
+  /** The same, and beside it calls of a healthy server that come back one after the other in this time. */
+  async useBeside(
+    { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
+    { healthy, watchMs }: { healthy: string; watchMs: number },
+  ): Promise<Waited[]> {
+    const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
+    const echoes = waits.map((waitMs) => this.#call(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
+    const [find, call] = this.#loadAndCall(server, tool, args);
+    const calls = [call, ...echoes].flatMap((turn) => turn?.toolCalls ?? []);
+    const ends = await this.prompt(find ?? {}, { toolCalls: calls });
+    return waits.map((waitMs) => {
+      const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
+      const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
+      return {
+        failure: end ? undefined : (failure ?? "it was not called"),
+        lateMs: (end?.durationMs ?? 0) - waitMs,
+      };
+    });
+  }
+
+  #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {
+    const name = `${server}__${tool}`;
+    return this.#proxy ? callOf("mcp", { tool: name, args }) : callOf(name, args);
+  }
+
+  #loadAndCall(server: string, tool: string, args: Record<string, unknown>): ModelTurn[] {
+    const name = `${server}__${tool}`;
+    const find = this.#proxy ? callOf("mcp", { describe: name }) : searchOf(`select:${name}`, server);
+    return [find, this.#call(server, tool, args)];
+  }
+
+  /** One call of a healthy server whose tool is loaded. */
+  async echo(server: string): Promise<Answered> {
+    const text = `hello ${++this.#echoes}`;
+    const begunMs = performance.now();
+    const [end] = await this.prompt(this.#call(server, "echo", { text }));
+    return { failure: failureOf(end, text), ms: performance.now() - begunMs };
+  }
+
+  /** The same after loading it, which may wait for the server. */
+  async loadAndEcho(server: string): Promise<Answered> {
+    const text = `hello ${++this.#echoes}`;
+    const begunMs = performance.now();
+    const ends = await this.prompt(...this.#loadAndCall(server, "echo", { text }));
+    const failure = failureOf(ends.at(-1), text);
+    return {
+      failure: failure && `${failure}; the search: ${ends[0]?.text.slice(0, 200)}`,
+      ms: performance.now() - begunMs,
+    };
+  }
+
+  /** What `/mcp` says. */
+  async status(words = ""): Promise<string> {
+    const told = notices(await this.rpc.command(`/mcp ${words}`.trim(), PROMPT_MS));
+    for (const { message } of told) this.asked.add(message);
+    return told.map(({ message }) => message).join("\n");
+  }
+
+  async spent(): Promise<Spent> {
+    const file = join(this.place.home.dir, "probe.json");
+    await this.rpc.command(`/probe ${file}`, PROMPT_MS);
+    return JSON.parse(await readFile(file, "utf8")) as Spent;
+  }
+
+  /** Asks until the check holds; false if it does not within the time. */
+  async until(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<boolean> {
+    const endsAtMs = performance.now() + timeoutMs;
+    for (;;) {
+      if (await check()) return true;
+      if (performance.now() > endsAtMs) return false;
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Pi ends as when its user leaves. What was not right with that. */
+  async end(): Promise<string[]> {
+    const { code, signal } = await this.rpc.stop(EXIT_MS);
+    await this.#closeModel();
+    const wrong: string[] = [];
+    if (signal === "SIGKILL") wrong.push(`Pi did not end within ${EXIT_MS / 1_000} s`);
+    else if (code !== 0) wrong.push(`Pi ended with ${signal ?? code}`);
+    const started = await processesWithMarker(`HOME=${this.place.home.dir}`);
+    const left = new Set(
+      await waitGone(
+        started.map(({ pid }) => pid),
+        EXIT_MS,
+      ),
+    );
+    const commands = started.filter(({ pid }) => left.has(pid)).map(({ command }) => command.slice(0, 200));
+    if (commands.length > 0) wrong.push(`still running: ${commands.join("; ")}`);
+    return wrong;
+  }
+
+  async kill(): Promise<void> {
+    this.rpc.kill("SIGKILL");
+    await this.rpc.exited;
+    await this.#closeModel();
+  }
+}
+
+function failureOf(end: RpcToolEnd | undefined, text: string): string | undefined {
+  if (end === undefined) return "it was not called";
+  return end.text === `echo: ${text}` ? undefined : `it answered ${JSON.stringify(end.text.slice(0, 200))}`;
+}

@@ -1,0 +1,137 @@
+/**
+ * Owns: the checks that every row shares: each tells in words what does not hold.
+ * Must not: start or end anything.
+ * Called by: run-row.ts.
+ */
+import { readFile } from "node:fs/promises";
+import { extensionErrors } from "../../support/rpc-events.ts";
+import type { Answered, Arena, Spent, Waited } from "./arena.ts";
+import type { Place } from "./row.ts";
+
+/** A healthy server answers within this; an answer that takes longer is asked for again, since the machine may be busy. */
+const ANSWER_MS = 2_000;
+/** One that takes this long is no matter of a busy machine. */
+const HOPELESS_MS = 10_000;
+const TRIES = 3;
+
+/** What one turn of main's loop may compute beyond bare Pi's longest. */
+const MAIN_CPU_MS = 50;
+
+const NOTICES = 25;
+/** Of one that nobody asked for, and of what a command answers. */
+const NOTICE_CHARS = 8_000;
+const ASKED_CHARS = 100_000;
+const SEARCH_DESCRIPTION_CHARS = 12_000;
+const SHOWN_CHARS = 160;
+
+/** Controls but tab and line feed, marks that turn the direction of writing, line ends that are none to a reader. */
+const UNPRINTABLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
+
+/** The healthy server, called now; `note` is told how long it took. */
+export async function neighbourProblem(
+  arena: Arena,
+  server: string,
+  note: (ms: number) => void,
+): Promise<string[]> {
+  let best: Answered = { failure: "it was not asked", ms: Number.POSITIVE_INFINITY };
+  for (let count = 0; count < TRIES; count++) {
+    const answered = await arena.echo(server);
+    note(answered.ms);
+    if (answered.failure !== undefined) return [`${server} failed: ${answered.failure}`];
+    if (answered.ms > HOPELESS_MS) return [`${server} took ${Math.round(answered.ms)} ms`];
+    if (answered.ms < best.ms) best = answered;
+    if (best.ms <= ANSWER_MS) return [];
+  }
+  return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
+}
+
+/** The healthy server, called again and again for so long. */
+export async function watchedProblem(
+  arena: Arena,
+  { server, watchMs }: { server: string; watchMs: number },
+  note: (ms: number) => void,
+): Promise<string[]> {
+  const endsAtMs = performance.now() + watchMs;
+  for (;;) {
+    const problems = await neighbourProblem(arena, server, note);
+    if (problems.length > 0 || performance.now() > endsAtMs) return problems;
+  }
+}
+
+/** Answers of the healthy server that were to come at these times while another call ran. */
+export function besideProblem(waited: readonly Waited[], note: (ms: number) => void): string[] {
+  for (const { lateMs } of waited) note(lateMs);
+  const failed = waited.find(({ failure }) => failure !== undefined);
+  if (failed) return [`the healthy server failed beside the call: ${failed.failure}`];
+  const latest = Math.max(...waited.map(({ lateMs }) => lateMs));
+  return latest > ANSWER_MS
+    ? [`the healthy server answered ${Math.round(latest)} ms late beside the call`]
+    : [];
+}
+
+export function mainProblem(when: string, spent: Spent, bare: Spent, mostMs = MAIN_CPU_MS): string[] {
+  if (spent.polluted.length > 0) return [`every object of main has ${spent.polluted}`];
+  if (spent.mostCpuMs <= bare.mostCpuMs + mostMs) return [];
+  const [most, least, wall] = [spent.mostCpuMs, bare.mostCpuMs, spent.longestMs].map(Math.round);
+  return [`main computed ${most} ms at a stretch ${when} (bare Pi ${least} ms; ${wall} ms by the clock)`];
+}
+
+export async function canaryProblems({ canaryFile, canary }: Place) {
+  const written = await readFile(canaryFile, "utf8").catch(() => undefined);
+  return {
+    runs: written === undefined ? [] : [`a program of the attack ran: ${shown(written)}`],
+    leaves: canary.requests.map((request) => `a request left: ${request}`),
+  };
+}
+
+function textProblems(what: string, text: string, most: number): string[] {
+  const at = UNPRINTABLE.exec(text)?.index;
+  return [
+    ...(at === undefined
+      ? []
+      : [`${what} holds control characters: ${shown(text.slice(Math.max(0, at - 40)))}`]),
+    ...(text.length > most ? [`${what} has ${text.length} characters: ${shown(text)}`] : []),
+  ];
+}
+
+/** What the user and the model are shown without having asked for it. */
+export function wordsProblems(arena: Arena): string[] {
+  const { notices, dialogs, requests } = arena;
+  const search = new Set(
+    requests.flatMap(({ tools }) =>
+      tools
+        .filter(({ function: { name } }) => name === "ToolSearch" || name === "mcp")
+        .map(({ function: { description = "" } }) => description),
+    ),
+  );
+  const unasked = notices.filter(({ message }) => !arena.asked.has(message));
+  const many =
+    unasked.length > NOTICES
+      ? [`${unasked.length} notices, the last: ${shown(unasked.at(-1)?.message ?? "")}`]
+      : [];
+  return [
+    ...many,
+    ...notices
+      .slice(0, NOTICES)
+      .flatMap(({ message }) =>
+        textProblems("a notice", message, arena.asked.has(message) ? ASKED_CHARS : NOTICE_CHARS),
+      ),
+    ...dialogs.flatMap(({ title }) => textProblems("a question", title, NOTICE_CHARS)),
+    ...[...search].flatMap((text) =>
+      textProblems("the declaration of ToolSearch", text, SEARCH_DESCRIPTION_CHARS),
+    ),
+  ];
+}
+
+/** Nothing goes past Pi's protocol, and no handler throws. */
+export function protocolProblems({ rpc }: Arena): string[] {
+  return [
+    ...rpc.strayLines.slice(0, 3).map((line) => `a stray line on stdout: ${shown(line)}`),
+    ...(rpc.stderr === "" ? [] : [`on stderr: ${shown(rpc.stderr)}`]),
+    ...extensionErrors(rpc.events).map((error) => `a handler threw: ${shown(error)}`),
+  ];
+}

@@ -1,0 +1,101 @@
+/**
+ * Owns: the home of one attack or of several in turn: folders, canaries, and the programs of hostile HTTP servers.
+ * Must not: start Pi.
+ * Called by: run-row.ts and the bench scenario `hostile`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createHome, type HomeOptions } from "../../support/pi-home.ts";
+import { type Canary, startCanary } from "./canary.ts";
+import { PACKAGE, type Registry, startRegistry } from "./registry.ts";
+import type { Entry, Place } from "./row.ts";
+
+const SERVERS = join(import.meta.dirname, "..", "servers");
+export const PROBE = join(import.meta.dirname, "probe.mjs");
+export const EMPTY_EXTENSION = join(import.meta.dirname, "empty.mjs");
+
+export interface OpenPlace extends Place {
+  /** Another attack begins in the same home. */
+  next(server: string): void;
+  dispose(): Promise<void>;
+}
+
+const program = (name: string, args: readonly string[], env: Record<string, string> = {}): Entry => ({
+  command: process.execPath,
+  args: [join(SERVERS, name), ...args],
+  env,
+});
+
+/** The server that every attack stands beside; `echo` answers its text. */
+export const healthyServer = (): Entry => program("healthy.mjs", []);
+
+async function startHttp(name: string, args: readonly string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [join(SERVERS, "http", name), ...args], {
+    env: { ...process.env, ...env },
+    // Its end comes with that of the pipe, so that none survives a killed test run.
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+  return { child, url: `http://127.0.0.1:${Number(line)}/mcp` };
+}
+
+export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
+  const home = await createHome(options);
+  const canary: Canary = await startCanary();
+  const children: ChildProcess[] = [];
+  let server = "evil";
+  let registry: Registry | undefined;
+  const seenFile = (): string => join(home.dir, `seen-${server}`);
+  const canaryFile = join(home.dir, "canary");
+  const env = (): Record<string, string> => ({
+    SEEN: seenFile(),
+    CANARY_FILE: canaryFile,
+    CANARY_URL: canary.origin,
+  });
+  const endChildren = (): void => {
+    for (const child of children.splice(0)) child.kill("SIGKILL");
+  };
+  return {
+    home,
+    canary,
+    canaryFile,
+    get server() {
+      return server;
+    },
+    get seenFile() {
+      return seenFile();
+    },
+    seen: async () => (await readFile(seenFile(), "utf8").catch(() => "")).split("\n").filter(Boolean),
+    hostile: (name, ...args) => program(name, args, env()),
+    http: async (name, ...args) => {
+      const { child, url } = await startHttp(name, args, env());
+      children.push(child);
+      return { url };
+    },
+    npx: async () => {
+      registry ??= await startRegistry();
+      const npmrc = `registry=${registry.url}\nupdate-notifier=false\naudit=false\nfund=false\n`;
+      await writeFile(join(home.dir, ".npmrc"), npmrc);
+      return { command: "npx", args: ["-y", PACKAGE, "."] };
+    },
+    file: async (name, content) => {
+      const path = join(home.dir, name);
+      await mkdir(dirname(path), { recursive: true });
+      if (content !== undefined)
+        await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
+      return path;
+    },
+    next: (name) => {
+      endChildren();
+      server = name;
+    },
+    dispose: async () => {
+      endChildren();
+      await canary.close();
+      await registry?.close();
+      await home.dispose();
+    },
+  };
+}
