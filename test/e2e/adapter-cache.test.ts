@@ -7,7 +7,7 @@ import { hashesOf } from "../../workers/cache/adapter-hash.ts";
 import { readCache } from "../../workers/cache/metadata-cache.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
 import { runPrint } from "../support/pi-run.ts";
-import { call, home, model, RAW_ENTRY, readLog, SERVERS, searchFor } from "./support.ts";
+import { call, ENTRY, home, model, readLog, SERVERS, searchFor } from "./support.ts";
 
 /** What both processes see, and what the second definition puts into its hash. */
 const SECRET = { PMT_ADAPTER_SECRET: "between us" };
@@ -55,7 +55,7 @@ test(`written by pi-mcp-adapter ${ADAPTER_VERSION} -> read, used without a conne
     searchFor("select:memory__read_graph"),
     call("everything__echo", { message: "x" }),
   ]);
-  const run = await runPrint({ home: at, model: ours, extensions: RAW_ENTRY, prompt: "go", env: SECRET });
+  const run = await runPrint({ home: at, model: ours, extensions: ENTRY, prompt: "go", env: SECRET });
   expect(run.code).toBe(0);
   expect(ours.requests[1]?.toolNames).toContain("memory__read_graph");
   expect(await readLog(at)).not.toContain("memory connected over");

@@ -17,7 +17,7 @@ import {
   openBreakable,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { call, home, model, RAW_ENTRY, searchFor } from "./support.ts";
+import { call, ENTRY, home, model, searchFor } from "./support.ts";
 
 const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 
@@ -56,7 +56,7 @@ async function isAskedAgain(at: PiHome): Promise<Opened> {
 /** `pi -p` whose model does this and then ends. */
 async function print(at: PiHome, ...turns: ReturnType<typeof call>[]) {
   const scripted = await model([...turns, { text: "ok" }]);
-  return runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
+  return runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
 }
 
 describe("a model writes .pi/mcp.json", () => {

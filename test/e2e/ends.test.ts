@@ -19,12 +19,12 @@ import {
   BUILDS,
   type Build,
   call,
+  ENTRY,
   entryOf,
   fixtureServer,
   home,
   model,
   onCleanup,
-  RAW_ENTRY,
   searchFor,
 } from "./support.ts";
 
@@ -180,7 +180,7 @@ describe.each(BUILDS)("Pi ends, RPC mode (%s)", (build) => {
 test("SIGKILL of Pi -> only what ignores the end of its stdin is left", async () => {
   const at = await home({ mcp: { mcpServers: { a: plain(), b: plain(), stubborn: stubborn() } } });
   const scripted = await model([searchFor("work"), { text: "ok" }]);
-  const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+  const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
   await rpc.prompt("go");
   const before = await serverProcesses(at, rpc.pid);
   expect(before).toHaveLength(3);
@@ -213,7 +213,7 @@ describe("session changes", () => {
       mcpServers: { s: { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" } },
     });
     const reloader = await at.writeFile("reloader.mjs", RELOADER);
-    const rpc = await startRpc({ home: at, model: await model([]), extensions: [RAW_ENTRY, reloader] });
+    const rpc = await startRpc({ home: at, model: await model([]), extensions: [ENTRY, reloader] });
     onCleanup(() => rpc.stop());
     await rpc.ready();
     return {
@@ -280,7 +280,7 @@ describe("what the user is told", () => {
     const at = await home({});
     await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
     const scripted = await model([searchFor("work"), { text: "ok" }, searchFor("work"), { text: "ok" }]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     await rpc.prompt("go");
     await rpc.prompt("again");
@@ -307,7 +307,7 @@ describe("what the user is told", () => {
     const at = await home({});
     await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
     const scripted = await model([searchFor("work"), { text: "ok" }]);
-    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
     expect(run.stderr).toMatch(/^MCP server bad: .*exited with code 3.*not ready.*\n$/);
     expect(run.stderr.trimEnd().split("\n")).toHaveLength(1);
@@ -316,14 +316,14 @@ describe("what the user is told", () => {
   test("print: all is well -> nothing on stderr", async () => {
     const at = await home({ mcp: { mcpServers: { good: plain() } } });
     const scripted = await model([searchFor("work"), { text: "ok" }]);
-    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
   });
 
   test("/mcp and its words -> tools, reconnect of an unknown server, an unknown word", async () => {
     const at = await home({ mcp: { mcpServers: { good: plain(), other: plain() } } });
     const scripted = await model([searchFor("work"), { text: "ok" }]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     await rpc.prompt("go");
     const said = async (text: string) => notices(await rpc.command(text)).filter(({ message }) => message);
@@ -348,7 +348,7 @@ describe("what the user is told", () => {
   test("progress of a call -> reaches Pi while it runs, at most ten times a second", async () => {
     const at = await home({ mcp: { mcpServers: { s: fixtureServer("progresses.mjs") } } });
     const scripted = await model([searchFor("work"), call("s__work", { ms: 1_500 }), { text: "ok" }]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     const events = await rpc.prompt("go");
     const [, end] = toolEnds(events);
@@ -370,7 +370,7 @@ describe("what the user is told", () => {
       call("s__work", { file: at.dir }),
       { text: "ok" },
     ]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     const stopped = rpc.prompt("go");
     await rpc.waitFor((event) => event.type === "tool_execution_start" && event.toolName === "s__work");

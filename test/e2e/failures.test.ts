@@ -9,12 +9,12 @@ import { runPrint, startRpc } from "../support/pi-run.ts";
 import { notices, toolEnds } from "../support/rpc-events.ts";
 import {
   call,
+  ENTRY,
   entryOf,
   fixtureServer,
   home,
   model,
   onCleanup,
-  RAW_ENTRY,
   readLog,
   SERVERS,
   searchFor,
@@ -26,7 +26,7 @@ afterAll(async () => (await unpackTarball()).dispose());
 async function statusWith(mcp: unknown): Promise<{ status: string; log: string; search: string }> {
   const scripted = await model([searchFor("read graph"), { text: "ok" }]);
   const at = await home({ mcp });
-  const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+  const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
   onCleanup(() => rpc.stop());
   const ends = toolEnds(await rpc.prompt("go"));
   const status = notices(await rpc.command("/mcp"))
@@ -170,7 +170,7 @@ describe("calls that fail", () => {
       { text: "ok" },
     ]);
     const at = await home(options);
-    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     const [search = "", answer = ""] = scripted.requests[2] ? toolResultTexts(scripted.requests[2]) : [];
     expect(answer).toMatch(expected);
     expect(search).toContain(`s__echo: ${answer.replace("Tool s__echo not found: ", "")}`);
@@ -179,7 +179,7 @@ describe("calls that fail", () => {
   test("unknown names in select: are named, the others are loaded", async () => {
     const scripted = await model([searchFor("select:s__echo,s__ecko"), { text: "ok" }]);
     const at = await home({ mcp: { mcpServers: { s: SERVERS.everything } } });
-    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     const answer = scripted.requests[1] ? (toolResultTexts(scripted.requests[1])[0] ?? "") : "";
     expect(answer).toContain("s__echo(message: string)");
     expect(answer).toContain("No such tool: s__ecko");
@@ -196,10 +196,10 @@ describe("other extensions and projects", () => {
     ]);
     const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
     const packed = await entryOf("packed package");
-    const run = await runPrint({ home: at, model: scripted, extensions: [RAW_ENTRY, packed], prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY, packed], prompt: "go" });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
     expect(run.stderr).toBe(
-      `pi-mcp-threads is loaded twice: ${RAW_ENTRY} is in use, ${packed} does nothing. Remove one.\n`,
+      `pi-mcp-threads is loaded twice: ${ENTRY} is in use, ${packed} does nothing. Remove one.\n`,
     );
     expect(scripted.requests[2] && toolResultTexts(scripted.requests[2])[1]).toBe("Echo: one");
   });
@@ -211,7 +211,7 @@ describe("other extensions and projects", () => {
       "other.mjs",
       'export default (pi) => pi.registerCommand("mcp", { description: "x", handler: async () => {} });',
     );
-    const run = await runPrint({ home: at, model: scripted, extensions: [RAW_ENTRY, other], prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY, other], prompt: "go" });
     expect(run.code).toBe(0);
     expect(run.stderr.split("\n").filter((line) => line.includes(other))).toHaveLength(1);
     expect(run.stderr).toContain("also provides /mcp");
@@ -226,7 +226,7 @@ describe("other extensions and projects", () => {
       trusted,
       files: { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } },
     });
-    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     const loaded = scripted.requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
     expect(loaded).toBe(expected);
     if (!trusted) expect(await readLog(at)).not.toContain(join("server-memory"));

@@ -12,7 +12,7 @@ import {
   openBreakable,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { home, RAW_ENTRY, readLog } from "./support.ts";
+import { ENTRY, home, readLog } from "./support.ts";
 
 const EAGER = { lifecycle: "eager" };
 const config = (hotReload: string, more: Record<string, unknown> = {}) => ({
@@ -33,7 +33,7 @@ async function openWith(hotReload: string, options: HomeOptions = {}): Promise<O
     mcp: config(hotReload),
     ...options,
     files: { "other.mjs": OTHER, ...options.files },
-    extensions: [RAW_ENTRY, "other.mjs"],
+    extensions: [ENTRY, "other.mjs"],
   });
   await pi.statusLine("MCP 1/1 · 1 tool");
   return pi;

@@ -9,7 +9,7 @@ import { toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { piValidator } from "../support/pi-validator.ts";
 import { createRandom } from "../unit/random.ts";
-import { call, fixtureServer, home, model, RAW_ENTRY, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, searchFor } from "./support.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -242,7 +242,7 @@ test("in the real Pi: tools with such schemas are called, and answer", async () 
   ]);
   const server = fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) });
   const at = await home({ mcp: { mcpServers: { s: server } } });
-  const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
   const declared = scripted.requests[1]?.tools.find((tool) => tool.function.name === "s__matches");
   expect(declared?.function.parameters).toMatchObject({

@@ -19,7 +19,7 @@ import {
   open,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { call, fixtureServer, home, model, RAW_ENTRY, readLog, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, readLog, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
@@ -381,7 +381,7 @@ describe("consent", () => {
     const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
     await close(pi);
     const scripted = await model([searchFor("select:s__work"), { text: "ok" }]);
-    const run = await runPrint({ home: pi.at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const run = await runPrint({ home: pi.at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
     expect(run.stderr).toBe(
       "MCP server s of this project is not started: nobody can be asked for consent here.\n",
@@ -561,7 +561,7 @@ describe("other sources", () => {
           } });
         };`,
       },
-      extensions: [RAW_ENTRY, "other.mjs"],
+      extensions: [ENTRY, "other.mjs"],
     });
     await pi.statusLine("MCP 2/2 · 2 tools");
     await pi.prompt(searchFor("select:first__work,own__work"));

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, type RpcToolEnd, toolEnds } from "../support/rpc-events.ts";
-import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, SERVERS, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, SERVERS, searchFor } from "./support.ts";
 
 type Json = Record<string, unknown>;
 type Call = readonly [tool: string, args: Json];
@@ -22,7 +22,7 @@ async function readsOf(at: PiHome, calls: readonly Call[]): Promise<string[]> {
     { toolCalls: calls.map(([name, args]) => ({ name, args })) },
     { text: "ok" },
   ]);
-  const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   expect(run).toMatchObject({ code: 0, stderr: "" });
   return scripted.requests[2] ? toolResultTexts(scripted.requests[2]).slice(1) : [];
 }
@@ -46,7 +46,7 @@ describe("server-everything", () => {
       { text: "ok" },
     ]);
     const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     const ends = toolEnds(await rpc.prompt("go"));
     const end = (name: string): RpcToolEnd | undefined =>
@@ -86,7 +86,7 @@ describe("server-everything", () => {
       { text: "ok" },
     ]);
     const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     const stopped = rpc.prompt("go");
     const isStart = ({ type, toolName, args }: Json): boolean =>
@@ -183,7 +183,7 @@ test("settings.captureStats: calls, errors and bytes in the file and in /mcp sta
     { text: "ok" },
   ]);
   const at = await home({ mcp });
-  const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+  const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
   onCleanup(() => rpc.stop());
   await rpc.prompt("go");
   const [shown] = notices(await rpc.command("/mcp stats"));

@@ -18,7 +18,7 @@ import {
   toDialog,
   toolEnds,
 } from "../support/rpc-events.ts";
-import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, root } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
 
 /** Against hangs only: Pi, its worker and servers start on two busy cores. */
 export const PATIENCE_MS = 40_000;
@@ -73,7 +73,7 @@ export async function open(options: OpenOptions): Promise<Opened> {
   const rpc = await startRpc({
     home: at,
     model: scripted,
-    extensions: options.extensions ?? RAW_ENTRY,
+    extensions: options.extensions ?? ENTRY,
     ...(options.args ? { args: options.args } : {}),
     ...(options.env ? { env: options.env } : {}),
   });

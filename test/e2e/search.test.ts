@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
 import { type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
-import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, searchFor } from "./support.ts";
 
 const LONG_NAME = `long_${"x".repeat(195)}`;
 
@@ -54,7 +54,7 @@ type Script = NonNullable<Parameters<typeof model>[0]>;
 async function run(script: Script, { servers, settings, piSettings, args, warm }: RunOptions): Promise<Run> {
   const mcp = { mcpServers: servers, ...(settings ? { settings } : {}) };
   const at = await home({ mcp, ...(piSettings ? { settings: piSettings } : {}) });
-  const pi = { home: at, extensions: RAW_ENTRY, prompt: "go", ...(args ? { args } : {}) };
+  const pi = { home: at, extensions: ENTRY, prompt: "go", ...(args ? { args } : {}) };
   if (warm) await runPrint({ ...pi, model: await model([learn]) });
   const scripted = await model(script);
   const result = await runPrint({ ...pi, model: scripted });
@@ -319,7 +319,7 @@ describe("the proxy tool", () => {
   test("without a snapshot -> declared as soon as the settings are known, ToolSearch gone", async () => {
     const scripted = await model([mcp({ search: "read a file" }), { text: "ok" }]);
     const at = await home({ mcp: { mcpServers: { fs: servers.fs }, settings: { proxyTool: true } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     // Answers when the configuration has been read: the first prompt waits for that, but not for ever.
     await rpc.command("/mcp");

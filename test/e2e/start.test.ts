@@ -11,11 +11,11 @@ import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.t
 import {
   BUILDS,
   call,
+  ENTRY,
   entryOf,
   fixtureServer,
   home,
   model,
-  RAW_ENTRY,
   readLog,
   SERVERS,
   searchFor,
@@ -42,7 +42,7 @@ const logIfThere = (at: PiHome): Promise<string> => readLog(at).catch(() => "");
 
 /** Runs Pi once in print mode, to its end. */
 async function runOnce(at: PiHome, script: ModelScript = [], options: RunOptions = {}): Promise<Ran> {
-  const { entry = RAW_ENTRY, env, args } = options;
+  const { entry = ENTRY, env, args } = options;
   const before = (await logIfThere(at)).length;
   const scripted = await model(script);
   const run = await runPrint({
@@ -150,7 +150,7 @@ describe("direct tools", () => {
     });
     const known = ["x__a", "x__b", "y__a", "y__b"];
     await runOnce(at, LEARN);
-    const registered = await runOnce(at, [], { entry: [RAW_ENTRY, "other.mjs"] });
+    const registered = await runOnce(at, [], { entry: [ENTRY, "other.mjs"] });
     expect(namesIn(registered.requests[0]).sort()).toEqual(["ext__e", ...known]);
 
     await mkdir(join(at.dir, ".cursor"));

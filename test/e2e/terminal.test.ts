@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ModelTurn } from "../support/model.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
-import { call, fixtureServer, home, model, onCleanup, RAW_ENTRY, SERVERS, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, SERVERS, searchFor } from "./support.ts";
 
 const LINES = Array.from({ length: 30 }, (_, i) => `line ${i} ${"word ".repeat(i * 2)}`).join("\n");
 const MIXED = "日本語のテキスト 한국어 👩‍🚀 ".repeat(12);
@@ -55,7 +55,7 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   const opened: Terminal[] = [];
   onCleanup(() => Promise.all(opened.map((one) => one.close())));
   const open = async (args: string[] = []): Promise<Terminal> => {
-    const one = await openTerminal({ home: at, model: scripted, extension: RAW_ENTRY, columns, args });
+    const one = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns, args });
     opened.push(one);
     return one;
   };

@@ -7,11 +7,11 @@ import { runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
 import {
   call,
+  ENTRY,
   fixtureServer,
   home,
   model,
   onCleanup,
-  RAW_ENTRY,
   readLog,
   root,
   SERVERS,
@@ -30,7 +30,7 @@ const withoutSnapshot = (mcp: Json, settings: Json = {}) => home({ mcp, settings
 async function withSnapshot(mcp: Json, settings: Json = {}): ReturnType<typeof withoutSnapshot> {
   const at = await home({ mcp, settings });
   const first = await model([searchFor("measure")]);
-  await runPrint({ home: at, model: first, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
   return at;
 }
 
@@ -44,7 +44,7 @@ describe("toolPrefix", () => {
     const at = await home({ mcp: { settings: { toolPrefix }, mcpServers: { "shapes-mcp": shapes } } });
     for (const start of ["cold", "warm"]) {
       const scripted = await model([searchFor(`select:${name}`), call(name, { q: start }), { text: "ok" }]);
-      const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+      const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
       expect(run.code).toBe(0);
       // Of Pi's own `read` the user is told when it is found, not at each start.
       expect(run.stderr.includes("read (of Pi)")).toBe(toolPrefix === "none" && start === "cold");
@@ -57,7 +57,7 @@ describe("toolPrefix", () => {
     const servers = { a: { ...shapes, toolPrefix: "mcp" }, b: shapes };
     const scripted = await model([searchFor("select:mcp__a__search,search")]);
     const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: servers } });
-    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(["mcp__a__search", "search"]));
   });
 
@@ -74,7 +74,7 @@ describe("toolPrefix", () => {
     const at = await home({
       mcp: { settings: { toolPrefix: "none" }, mcpServers: { a: shapes, b: shapes } },
     });
-    await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(results(scripted.requests[2]).slice(1)).toEqual([
       'search {"q":"1"}',
       "read {}",
@@ -88,7 +88,7 @@ describe("toolPrefix", () => {
   test.each([["ours first"], ["theirs first"]])(
     "none: another extension has a tool of the name, %s -> Pi starts, both are there",
     async (order) => {
-      const extensions = order === "ours first" ? [RAW_ENTRY, OTHER] : [OTHER, RAW_ENTRY];
+      const extensions = order === "ours first" ? [ENTRY, OTHER] : [OTHER, ENTRY];
       const server = { ...shapes, directTools: ["search", "measure"] };
       const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: { s: server } } });
       const declared = ["search", "s__search", "measure"];
@@ -119,7 +119,7 @@ describe("toolPrefix", () => {
       { text: "ok" },
     ]);
     const at = await home({ mcp: config("server") });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: RAW_ENTRY });
+    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     await rpc.prompt("load");
     await at.writeMcp(config("mcp"));
@@ -146,7 +146,7 @@ test("resources and templates are tools, searched, loaded and called like any ot
     { text: "ok" },
   ]);
   const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   const declared = scripted.requests[1]?.tools.find(({ function: { name } }) =>
     name.endsWith("dynamic_text_resource"),
   );
@@ -167,7 +167,7 @@ test("excludeTools and includeTools: own names, prefixed names and patterns", as
   const names = ["a__search", "a__tree", "a__union", "b__search", "b__tree", "b__measure"];
   const scripted = await model(names.map((name) => searchFor(`select:${name}`)));
   const at = await home({ mcp: { mcpServers: servers } });
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   const declared = scripted.requests.at(-1)?.toolNames.filter((name) => /^[ab]__/.test(name));
   expect(declared?.toSorted()).toEqual(["a__union", "b__measure", "b__search"]);
 });
@@ -184,7 +184,7 @@ test("schemas that hosts choke on: declared as objects, called, and the repairs 
     { text: "ok" },
   ]);
   const at = await home({ mcp: { mcpServers: { s: shapes } } });
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   const union = scripted.requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
     .parameters;
   expect(union).toEqual({ type: "object", properties: { id: { type: "string" }, name: { type: "string" } } });
@@ -226,7 +226,7 @@ test("schemas with what is none in them, a name that Anthropic refuses, a cut na
     { text: "ok" },
   ]);
   const at = await home({ mcp: { mcpServers: { s: server } } });
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   const declared = new Map(scripted.requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
   expect([...declared.keys()].filter((name) => name.startsWith("s__")).toSorted()).toEqual(names.toSorted());
   expect(declared.get("s__nulls")?.parameters).toEqual({
@@ -263,7 +263,7 @@ describe("codemode active", () => {
     const make = start === "warm" ? withSnapshot : withoutSnapshot;
     const at = await make({ mcpServers: { s: shapes } }, codemode);
     const scripted = await model([call("codemode", { code: SCRIPT }), { text: "ok" }]);
-    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run.code).toBe(0);
     expect(scripted.requests[0]?.toolNames).toContain("codemode");
     const [output = ""] = results(scripted.requests[1]);
@@ -290,7 +290,7 @@ test("codemode: a script reads code and data of a server's error; a call without
   const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
   const scripted = await model([call("codemode", { code: FAILING_SCRIPT }), { text: "ok" }]);
   const at = await withSnapshot({ mcpServers: { own } }, { defaultTools: ["ToolSearch", "codemode"] });
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   const [output = ""] = results(scripted.requests[1]);
   expect(output).toContain("Script completed");
   const message = "own rejected fail: no: [redacted]";
@@ -315,7 +315,7 @@ describe("the built-in tool_search active", () => {
       call("s__measure", {}),
       { text: "ok" },
     ]);
-    const run = await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run.code).toBe(0);
     expect(scripted.requests[0]?.toolNames).toContain("tool_search");
     expect(scripted.requests[1]?.toolNames).toContain("s__measure");
@@ -325,7 +325,7 @@ describe("the built-in tool_search active", () => {
 
 describe("a permission extension that goes by the hints of tools", () => {
   const BLOCKED = /s__search was not approved/;
-  const extensions = [RAW_ENTRY, PERMISSION];
+  const extensions = [ENTRY, PERMISSION];
 
   test("a read-only tool runs, another is blocked; searching is not", async () => {
     const scripted = await model([
@@ -359,6 +359,6 @@ test("the proxy tool: a tool that --tools leaves out is named as such", async ()
   const scripted = await model([call("mcp", { tool: "s__measure" }), { text: "ok" }]);
   const at = await withSnapshot({ mcpServers: { s: shapes }, settings: { proxyTool: true } });
   const args = ["--tools", "read,mcp"];
-  await runPrint({ home: at, model: scripted, extensions: RAW_ENTRY, prompt: "go", args });
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
   expect(results(scripted.requests[1])[0]).toMatch(/^Pi does not allow s__measure in this session/);
 });
