@@ -1,0 +1,121 @@
+/**
+ * Owns: the table "input -> bound -> what happens beyond it" of docs/security.md says what the code says. A row names
+ * its constant: `LIMITS.<key>`, or `<file>: <NAME>` for one that stands beside its code.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+
+const UNITS: Record<string, number> = {
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  ms: 1,
+  s: 1_000,
+  min: 60_000,
+  h: 3_600_000,
+  days: 86_400_000,
+};
+
+/** Limits that bound no input: how often or how long the extension itself does something. */
+const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
+  "searchResults",
+  "searchResultsMost",
+  "searchNamesMore",
+  "searchWaitMs",
+  "directWaitMs",
+  "firstPlanWaitMs",
+  "longestTimerMs",
+  "rpcGraceMs",
+  "rpcShortMs",
+  "connectsAtATime",
+  "idleTimeoutMs",
+  "refreshDelayMs",
+  "drainMs",
+  "npxFreshMs",
+  "shutdownTermMs",
+  "shutdownKillMs",
+  "respawnMs",
+  "catalogDebounceMs",
+  "cacheEntryMs",
+  "clockSkewMs",
+  "unusedMs",
+  "usedEveryMs",
+  "leftoverMs",
+  "corruptCopies",
+  "lockBeatMs",
+];
+
+interface Row {
+  input: string;
+  bound: string;
+  constant: string;
+}
+
+/** `8 MiB` -> bytes, `30 s` -> milliseconds, `2,000 tools` -> the number. The first number and its unit count. */
+function amountOf(bound: string): number {
+  const [, digits = "", unit = ""] = /^([\d,.]+)\s*([A-Za-z]*)/.exec(bound.trim()) ?? [];
+  return Number(digits.replaceAll(",", "")) * (UNITS[unit] ?? 1);
+}
+
+function readTable(text: string): Row[] {
+  const rows = text.split("\n").filter((line) => /^\|.*`(LIMITS\.|[\w/.-]+\.ts: )/.test(line));
+  return rows.map((line) => {
+    const [, input = "", bound = "", constant = ""] = line.split("|").map((cell) => cell.trim());
+    return { input, bound, constant: constant.replaceAll("`", "") };
+  });
+}
+
+/** The number that a constant of a source file has. Products and sums of numbers only. */
+function constantIn(source: string, name: string): number {
+  const [, expression = ""] = new RegExp(`\\b${name}(?:: \\w+)? = ([^;]+);`).exec(source) ?? [];
+  if (!/^[\d_.\s*+()]+$/.test(expression)) throw new Error(`${name} is not a number: ${expression}`);
+  return Number(new Function(`return ${expression};`)());
+}
+
+async function numberOf(constant: string): Promise<unknown> {
+  if (constant.startsWith("LIMITS.")) return LIMITS[constant.slice("LIMITS.".length) as keyof typeof LIMITS];
+  const [file = "", name = ""] = constant.split(": ");
+  return constantIn(await readFile(join(root, file), "utf8"), name);
+}
+
+const rows = readTable(await readFile(join(root, "docs", "security.md"), "utf8"));
+
+describe("docs/security.md", () => {
+  test("the table has rows", () => {
+    expect(rows.length).toBeGreaterThan(40);
+  });
+
+  test.each(rows.map((row) => [row.input, row] as const))("%s", async (_input, { bound, constant }) => {
+    expect(amountOf(bound), `${constant} in docs/security.md`).toBe(await numberOf(constant));
+  });
+
+  test("each limit of the code has a row, or paces the extension itself", () => {
+    const named = new Set(rows.map(({ constant }) => constant.replace("LIMITS.", "")));
+    const missing = Object.keys(LIMITS).filter(
+      (key) => !named.has(key) && !OWN_PACE.includes(key as keyof typeof LIMITS),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("the check itself", () => {
+  test.each([
+    ["64 MiB", 64 * 1024 * 1024],
+    ["30 s", 30_000],
+    ["10,000 tools", 10_000],
+    ["2.5 s", 2_500],
+    ["30 days", 30 * 86_400_000],
+  ])("%s -> %d", (bound, value) => {
+    expect(amountOf(bound)).toBe(value);
+  });
+
+  test("a number that differs, a constant that is missing -> found", () => {
+    expect(constantIn("const A = 4 * 1_024;\n", "A")).toBe(4096);
+    expect(() => constantIn("const A = 4;\n", "B")).toThrow("B is not a number");
+    const [row] = readTable("| a name | 65 characters | `LIMITS.toolNameChars` | cut |");
+    expect(amountOf(row?.bound ?? "")).not.toBe(LIMITS.toolNameChars);
+  });
+});
