@@ -5,6 +5,7 @@ import { describeProblem } from "./protocol/problem.ts";
 import type { CatalogSettings } from "./protocol/snapshot.ts";
 import type { AcceptedBefore, ServerStatus, WorkerEvent } from "./protocol/types.ts";
 import type { Registrar } from "./tools/registrar.ts";
+import { createConfigNotices } from "./ui/config-notices.ts";
 import type { Dialogs } from "./ui/consent.ts";
 import { createHealthNotices } from "./ui/health-notices.ts";
 import { notify } from "./ui/notices.ts";
@@ -37,8 +38,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const { ctx, store, registrar, dialogs } = targets;
   const statusLine = createStatusLine(ctx);
   const health = createHealthNotices();
-  /** Lines about the configuration that the user has read. */
-  let told = new Set<string>();
+  const configNotices = createConfigNotices(ctx);
 
   const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
     state.settings = report.settings;
@@ -48,9 +48,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
     targets.onPlanned(state);
     state.planned.resolve();
-    const lines = [...report.problems.map(describeProblem), ...report.refused.map(refusedLine)];
-    for (const line of lines) if (!told.has(line)) notify(ctx, line, "warning");
-    told = new Set(lines);
+    configNotices.tell([...report.problems.map(describeProblem), ...report.refused.map(refusedLine)]);
     statusLine.show(report.servers);
     dialogs.consents(report.questions);
   };

@@ -130,29 +130,23 @@ function readEntry(
 
 function readServers(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
   const { source, problems } = config;
-  const most = fileLimits(source).servers;
-  let given = 0;
-  let last: string = SERVER_KEYS[0];
-  for (const key of SERVER_KEYS) {
-    if (!Object.hasOwn(root, key)) continue;
+  const keys = SERVER_KEYS.filter((key) => Object.hasOwn(root, key));
+  const entries = keys.flatMap((key) => {
     const servers = root[key];
-    if (!isObject(servers)) {
-      problems.push(
-        ...toProblems(document, source.file, [key], [wrongKind(servers, "an object of servers")]),
-      );
-      continue;
-    }
-    const entries = Object.entries(servers);
-    for (const [name, raw] of entries.slice(0, Math.max(0, most - given))) {
-      const read = readEntry(document, source, [key, name], raw);
-      config.entries.push(...read.entries);
-      addAll(problems, read.problems);
-    }
-    given += entries.length;
-    last = key;
+    if (isObject(servers)) return Object.entries(servers).map(([name, raw]) => ({ key, name, raw }));
+    addAll(problems, toProblems(document, source.file, [key], [wrongKind(servers, "an object of servers")]));
+    return [];
+  });
+  const most = fileLimits(source).servers;
+  // Told before the mistakes of single entries, of which only the first are told.
+  if (entries.length > most) {
+    const mistake = tooManyServers(source, entries.length);
+    addAll(problems, toProblems(document, source.file, [keys.at(-1) ?? ""], [mistake]));
   }
-  if (given > most) {
-    problems.push(...toProblems(document, source.file, [last], [tooManyServers(source, given)]));
+  for (const { key, name, raw } of entries.slice(0, most)) {
+    const read = readEntry(document, source, [key, name], raw);
+    addAll(config.entries, read.entries);
+    addAll(problems, read.problems);
   }
 }
 

@@ -1,0 +1,79 @@
+/**
+ * Owns: a clone whose configuration is a trap, in the real Pi: the start ends, the user's own servers work, the keys
+ * arrive, and what is wrong is told once.
+ */
+import { execFile, spawnSync } from "node:child_process";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { notices } from "../support/rpc-events.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { live, open } from "./rpc-support.ts";
+import { home, model, onCleanup, RAW_ENTRY, readLog, searchFor } from "./support.ts";
+
+const own = { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } };
+
+/** Something at `.mcp.json`, and what the user reads of it. */
+const TRAPS: [string, (file: string) => Promise<unknown>, RegExp][] = [
+  ["a named pipe", (file) => promisify(execFile)("mkfifo", [file]), /it is a named pipe, not a regular file/],
+  [
+    "a link to a device without an end",
+    (file) => symlink("/dev/zero", file),
+    /it is a terminal or another device, not a regular file/,
+  ],
+];
+
+describe(".mcp.json of a clone", () => {
+  test.each(TRAPS)("%s -> the start ends, the user's server works, one notice", async (_what, make, told) => {
+    const at = await home({ mcp: own });
+    await make(join(at.cwd, ".mcp.json"));
+    const pi = await open({ at });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    expect(await pi.notice(told)).toContain(join(at.cwd, ".mcp.json"));
+    await pi.prompt(searchFor("select:own__work"));
+    expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
+    expect(notices(pi.rpc.events).filter(({ message }) => told.test(message))).toHaveLength(1);
+  });
+
+  test("16,000 entries -> the user's server works, one notice of bounded length, the worker never hung", async () => {
+    const entries = Object.fromEntries(Array.from({ length: 16_000 }, (_, i) => [`s${i}`, i]));
+    const at = await home({ mcp: own, files: { ".mcp.json": JSON.stringify({ mcpServers: entries }) } });
+    const pi = await open({ at });
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    const text = await pi.notice(/has 16,000 servers/);
+    expect(text.length).toBeLessThan(6_000);
+    expect(text).toContain("and 11 more: /mcp shows what is wrong.");
+    await pi.prompt(searchFor("select:own__work"));
+    expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
+    expect(notices(pi.rpc.events).filter(({ message }) => message.includes(".mcp.json"))).toHaveLength(1);
+    expect(await pi.status()).toContain("and 481 more mistakes");
+    const log = await readLog(at);
+    expect(log).not.toMatch(/did not answer|ended unexpectedly/);
+    expect(log.split("\n").filter((line) => line.includes(".mcp.json")).length).toBeLessThanOrEqual(21);
+  });
+});
+
+/** What a person types; each key counts. */
+const KEYS = "abcdefghijklmnopqrst";
+
+test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
+  ".mcp.json of a clone is a link to the terminal -> every key arrives at Pi, Ctrl+C too",
+  async () => {
+    const at = await home({ mcp: own });
+    await symlink("/dev/tty", join(at.cwd, ".mcp.json"));
+    const scripted = await model([{ text: "answered." }]);
+    const terminal = await openTerminal({ home: at, model: scripted, extension: RAW_ENTRY, columns: 250 });
+    onCleanup(() => terminal.close());
+    await terminal.until(/it is a terminal or another device, not a regular file/);
+    await terminal.until(/MCP 1\/1 · 1 tool/);
+    for (const key of KEYS) await terminal.press(key);
+    await terminal.until(new RegExp(KEYS));
+    await terminal.press("C-c");
+    await expect
+      .poll(async () => (await terminal.screen()).join("\n"), { timeout: 30_000 })
+      .not.toContain(KEYS);
+    await terminal.prompt("go on");
+    await terminal.until(/answered\./);
+  },
+);

@@ -1,0 +1,37 @@
+/** Owns: how much of the configuration's mistakes reaches the user, and how often. */
+import { expect, test } from "vitest";
+import { createConfigNotices } from "../../../src/ui/config-notices.ts";
+import { createRecordingContext } from "../recording-context.ts";
+
+const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `line ${i}`);
+
+test("some lines -> one notice; the same again -> none; a new one -> that alone", () => {
+  const { ctx, notices } = createRecordingContext();
+  const { tell } = createConfigNotices(ctx);
+  tell(["a", "b"]);
+  tell(["a", "b"]);
+  tell(["b", "c"]);
+  tell([]);
+  tell(["a"]);
+  expect(notices).toEqual([
+    ["a\nb", "warning"],
+    ["c", "warning"],
+    ["a", "warning"],
+  ]);
+});
+
+test("16,000 lines of 10,000 characters -> one notice of bounded length that counts the others", () => {
+  const { ctx, notices } = createRecordingContext();
+  createConfigNotices(ctx).tell(Array.from({ length: 16_000 }, (_, i) => `${i}${"x".repeat(10_000)}`));
+  expect(notices).toHaveLength(1);
+  const [text] = notices[0] ?? [""];
+  expect(text.length).toBeLessThan(6_000);
+  expect(text.split("\n")).toHaveLength(11);
+  expect(text).toMatch(/\nand 15,990 more: \/mcp shows what is wrong\.$/);
+});
+
+test("as many lines as are shown -> all of them and no count", () => {
+  const { ctx, notices } = createRecordingContext();
+  createConfigNotices(ctx).tell(lines(10));
+  expect(notices).toEqual([[lines(10).join("\n"), "warning"]]);
+});
