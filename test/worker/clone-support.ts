@@ -1,0 +1,84 @@
+/**
+ * Owns: a hostile clone with an agent folder and an npm cache beside it, and servers that are started in it as the
+ * worker starts them.
+ */
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { LIMITS } from "../../src/protocol/limits.ts";
+import type { Connection } from "../../workers/connection/client.ts";
+import {
+  type Origin,
+  parseEntry,
+  type ServerDefinition,
+} from "../../workers/connection/config/definition.ts";
+import { connect } from "../../workers/connection/connect.ts";
+import { fillHostileClone } from "../support/hostile-clone.ts";
+
+const live = new AbortController().signal;
+type Entry = Record<string, unknown>;
+
+export interface ClonePlace {
+  /** Holds all the others, and nothing of it but the clone is hostile. */
+  root: string;
+  clone: string;
+  agentDir: string;
+  npmCache: string;
+  /** Where whatever runs of the clone writes its name. */
+  ran: string;
+  notes: string[];
+  /** A PATH with which programs are also looked for in the current folder. */
+  PATH: string;
+  /** The user's settings of npm: nothing of whoever runs the tests. */
+  npmSettings: Record<string, string>;
+  /** Connects as the worker does, with Pi running in the clone. */
+  start(entry: Entry, origin: Origin): Promise<Connection>;
+}
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+export function definitionOf(entry: Entry, origin: Origin): ServerDefinition {
+  const { definition } = parseEntry("s", entry, { file: "mcp.json", origin });
+  if (!definition) throw new Error("the entry is wrong");
+  return definition;
+}
+
+export async function hostilePlace(): Promise<ClonePlace> {
+  const root = await mkdtemp(join(await realpath(tmpdir()), "pmt-clone-"));
+  cleanups.push(() => rm(root, { recursive: true, force: true }));
+  const [clone, agentDir, npmCache] = ["clone", "agent", "npm-cache"].map((name) => join(root, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const ran = join(root, "ran");
+  const notes: string[] = [];
+  await mkdir(agentDir);
+  await fillHostileClone(clone, ran);
+  const start: ClonePlace["start"] = async (entry, origin) => {
+    const connection = await connect({
+      definition: definitionOf(entry, origin),
+      cwd: clone,
+      npxCacheFile: join(agentDir, "mcp-npx-cache.json"),
+      signal: live,
+      maxMessageBytes: LIMITS.messageBytes,
+      onSpawn: () => {},
+      onExit: () => {},
+      onNote: (note) => notes.push(note),
+      onClosed: () => {},
+      onListChanged: () => {},
+      onLogMessage: () => {},
+      redact: (text) => text,
+      onSecrets: () => {},
+    });
+    cleanups.push(() => connection.close({ termMs: 250, killMs: 800 }));
+    return connection;
+  };
+  const PATH = `:.:node_modules/.bin:${process.env.PATH}`;
+  const npmSettings = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc") };
+  return { root, clone, agentDir, npmCache, ran, notes, PATH, npmSettings, start };
+}

@@ -1,0 +1,196 @@
+/**
+ * Owns: `npx` servers of the user's own and of a project, started in a clone that holds a trap for each way in which a
+ * folder could decide what is started. Real npm, real processes.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { mkdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import type { Connection } from "../../workers/connection/client.ts";
+import { neutralFolder } from "../../workers/connection/npx/neutral-folder.ts";
+import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/resolve.ts";
+import { FILESYSTEM, filesystemSpec, fillNpmCache, whatRan } from "../support/hostile-clone.ts";
+import { descendants } from "../support/processes.ts";
+import { type ClonePlace, hostilePlace } from "./clone-support.ts";
+import { fixtures } from "./support.ts";
+
+const live = new AbortController().signal;
+const server = join(fixtures, "servers", "noisy.mjs");
+
+let at: ClonePlace;
+beforeEach(async () => {
+  at = await hostilePlace();
+});
+
+const listFolder = async (connection: Connection, path: string): Promise<string> => {
+  const call = { tool: "list_directory", args: { path }, callId: "1", signal: live, timeoutMs: 20_000 };
+  return JSON.stringify((await connection.callTool({ ...call, onProgress: () => {} })).content);
+};
+
+/** Runs until it ends by itself. */
+async function outputOf({ command, args, env, cwd }: NpxLaunch): Promise<string> {
+  const child = spawn(command, args, { cwd, env });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString("utf8");
+  });
+  await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
+  return text;
+}
+
+test("the user's own server: npm's cache decides, and the server runs in the clone", async () => {
+  await fillNpmCache(at.npmCache);
+  const entry = {
+    command: "npx",
+    args: ["-y", await filesystemSpec(), "."],
+    env: { PATH: at.PATH, ...at.npmSettings },
+  };
+  const connection = await at.start(entry, "user");
+  expect(await listFolder(connection, ".")).toContain("clone-tool");
+  expect(await whatRan(at.ran)).toBe("");
+  // One note, on PATH: npm itself is not its parent.
+  expect(at.notes).toEqual([expect.stringMatching(/PATH.*: "", "\.", "node_modules\/\.bin"$/)]);
+  const ours = (await descendants(process.pid)).filter(({ pid }) => pid === connection.pid);
+  expect(ours[0]?.command).toContain(join(at.npmCache, "_npx"));
+});
+
+test("a node that is chosen by the folder it runs in: the clone chooses none", async () => {
+  await fillNpmCache(at.npmCache);
+  // As version managers do it, with a file such as .tool-versions.
+  const bin = join(at.root, "bin");
+  await mkdir(bin);
+  const chooses = `#!/bin/sh\nif [ -e .node-choice ]; then exec ./sh.sh; fi\nexec "${process.execPath}" "$@"\n`;
+  await writeFile(join(bin, "node"), chooses, { mode: 0o755 });
+  await writeFile(join(at.clone, ".node-choice"), "");
+  const env = { PATH: `${bin}:${process.env.PATH}`, ...at.npmSettings };
+  const connection = await at.start(
+    { command: "npx", args: ["-y", await filesystemSpec(), "."], env },
+    "user",
+  );
+  expect(await listFolder(connection, ".")).toContain("clone-tool");
+  expect(await whatRan(at.ran)).toBe("");
+});
+
+test("the server of the project: the project's own package runs", async () => {
+  // What the project itself may set is its own affair; npm reads none of it for a package that lies there.
+  for (const name of [".npmrc", "package.json", "node_modules/.bin/node", "node_modules/.bin/sh"]) {
+    await rm(join(at.clone, name));
+  }
+  await writeFile(join(at.clone, "package.json"), "{}");
+  const bin = join(at.clone, "node_modules/.bin/mcp-server-filesystem");
+  await rm(bin);
+  await symlink("../@modelcontextprotocol/server-filesystem/dist/index.js", bin);
+  const entry = { command: "npx", args: ["-y", FILESYSTEM], env: at.npmSettings };
+  await expect(at.start(entry, "project-pi")).rejects.toThrow(/exited with code 0/);
+  expect(await whatRan(at.ran)).toBe("the clone's package\n");
+});
+
+test("what npm found in the project is not taken for the user's own server", async () => {
+  // A relative folder in the user's settings is another one in each project. What is not there cannot be installed.
+  const settings = {
+    ...at.npmSettings,
+    npm_config_cache: "./npm-cache",
+    npm_config_registry: "http://127.0.0.1:9/",
+    npm_config_fetch_retries: "0",
+  };
+  const env = { ...process.env, ...settings } as Record<string, string>;
+  await rm(at.clone, { recursive: true });
+  await mkdir(at.clone);
+  await writeFile(join(at.clone, "package.json"), "{}");
+  await fillNpmCache(join(at.clone, "npm-cache"));
+  const args = ["-y", await filesystemSpec()];
+  let asked = 0;
+  const options = {
+    cacheFile: join(at.agentDir, "mcp-npx-cache.json"),
+    signal: live,
+    onNote: (note: string) => at.notes.push(note),
+    onSpawn: () => void asked++,
+    onExit: () => {},
+  };
+  const projects = await resolveNpx(
+    { command: "npx", args, env, cwd: at.clone, neutral: undefined },
+    options,
+  );
+  expect(projects?.args[0]).toContain(at.clone);
+  expect(asked).toBe(1);
+
+  const elsewhere = join(at.root, "elsewhere");
+  await mkdir(elsewhere);
+  await writeFile(join(elsewhere, "package.json"), "{}");
+  const neutral = join(at.agentDir, "mcp-npm");
+  for (const place of [neutral, undefined]) {
+    asked = 0;
+    const target = { command: "npx", args, env, cwd: elsewhere, neutral: place };
+    expect(JSON.stringify(await resolveNpx(target, options)) ?? "").not.toContain(at.clone);
+    expect(asked).toBeGreaterThan(0);
+  }
+});
+
+test("what only npm can tell: npm runs beside the clone, the server in it", async () => {
+  const call = `"${process.execPath}" "${server}"`;
+  const entry = {
+    command: "npx",
+    args: ["--no-audit", "-c", call],
+    env: { PATH: at.PATH, ...at.npmSettings },
+  };
+  const connection = await at.start(entry, "user");
+  expect((await connection.listTools(live)).length).toBe(1);
+  expect(at.notes).toContainEqual(expect.stringMatching(/^is started through npm itself: only npm knows/));
+  expect(await whatRan(at.ran)).toBe("");
+});
+
+test("what npm starts by itself has the clone as its folder and nothing of ours in its environment", async () => {
+  const lines = "pwd; env; command -v node";
+  const env = { ...process.env, ...at.npmSettings } as Record<string, string>;
+  const target = {
+    command: "npx",
+    args: ["-c", lines],
+    env,
+    cwd: at.clone,
+    neutral: join(at.agentDir, "mcp-npm"),
+  };
+  const options = {
+    cacheFile: "/none",
+    signal: live,
+    onNote: () => {},
+    onSpawn: () => {},
+    onExit: () => {},
+  };
+  const launch = await resolveNpx(target, options);
+  if (!launch) throw new Error("nothing to start");
+  const output = await outputOf(launch);
+  expect(output).toMatch(new RegExp(`^${at.clone}$`, "m"));
+  expect(output).toContain(`INIT_CWD=${at.clone}\n`);
+  expect(output).not.toMatch(/PI_MCP_NPX|script_shell/);
+  expect(output.trim().split("\n").at(-1)).not.toContain(at.clone);
+  expect(await whatRan(at.ran)).toBe("");
+});
+
+test("npm's shell leaves the scripts of packages in their own folder", async () => {
+  const { path, shell = "" } = await neutralFolder(join(at.agentDir, "mcp-npm"));
+  const run = (event: string, own = ""): string =>
+    spawnSync(shell, ["-c", "pwd; echo $0; echo [$npm_config_script_shell$PI_MCP_NPX_FOLDER]"], {
+      cwd: path,
+      encoding: "utf8",
+      env: {
+        PATH: process.env.PATH,
+        npm_lifecycle_event: event,
+        npm_config_script_shell: shell,
+        PI_MCP_NPX_FOLDER: at.clone,
+        PI_MCP_NPX_SHELL: own,
+      },
+    }).stdout;
+  expect(run("npx")).toBe(`${at.clone}\n/bin/sh\n[]\n`);
+  expect(run("postinstall")).toBe(`${path}\n/bin/sh\n[]\n`);
+  const own = join(at.root, "own-shell");
+  await symlink("/bin/sh", own);
+  expect(run("npx", own)).toBe(`${at.clone}\n${own}\n[${own}]\n`);
+  expect(JSON.parse(await readFile(join(path, "package.json"), "utf8"))).toMatchObject({ private: true });
+});
+
+test("the folder of npm cannot be made: npm runs in the home folder", async () => {
+  await writeFile(join(at.agentDir, "mcp-npm"), "");
+  const { path, shell } = await neutralFolder(join(at.agentDir, "mcp-npm"));
+  expect([path, shell]).toEqual([await realpath(homedir()), undefined]);
+});
