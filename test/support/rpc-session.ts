@@ -33,7 +33,8 @@ export class RpcSession {
   #openDialogs: RpcDialog[] = [];
   #answerer: RpcAnswerer = () => undefined;
   #lastId = 0;
-  #line = "";
+  /** Parts of a record whose end has not come: joined only then, since one record may have many megabytes. */
+  #parts: string[] = [];
   #exit: PiExit | undefined;
 
   constructor(child: PiProcess) {
@@ -149,9 +150,12 @@ export class RpcSession {
 
   /** Records end at LF only: `readline` would also split at U+2028, which JSON strings may hold. */
   #onData(chunk: string): void {
-    const lines = (this.#line + chunk).split("\n");
-    this.#line = lines.pop() ?? "";
-    for (const line of lines) this.#onLine(line);
+    const [first = "", ...more] = chunk.split("\n");
+    this.#parts.push(first);
+    for (const part of more) {
+      this.#onLine(this.#parts.join(""));
+      this.#parts = [part];
+    }
   }
 
   #onLine(line: string): void {

@@ -45,7 +45,7 @@ const BODIES: readonly Row[] = [
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/list", "60", "{}"),
     happened: "sent",
-    watchMs: 3_000,
+    act: (arena) => arena.connected(),
   },
   {
     name: "a result of 60 MiB of empty objects, gzipped to 60 KB",

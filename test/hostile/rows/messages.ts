@@ -45,7 +45,8 @@ const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-list.mjs", "60", "{}"),
     happened: "sent",
-    watchMs: 3_000,
+    watchMs: 1_000,
+    act: (arena) => arena.connected(),
     check: workerEnds,
   },
   {

@@ -206,6 +206,13 @@ export class Arena {
     return told.map(({ message }) => message).join("\n");
   }
 
+  /** Waits until the attacking server is no longer connecting, whatever became of it. */
+  async connected(timeoutMs = 20_000): Promise<void> {
+    const { server } = this.place;
+    const isOver = async (): Promise<boolean> => !(await this.status()).includes(`${server}: connecting`);
+    if (!(await this.until(isOver, timeoutMs))) throw new Error(`${server} still connects`);
+  }
+
   async spent(): Promise<Spent> {
     const file = join(this.place.home.dir, "probe.json");
     await this.rpc.command(`/probe ${file}`, PROMPT_MS);
