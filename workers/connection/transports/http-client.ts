@@ -68,7 +68,7 @@ function keepQuiet(socket: Duplex): void {
 }
 
 /** Whether a redirect stays with the server that was configured: credentials are sent to no other. */
-function staysWithin(from: URL, to: URL): boolean {
+export function staysWithin(from: URL, to: URL): boolean {
   if (to.username !== "" || to.password !== "") return false;
   if (from.origin === to.origin) return true;
   const upgrade = from.protocol === "http:" && to.protocol === "https:";
