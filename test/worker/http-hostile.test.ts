@@ -7,6 +7,7 @@ import type { Connection } from "../../workers/connection/client.ts";
 import type { HttpTarget } from "../../workers/connection/config/definition.ts";
 import { connectHttp } from "../../workers/connection/connect-http.ts";
 import { MOST_UNACKNOWLEDGED } from "../../workers/connection/transports/http-acknowledged.ts";
+import { createHttpClient } from "../../workers/connection/transports/http-client.ts";
 
 import {
   answerWell,
@@ -515,4 +516,25 @@ describe("a legacy server", () => {
     await Promise.all(calls);
     await connection.close(soon);
   });
+});
+
+test("a proxy that never opens the tunnel -> its connection is closed after half a minute, whoever gave up before", async () => {
+  const proxy = await serveRaw(() => undefined);
+  const client = createHttpClient({ https_proxy: proxy.origin });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const abort = new AbortController();
+  const asked = {
+    method: "GET",
+    url: new URL("https://mcp.test/"),
+    headers: {},
+    signal: abort.signal,
+  } as const;
+  const asking = client.request(asked).catch((error: Error) => error.name);
+  await expect.poll(() => proxy.log, patient).toEqual(["CONNECT"]);
+  abort.abort();
+  expect(await asking).toBe("AbortError");
+  expect(proxy.open).toBe(1);
+  vi.advanceTimersByTime(30_000);
+  await expect.poll(() => proxy.open, patient).toBe(0);
+  client.close();
 });
