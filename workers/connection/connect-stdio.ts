@@ -57,7 +57,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     server: definition.name,
     target: await withoutNpm(target, options),
     maxMessageBytes: options.maxMessageBytes,
-    onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
+    onStderr: definition.debug ? (line) => options.onNote(`stderr: ${line}`) : undefined,
   });
   try {
     const client = await initialize(transport, options);
