@@ -24,7 +24,8 @@
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`
- * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`
+ * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`; of
+ *   a server that is dropped soon after each connect also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx. `{server, rpcCode?, rpcData?, status?}`
  * - `message_too_large`: one message exceeded the size limit. `{server, limitBytes}`

@@ -47,6 +47,13 @@ export const LIMITS = {
   /** `list_changed` notifications are gathered, then cost at most one list an interval. */
   refreshDelayMs: 100,
   refreshIntervalMs: 1_000,
+  /** That interval doubles up to this while they go on: each list may cost main a new catalog. */
+  refreshLongestMs: 60_000,
+  /** A connection that has lived for so long has worked: a drop after it is the first again. */
+  steadyMs: 60_000,
+  /** Pause before a keep-alive server is connected again: doubled with each failure or early drop, up to the longest. */
+  reconnectMs: 1_000,
+  reconnectLongestMs: 60_000,
   /** A server that is replaced finishes its open calls within this. */
   drainMs: 30_000,
 

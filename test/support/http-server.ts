@@ -6,6 +6,8 @@ import { afterEach } from "vitest";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ConnectOptions } from "../../workers/connection/client.ts";
 import { parseEntry, type ServerDefinition } from "../../workers/connection/config/definition.ts";
+import { createRedactor } from "../../workers/connection/redact.ts";
+import { secretsOf } from "../../workers/connection/secrets.ts";
 
 export interface Message {
   id?: number | string;
@@ -119,7 +121,7 @@ export function connectOptions(
     onLogMessage: () => undefined,
     onClosed: () => undefined,
     onSecrets: () => undefined,
-    redact: (text) => text,
+    redact: createRedactor(secretsOf(parsed.definition.target, parsed.definition.target)),
     ...more,
     notes,
   };

@@ -219,6 +219,38 @@ describe("a keep-alive server", () => {
     expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
   });
 
+  test("ends soon after each connect -> comes back ever more slowly, and its status says so", async () => {
+    const place = await createPlace();
+    const entry = fixture(
+      "dies-soon.mjs",
+      { RECORD: join(place.cwd, "record") },
+      { lifecycle: "keep-alive" },
+    );
+    const at = await start({ s: entry }, { place });
+    const dropped = async (failures: number): Promise<ServerStatus> => {
+      const { status } = await at.event("server", ({ status }) => {
+        const { error } = status;
+        return status.state === "idle" && error !== undefined && (error.data?.failures ?? 1) === failures;
+      });
+      return status;
+    };
+    expect((await dropped(1)).error?.message).toBe("s exited with code 5.");
+    const second = await dropped(2);
+    expect(second.error).toMatchObject({
+      code: "server_died",
+      message: "s exited with code 5. That was 2 times in a row, each within 60 s of the connect.",
+      remedy: "It is connected again after 2 s; /mcp reconnect s tries now.",
+      data: { server: "s", failures: 2, retryInMs: 2_000 },
+    });
+    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 4_000 });
+    expect(await count(place, "start")).toBe(3);
+    // The user does not wait, and begins the count anew.
+    const since = at.events.length;
+    await at.runtime.ask("reconnect", { server: "s" });
+    const again = await at.event("server", inState("s", "idle"), since);
+    expect(again.status.error?.data?.failures).toBeUndefined();
+  });
+
   test("cannot connect -> tries again by itself and is up once it can", async () => {
     const place = await createPlace();
     const READY = join(place.cwd, "ready");
@@ -385,6 +417,10 @@ describe("servers beside each other", () => {
   });
 });
 
+/** Name of the first tool that main was told last. */
+const newestTool = (at: Started): string | undefined =>
+  at.events.some(({ type }) => type === "catalog") ? newestCatalog(at).tools[0]?.name : undefined;
+
 describe("tool lists", () => {
   it.each(["notifications/tools/list_changed", "notifications/resources/list_changed"])(
     "%s -> the new tool is found and can be called",
@@ -412,6 +448,19 @@ describe("tool lists", () => {
     // One at the connect, one a second while the flood lasts, one for its last change.
     expect(lists).toBeGreaterThanOrEqual(3);
     expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / LIMITS.refreshIntervalMs));
+  });
+
+  test("another list each time, told a thousand times -> listed ever more slowly; the last one arrives", async () => {
+    const place = await createPlace();
+    const entry = fixture("changes-always.mjs", { RECORD: join(place.cwd, "record"), LISTS: "5" });
+    const at = await start({ s: entry }, { place });
+    await until(async () => (newestTool(at) === "s__tool5" ? true : undefined));
+    const lists = (await readIfThere(join(place.cwd, "record"))).trim().split("\n").map(Number);
+    expect(lists).toHaveLength(5);
+    // At the connect, soon after it, and then after 1, 2 and 4 s.
+    expect((lists[4] ?? 0) - (lists[0] ?? 0)).toBeGreaterThan(6_900);
+    // One for each list, and one before the first.
+    expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(6);
   });
 
   test("cursors without end -> the first 200 pages, and the server works", async () => {

@@ -1,5 +1,6 @@
 /** What servers log, through the real connection worker into the real file: over stdio and HTTP. */
 import { readdir, stat } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/protocol/limits.ts";
@@ -83,6 +84,22 @@ describe("over stdio", () => {
     );
   });
 
+  test("debug: a secret that the server writes to stderr in pieces -> whole lines, without it", async () => {
+    const script = `
+      const key = process.env.TOKEN, rest = key.slice(9) + " was refused\\n";
+      process.stderr.write("key " + key.slice(0, 9), () =>
+        setTimeout(() => process.stderr.write(rest + "last " + key, () => process.exit(1)), 200));`;
+    const entry = { command: process.execPath, args: ["-e", script], env: { TOKEN: SECRET } };
+    const started = await start({ s: { ...entry, debug: true } });
+    const status = await started.settled("s");
+    expect(status.error?.message).toMatch(/It wrote:\nkey \[redacted\] was refused\nlast \[redacted\]\.?$/);
+    expect(await lines(started, "s stderr: ")).toEqual([
+      expect.stringMatching(/ s stderr: key \[redacted\] was refused$/),
+      expect.stringMatching(/ s stderr: last \[redacted\]$/),
+    ]);
+    expect(await started.log()).not.toMatch(/s3cr3t|of-the-test/);
+  });
+
   test("server-everything -> its simulated messages", async () => {
     const started = await start({ everything: { ...everything(), debug: true } });
     await started.call("everything", "toggle-simulated-logging");
@@ -111,4 +128,79 @@ describe("over HTTP", () => {
       expect.stringMatching(/ error \[connection#\d+\] web\/web error: refused key \[redacted\]$/),
     ]);
   });
+});
+
+test("whatever fails of a server -> each line of the log names it once", async () => {
+  const legacy = await serve(({ http, message }, response) => {
+    if (http === "GET") {
+      stream = startEvents(response);
+      stream.write("event: endpoint\ndata: /messages\n\n");
+    } else {
+      response.writeHead(202).end();
+      if (message.id !== undefined) stream?.write(`data: ${resultOf(message)}\n\n`);
+    }
+  });
+  let stream: ServerResponse | undefined;
+  const noResources = await serve((asked, response) => {
+    const { method, id, params } = asked.message;
+    if (method === "resources/list") return response.writeHead(500).end("out of paper");
+    if (method !== "initialize") return answerWell(asked, response);
+    const result = {
+      protocolVersion: params?.protocolVersion,
+      capabilities: { tools: {}, resources: {} },
+      serverInfo: { name: "fixture", version: "1" },
+    };
+    const type = { "content-type": "application/json" };
+    return response.writeHead(200, type).end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  });
+  const refuses = await serve((_asked, response) => response.writeHead(401).end());
+  const gone = await serve(() => undefined);
+  await gone.close();
+  const started = await start({
+    "no-command": { command: "no-such-command" },
+    "no-folder": { command: process.execPath, cwd: "/no/such/folder" },
+    "no-variable": { command: process.execPath, env: { A: "$" + "{PMT_NOT_SET}" } },
+    exits: fixture("exits.mjs"),
+    "exits-at-list": fixture("exits-at-list.mjs"),
+    refuses: { url: refuses.url },
+    gone: { url: gone.url },
+    "no-resources": { url: noResources.url },
+    drops: { url: legacy.url, type: "sse" },
+    dies: fixture("dies-in-call.mjs"),
+  });
+  await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  stream?.destroy();
+  await started.failedCall("dies", "work");
+  await lines(started, "drops: ");
+  await lines(started, " dies exited");
+  const log = await started.log();
+  const told = log
+    .split("\n")
+    .filter((line) => / (error|warn) | does not list /.test(line))
+    .flatMap((line) => /^\S+ \w+ +\[\S+\] (.*)/.exec(line)?.[1] ?? []);
+  const of = (server: string): string | undefined => told.find((line) => line.startsWith(server));
+  const port = (server: { url: string }): string => new URL(server.url).port;
+  expect([
+    of("no-command"),
+    of("no-folder"),
+    of("no-variable"),
+    of("exits"),
+    of("exits-at-list"),
+    of("refuses"),
+    of("gone: "),
+    of("no-resources"),
+    of("drops"),
+    of("dies"),
+  ]).toEqual([
+    'no-command: the command "no-such-command" was not found.',
+    "no-folder: its working directory /no/such/folder does not exist.",
+    expect.stringMatching(/^no-variable: (?!.*no-variable).*PMT_NOT_SET/),
+    "exits could not be connected: its process exited with code 3 before it answered. It wrote:",
+    "exits-at-list did not list its tools: it exited with code 6. It wrote:",
+    `refuses: http://127.0.0.1:${port(refuses)}/mcp answered 401.`,
+    `gone: http://127.0.0.1:${port(gone)}/mcp refused the connection (ECONNREFUSED).`,
+    `no-resources does not list its resources: resources/list failed: http://127.0.0.1:${port(noResources)}/mcp answered status 500: out of paper.`,
+    `drops: http://127.0.0.1:${port(legacy)}/mcp closed the connection without an answer (ECONNRESET). The next call connects again.`,
+    "dies exited with code 7. It wrote:",
+  ]);
 });

@@ -11,11 +11,11 @@ import { type Connection, type ConnectOptions, initialize, isTimeout, toConnecti
 import type { HttpTarget } from "./config/definition.ts";
 import { startupTimeout } from "./server-errors.ts";
 import { createHttpClient } from "./transports/http-client.ts";
-import { explainConnect, explainRequest, type HttpAddress } from "./transports/http-explain.ts";
+import { describeConnect, explainConnect, explainRequest } from "./transports/http-explain.ts";
 import { classifyFailure, type HttpFailure } from "./transports/http-failure.ts";
+import type { HttpAddress } from "./transports/http-failure-words.ts";
 import { explainByProbe } from "./transports/http-probe.ts";
 import { proxyFor } from "./transports/http-proxy.ts";
-import { createRedactor } from "./transports/http-redact.ts";
 import { retryWhileTransient } from "./transports/http-retry.ts";
 import { LegacySseTransport } from "./transports/http-sse.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./transports/http-streamable.ts";
@@ -38,7 +38,7 @@ class Failed extends Error {
 const failureOf = (error: unknown): HttpFailure =>
   error instanceof Failed ? error.failure : classifyFailure(error);
 
-function describeAddress(target: HttpTarget, server: string): HttpAddress {
+function describeAddress(target: HttpTarget, { definition, redact }: ConnectOptions): HttpAddress {
   const url = new URL(target.url);
   let proxy: string | undefined;
   try {
@@ -47,7 +47,7 @@ function describeAddress(target: HttpTarget, server: string): HttpAddress {
     // The first request says that the variable is wrong.
   }
   const hasCredentials = Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization");
-  return { server, url, proxy, hasCredentials, redact: createRedactor(url, target.headers) };
+  return { server: definition.name, url, proxy, hasCredentials, redact };
 }
 
 const describeRequest = ({
@@ -83,14 +83,14 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     return toConnection(mcp, {
       definition,
       onNote: connect.onNote,
-      redact: (text) => connect.redact(address.redact(text)),
+      redact: connect.redact,
       transport: kind,
       pid: undefined,
       close: () => transport.close(),
       whyClosed: () =>
         transport.failure === undefined
           ? `${definition.name} closed its connection.`
-          : explainConnect(classifyFailure(transport.failure), address).message,
+          : describeConnect(classifyFailure(transport.failure), address),
     });
   } catch (error) {
     await transport.close();
@@ -137,10 +137,10 @@ async function probe(failure: HttpFailure, url: URL, signal: AbortSignal): Promi
 /** Throws `ThreadsError`; nothing is left running then. */
 export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
   const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
-  const address = describeAddress(target, name);
+  const address = describeAddress(target, options);
   const deadline = AbortSignal.timeout(startupTimeoutMs);
   const signal = AbortSignal.any([options.signal, deadline]);
-  const onNote = (note: string): void => options.onNote(address.redact(note));
+  const onNote = (note: string): void => options.onNote(options.redact(note));
   const connect: HttpConnect = { ...options, signal, onNote, address, headers: target.headers };
   try {
     return await retryWhileTransient(() => (target.sseOnly ? openSse(connect) : openEither(connect)), {

@@ -96,7 +96,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     command: target.command,
     launch: await launchOf(command, server),
     maxMessageBytes: options.maxMessageBytes,
-    onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
+    onStderr: definition.debug ? (line) => options.onNote(`stderr: ${line}`) : undefined,
   });
   try {
     const client = await initialize(transport, options);

@@ -2,7 +2,7 @@
  * The requests of main, each handed to the session that is open. Owns which session that is: a new one
  * replaces the old, whose servers are closed first.
  */
-import { ThreadsError } from "../../src/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
 import { createCachePool } from "./cache-pool.ts";
 import type { Log } from "./log.ts";
@@ -74,7 +74,9 @@ export function createHandlers(options: {
     shutdown: async () => {
       await session?.close();
       session = undefined;
-      await cache.close();
+      await cache
+        .close()
+        .catch((error: unknown) => log.error(`the cache worker could not be closed: ${messageOf(error)}`));
       log.info("stopped");
       await log.flush();
       return undefined;

@@ -1,14 +1,15 @@
 /**
- * Keeps secrets out of every text that leaves the worker: header values, environment values and tokens,
- * also as they look inside a URL, JSON or base64. Pure.
+ * Keeps secrets out of every text that leaves the worker: header values, environment values and tokens, in each
+ * form of secret-forms.ts, and what stands behind `Basic` or `Bearer` whoever it belongs to. Pure.
  */
 import { type ErrorData, type JsonValue, ThreadsError } from "../../src/protocol/errors.ts";
+import { formsOf, LONGEST_MATCH, SURE_CHARS } from "./secret-forms.ts";
 
 export type Redactor = (text: string) => string;
 
 const MARK = "[redacted]";
 /** Shorter values, such as `1` or `true`, are no secrets and would blot out half a text. */
-const SECRET_CHARS = 8;
+const SECRET_CHARS = SURE_CHARS;
 /** Of a value whose name says that it is a secret; below `SECRET_CHARS` it is looked for as a whole word. */
 const NAMED_SECRET_CHARS = 4;
 const NO_SECRET = /^(true|false|null|none|auto)$/i;
@@ -21,25 +22,25 @@ export interface Secrets {
   named: readonly string[];
 }
 
-const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+export const NO_SECRETS: Secrets = { values: [], named: [] };
 
 /** `Bearer abc` is secret in its second word alone, too. */
 const partsOf = (secret: string): string[] => [secret, secret.trim(), ...secret.trim().split(/\s+/).slice(1)];
-
-const formsOf = (secret: string): string[] => [
-  secret,
-  encodeURIComponent(secret.toWellFormed()),
-  JSON.stringify(secret).slice(1, -1),
-  Buffer.from(secret).toString("base64"),
-];
-
-const patternOf = (form: string): string =>
-  form.length >= SECRET_CHARS ? escapeRegExp(form) : `(?<![A-Za-z0-9])${escapeRegExp(form)}(?![A-Za-z0-9])`;
 
 const longEnough =
   (chars: number) =>
   (secret: string): boolean =>
     secret.length >= chars && !NO_SECRET.test(secret);
+
+/** Credentials (RFC 9110, section 11.4), whoever they belong to. */
+const CREDENTIALS = /\b(basic|bearer)(\s{1,8}|%20)([\w.~+/-]{4,}={0,2})/gi;
+/** `Bearer token`, `Basic auth required`, `Bearer resource_metadata=...`: words for people and names of parameters. */
+const PLAIN_WORD = /^(?:[A-Z]?[a-z_-]{1,19}|[A-Z_-]{1,19})[.~+/-]*=?$/;
+
+const withoutCredentials = (text: string): string =>
+  text.replace(CREDENTIALS, (found: string, scheme: string, space: string, word: string) =>
+    PLAIN_WORD.test(word) ? found : `${scheme}${space}${MARK}`,
+  );
 
 /** Replaces each of the secrets. Linear in the text, whatever the number of secrets. */
 export function createRedactor({ values, named }: Secrets): Redactor {
@@ -47,22 +48,35 @@ export function createRedactor({ values, named }: Secrets): Redactor {
     ...values.flatMap(partsOf).filter(longEnough(SECRET_CHARS)),
     ...named.flatMap(partsOf).filter(longEnough(NAMED_SECRET_CHARS)),
   ];
-  const forms = [...new Set(secrets.flatMap(formsOf))];
-  if (forms.length === 0) return (text) => text;
-  // The longest first: one secret may begin with another.
-  const pattern = forms
-    .toSorted((a, b) => b.length - a.length)
-    .map(patternOf)
-    .join("|");
-  const expression = new RegExp(pattern, "g");
-  return (text) => text.replace(expression, MARK);
+  const forms = formsOf([...new Set(secrets)]);
+  if (forms.length === 0) return withoutCredentials;
+  const expression = new RegExp(forms.join("|"), "g");
+  return (text) => withoutCredentials(text.replace(expression, MARK));
 }
 
-/** The text without secrets, then cut: of a secret cut in two, neither half would be found. */
+/**
+ * The text without secrets, then cut: of a secret cut in two, neither half would be found. A longer text costs no
+ * more: only what may be shown is looked at, and as much beyond it as a secret may take.
+ */
 export function boundText(text: string, chars: number, redact: Redactor): string {
-  const shown = redact(text);
-  if (shown.length <= chars) return shown.toWellFormed();
-  return `${shown.slice(0, chars).toWellFormed()}… (${shown.length.toLocaleString("en")} characters)`;
+  const most = chars + LONGEST_MATCH;
+  const shown = redact(text.slice(0, most));
+  if (text.length <= most && shown.length <= chars) return shown.toWellFormed();
+  const length = shown.length + Math.max(0, text.length - most);
+  // Half of a secret may stand at the end of what was looked at.
+  const sure = text.length <= most ? shown : shown.slice(0, -LONGEST_MATCH);
+  return `${sure.slice(0, chars).toWellFormed()}… (${length.toLocaleString("en")} characters)`;
+}
+
+/** The end of a text without secrets. `isCut`: the text lacks its beginning, so it may begin with half of a secret. */
+export function boundEnd(
+  text: string,
+  chars: number,
+  { isCut, redact }: { isCut: boolean; redact: Redactor },
+): string {
+  if (!isCut) return redact(text).slice(-chars);
+  const line = text.slice(0, LONGEST_MATCH).indexOf("\n") + 1;
+  return (line > 0 ? redact(text.slice(line)) : redact(text).slice(LONGEST_MATCH)).slice(-chars);
 }
 
 /** Every text in it. */
@@ -72,7 +86,8 @@ export function redactValue(value: JsonValue, redact: Redactor): JsonValue {
   return typeof value === "object" && value !== null ? redactData(value, redact) : value;
 }
 
-const redactData = (data: ErrorData, redact: Redactor): ErrorData =>
+/** Every text in the data of an error. Not in its JSON, where a secret such as `9000` is a number as well. */
+export const redactData = (data: ErrorData, redact: Redactor): ErrorData =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [redact(key), redactValue(value, redact)]));
 
 /** The same error without secrets. Its data must be bounded already. */

@@ -36,6 +36,9 @@ function substituted(written: string, resolved: string): string[] {
   return [resolved.slice(start, resolved.length - end)];
 }
 
+/** Too short to be looked for anywhere, but no word either: in a header nobody would miss it. */
+const SHORT_KEY = /^(?=.*\d)(?=.*[A-Za-z])\S{4,7}$/;
+
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -51,17 +54,25 @@ function secretParts(url: string): string[] {
   const { search, searchParams, username, password, pathname } = parsed;
   const written = [search.slice(1), username, password];
   const keys = pathname.split("/").filter((part) => OPAQUE.test(part));
-  return [...written, ...written.map(decoded), ...searchParams.values(), ...keys].filter(
+  // As the Authorization header holds it, in base64.
+  const pair = password === "" ? [] : [`${decoded(username)}:${decoded(password)}`];
+  return [...written, ...written.map(decoded), ...searchParams.values(), ...keys, ...pair].filter(
     (part) => part !== "",
   );
 }
 
-/** Of a URL in an argument: its password, and what its query names as secret. */
+/** Of a URL: its password, and what its query names as secret. */
 function namedInUrl(text: string): string[] {
   const parsed = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
   if (!parsed) return [];
   const values = [...parsed.searchParams].flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
   return [parsed.password, decoded(parsed.password), ...values].filter((part) => part !== "");
+}
+
+/** A name without a password in the address of a server: keys are given so. */
+function keyAsName(url: string): string[] {
+  const { username = "", password = "" } = URL.parse(url) ?? {};
+  return username === "" || password !== "" ? [] : [username, decoded(username)];
 }
 
 /** What arguments name as secret, wherever it came from. */
@@ -94,7 +105,13 @@ export function secretsOf(written: Target, resolved: Target): Secrets {
     const url = substituted(before.url, resolved.url);
     return {
       values: [...headers.values, ...url, ...secretParts(resolved.url)],
-      named: [...headers.named, ...(isSecretSource(before.url) ? url : []), ...namedInUrl(resolved.url)],
+      named: [
+        ...headers.named,
+        ...headers.values.filter((value) => SHORT_KEY.test(value)),
+        ...(isSecretSource(before.url) ? url : []),
+        ...namedInUrl(resolved.url),
+        ...keyAsName(resolved.url),
+      ],
     };
   }
   const before = written.kind === "stdio" ? written : resolved;

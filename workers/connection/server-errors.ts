@@ -4,7 +4,8 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { ConnectionParts } from "./client.ts";
 import type { ServerDefinition } from "./config/definition.ts";
-import type { ServerPhase } from "./server-state.ts";
+import { asReason } from "./server-name.ts";
+import { backoffMs, type ServerPhase } from "./server-state.ts";
 
 const KNOWN_SHOWN = 20;
 
@@ -31,6 +32,29 @@ export function refusal(
     });
   }
   return new ThreadsError("server_died", `${name} is being closed.`, { data: { server: name } });
+}
+
+/**
+ * What a status tells of a phase, if there is an error to tell. A server that is dropped soon after each connect says
+ * how often that was, and when it is connected again.
+ */
+export function statusError(
+  { name, lifecycle }: ServerDefinition,
+  phase: ServerPhase,
+): ThreadsError | undefined {
+  if (!("error" in phase)) return undefined;
+  const { error } = phase;
+  if (phase.name !== "idle" || phase.failures < 2) return error;
+  const often = `That was ${phase.failures} times in a row, each within ${LIMITS.steadyMs / 1_000} s of the connect.`;
+  const message = `${error.message} ${often}`;
+  const data = { ...error.data, failures: phase.failures };
+  if (lifecycle !== "keep-alive")
+    return new ThreadsError(error.code, message, { remedy: error.remedy, data });
+  const retryInMs = backoffMs(phase.failures);
+  return new ThreadsError(error.code, message, {
+    remedy: `It is connected again after ${seconds(retryInMs)} s; /mcp reconnect ${name} tries now.`,
+    data: { ...data, retryInMs },
+  });
 }
 
 export function unknownTool(server: string, tool: string, known: readonly CachedTool[] = []): ThreadsError {
@@ -84,7 +108,7 @@ export function listFailure(
   const known = failure?.();
   if (known) return known;
   if (timedOut) return startupTimeout({ definition });
-  const reason = closed ? whyClosed() : `${messageOf(error)}.`;
+  const reason = closed ? asReason(name, whyClosed()) : `${messageOf(error)}.`;
   return new ThreadsError("connect_failed", `${name} did not list its tools: ${reason}`, {
     remedy: "Its messages are in mcp-threads.log.",
     data: { server: name },

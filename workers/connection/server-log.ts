@@ -8,6 +8,7 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import { createLineBudget } from "./line-budget.ts";
 import type { Log } from "./log.ts";
 import { boundText, type Redactor } from "./redact.ts";
+import { behindName } from "./server-name.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> ours. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
@@ -86,7 +87,7 @@ export function createServerLog(server: string, { log, redact }: { log: Log; red
     },
     note: (text) => {
       notes.offer(
-        () => `${server} ${boundText(text, MESSAGE_CHARS, redact)}`,
+        () => behindName(server, boundText(text, MESSAGE_CHARS, redact)),
         (line) => log.info(line),
       );
     },

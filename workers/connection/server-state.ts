@@ -14,10 +14,15 @@ export interface LifecyclePolicy {
   idleTimeoutMs: number;
 }
 
+/**
+ * `failures`: attempts in a row after which there was no connection for `LIMITS.steadyMs`: it failed, or was dropped
+ * soon. An idle server without an error has none.
+ */
 export type ServerPhase =
-  | { name: "idle"; error?: ThreadsError }
+  | { name: "idle" }
+  | { name: "idle"; error: ThreadsError; failures: number }
   | { name: "connecting"; failures: number }
-  | { name: "connected" }
+  | { name: "connected"; failures: number; sinceMs: number }
   | { name: "needs-auth"; error: ThreadsError }
   | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number }
   | { name: "closing" }
@@ -32,10 +37,10 @@ export type WantedBy = "call" | "background" | "user" | "timer";
 export type ServerEvent =
   /** Somebody needs the connection. */
   | { type: "wanted"; nowMs: number; by: WantedBy }
-  | { type: "opened" }
+  | { type: "opened"; nowMs: number }
   | { type: "open-failed"; error: ThreadsError; nowMs: number }
   /** The connection ended without our doing, or its health check failed. */
-  | { type: "dropped"; error: ThreadsError }
+  | { type: "dropped"; error: ThreadsError; nowMs: number }
   /** Nothing used it for the idle time. */
   | { type: "idle-expired" }
   /** The user wants another connection in place of this one. */
@@ -56,9 +61,9 @@ export interface Transition {
   effects: ServerEffect[];
 }
 
-/** Delays of a keep-alive server's attempts: doubled from 1 s up to a minute. */
+/** Delay of a keep-alive server's next attempt. */
 export const backoffMs = (failures: number): number =>
-  Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000);
+  Math.min(LIMITS.reconnectMs * 2 ** Math.max(failures - 1, 0), LIMITS.reconnectLongestMs);
 
 const stay = (state: ServerPhase, ...effects: ServerEffect[]): Transition => ({ state, effects });
 
@@ -79,11 +84,17 @@ function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): T
         state: { name: "connecting", failures: event.by === "user" ? 0 : state.failures },
         effects: [{ type: "open" }],
       };
-    case "idle":
+    case "idle": {
+      const failures = "failures" in state && event.by !== "user" ? state.failures : 0;
+      return { state: { name: "connecting", failures }, effects: [{ type: "open" }] };
+    }
     case "needs-auth":
       return { state: { name: "connecting", failures: 0 }, effects: [{ type: "open" }] };
   }
 }
+
+const reconnectLater = ({ lifecycle }: LifecyclePolicy, failures: number): ServerEffect[] =>
+  lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures) }] : [];
 
 function onOpenFailed(
   state: Extract<ServerPhase, { name: "connecting" }>,
@@ -94,9 +105,24 @@ function onOpenFailed(
   if (error.code === "needs_auth") return { state: { name: "needs-auth", error }, effects: [] };
   const failures = state.failures + 1;
   const retryAtMs = event.nowMs + LIMITS.retryAfterFailureMs;
-  const later: ServerEffect[] =
-    policy.lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures) }] : [];
-  return { state: { name: "failed", error, retryAtMs, failures }, effects: later };
+  return {
+    state: { name: "failed", error, retryAtMs, failures },
+    effects: reconnectLater(policy, failures),
+  };
+}
+
+/** A server that connects and drops without end is as bad as one that does not connect. */
+function onDropped(
+  state: Extract<ServerPhase, { name: "connected" }>,
+  { error, nowMs }: { error: ThreadsError; nowMs: number },
+  policy: LifecyclePolicy,
+): Transition {
+  const wasSteady = nowMs - state.sinceMs >= LIMITS.steadyMs;
+  const failures = wasSteady ? 1 : state.failures + 1;
+  return {
+    state: { name: "idle", error, failures },
+    effects: [{ type: "close" }, ...reconnectLater(policy, failures)],
+  };
 }
 
 /** The one function that changes a server's state. Events that mean nothing in a state change nothing. */
@@ -105,15 +131,13 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
     case "wanted":
       return onWanted(state, event);
     case "opened":
-      return state.name === "connecting" ? stay({ name: "connected" }) : stay(state);
+      return state.name === "connecting"
+        ? stay({ name: "connected", failures: state.failures, sinceMs: event.nowMs })
+        : stay(state);
     case "open-failed":
       return state.name === "connecting" ? onOpenFailed(state, event, policy) : stay(state);
-    case "dropped": {
-      if (state.name !== "connected") return stay(state);
-      const effects: ServerEffect[] = [{ type: "close" }];
-      if (policy.lifecycle === "keep-alive") effects.push({ type: "reconnect-later", delayMs: backoffMs(1) });
-      return { state: { name: "idle", error: event.error }, effects };
-    }
+    case "dropped":
+      return state.name === "connected" ? onDropped(state, event, policy) : stay(state);
     case "idle-expired":
       if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);
       return { state: { name: "idle" }, effects: [{ type: "close" }] };

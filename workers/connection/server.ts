@@ -16,10 +16,11 @@ import { exposureOf, mayBeDirect, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
 import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
-import { createRedactor, type Redactor, redactError } from "./redact.ts";
+import { createRedactor, NO_SECRETS, type Redactor, redactError } from "./redact.ts";
 import { offeredTools } from "./resources/tools.ts";
-import { excludedTool, refusal, unknownTool } from "./server-errors.ts";
+import { excludedTool, refusal, statusError, unknownTool } from "./server-errors.ts";
 import { createServerLog, type ServerLog } from "./server-log.ts";
+import { asReason, withName } from "./server-name.ts";
 import { type KnownTools, ServerOffer } from "./server-offer.ts";
 import {
   type ServerEffect,
@@ -63,6 +64,7 @@ export class Server {
   readonly #refresh = createThrottle({
     delayMs: LIMITS.refreshDelayMs,
     intervalMs: LIMITS.refreshIntervalMs,
+    longestMs: LIMITS.refreshLongestMs,
     task: () => this.#relist(),
   });
   readonly #idle = createIdleClock({
@@ -83,9 +85,9 @@ export class Server {
     onLate: () => {
       if (this.#phase.name === "connected") this.#context.onTools(this);
     },
-    onNote: (note) => this.#context.log.info(`${this.name} ${note}`),
+    onNote: (note) => this.#log.note(note),
   });
-  #redact: Redactor = (text) => text;
+  #redact: Redactor = createRedactor(NO_SECRETS);
   readonly #log: ServerLog;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #stopHealthCheck: () => void = () => undefined;
@@ -96,7 +98,7 @@ export class Server {
     this.#definition = definition;
     this.#context = context;
     this.#log = createServerLog(definition.name, { log: context.log, redact: (text) => this.#redact(text) });
-    this.#phase = { name: definition.enabled ? "idle" : "disabled" };
+    this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
   }
 
   get definition(): ServerDefinition {
@@ -164,13 +166,13 @@ export class Server {
     this.#context.onStatus(this);
     if (!definition.enabled || !definition.exposeResources || this.resources) return;
     // They were not wanted until now.
-    if (this.#connection) this.#relist();
+    if (this.#connection) void this.#relist();
     else this.connect("background").catch(() => undefined);
   }
 
   status(): ServerStatus {
     const pid = this.#connection?.pid;
-    const error = "error" in this.#phase ? this.#phase.error : undefined;
+    const error = statusError(this.#definition, this.#phase);
     return {
       name: this.name,
       state: this.#phase.name,
@@ -236,7 +238,7 @@ export class Server {
     const leave = await this.#context.gate.enter(AbortSignal.any([urgent, this.#lifetime.signal]));
     try {
       const connection = await during(this.#lifetime.signal, (signal) => this.#openNow(signal));
-      this.#dispatch({ type: "opened" });
+      this.#dispatch({ type: "opened", nowMs: performance.now() });
       this.#watch(connection);
       this.#context.onTools(this);
       return connection;
@@ -245,8 +247,10 @@ export class Server {
       const failure =
         shown instanceof ThreadsError
           ? shown
-          : new ThreadsError("internal", messageOf(shown), { cause: error });
-      if (!this.#lifetime.signal.aborted) this.#context.log.error(`${this.name}: ${failure.message}`);
+          : new ThreadsError("internal", withName(this.name, this.#redact(messageOf(shown))), {
+              cause: error,
+            });
+      if (!this.#lifetime.signal.aborted) this.#context.log.error(withName(this.name, failure.message));
       this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
       throw failure;
     } finally {
@@ -303,7 +307,8 @@ export class Server {
     if (this.#definition.lifecycle !== "keep-alive") return;
     this.#stopHealthCheck = startHealthCheck(connection.ping, (error) => {
       if (this.#connection !== connection) return;
-      this.#onDropped(`${this.name} did not answer its health check: ${messageOf(error)}.`);
+      const reason = asReason(this.name, messageOf(error)).replace(/\.$/, "");
+      this.#onDropped(`${this.name} did not answer its health check: ${reason}.`);
     });
   }
 
@@ -314,10 +319,11 @@ export class Server {
   }
 
   #onDropped(message: string): void {
-    const shown = this.#redact(message);
-    this.#context.log.warn(`${shown} The next call connects again.`);
+    const shown = withName(this.name, this.#redact(message));
     const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
-    this.#dispatch({ type: "dropped", error });
+    this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
+    const told = statusError(this.#definition, this.#phase) ?? error;
+    this.#context.log.warn(`${told.message} ${told.remedy ?? "The next call connects again."}`);
   }
 
   /** Gives the connection up without waiting for its end; `close` waits. */
@@ -332,19 +338,18 @@ export class Server {
     );
   }
 
-  /** Lists the tools again over the open connection. */
-  #relist(): void {
+  /** Lists the tools again over the open connection. Never rejects. */
+  async #relist(): Promise<void> {
     const connection = this.#connection;
     if (!connection || this.#phase.name !== "connected") return;
-    this.#offer.listAgain(connection).then(
-      (counts) => {
-        if (!counts) return;
-        this.#context.onStatus(this);
-        this.#context.onTools(this);
-      },
-      (error) =>
-        this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${messageOf(error)}`),
-    );
+    try {
+      if (!(await this.#offer.listAgain(connection))) return;
+      this.#context.onStatus(this);
+      this.#context.onTools(this);
+    } catch (error) {
+      const reason = this.#redact(asReason(this.name, messageOf(error)));
+      this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${reason}`);
+    }
   }
 
   /** Whether the rules of now withhold a tool of that name, whoever still has it. */

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ConnectionMethods } from "../../src/protocol/api.ts";
-import type { WireError } from "../../src/protocol/errors.ts";
+import { messageOf, type WireError } from "../../src/protocol/errors.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../src/protocol/paths.ts";
 import type {
   AcceptedBefore,
@@ -60,6 +60,7 @@ export interface Session extends UserEdits {
   /** For `/mcp stats`. */
   stats(): Promise<StatsReport>;
   status(): Promise<StatusReport>;
+  /** Also where the start failed. Never rejects: what cannot be closed is in the log. */
   close(): Promise<void>;
 }
 
@@ -221,6 +222,14 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
   }, PRELOAD_MS);
   preload.unref();
 
+  /** One thing that cannot be closed keeps no other open. */
+  const closeAll = async (...closing: (Promise<unknown> | undefined)[]): Promise<void> => {
+    for (const outcome of await Promise.allSettled(closing)) {
+      if (outcome.status === "rejected")
+        log.error(`closing the session failed: ${messageOf(outcome.reason)}`);
+    }
+  };
+
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // Its failure is that of the start, which is told.
   edits.catch(() => undefined);
@@ -267,9 +276,10 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     close: async () => {
       lifetime.abort();
       clearTimeout(preload);
-      const running = await started;
-      await running.close();
-      await Promise.all([catalog.finish(), supervisor.close(), results.close()]);
+      // A start that failed has opened something, too, and has told why it failed.
+      const running = await started.catch(() => undefined);
+      await closeAll(running?.close());
+      await closeAll(catalog.finish(), supervisor.close(), results.close());
     },
   };
 }

@@ -11,7 +11,6 @@ import {
 } from "../../../workers/connection/transports/http-failure.ts";
 import { chooseProbe } from "../../../workers/connection/transports/http-probe.ts";
 import { ProxyError, proxyFor } from "../../../workers/connection/transports/http-proxy.ts";
-import { createRedactor } from "../../../workers/connection/transports/http-redact.ts";
 import { retryDelay } from "../../../workers/connection/transports/http-retry.ts";
 import { TooLarge } from "../../../workers/connection/transports/sse-reader.ts";
 
@@ -120,7 +119,8 @@ test.each<[string | undefined, unknown]>([
     },
   ],
   ['Basic realm="x", Bearer scope="y"', { scheme: "Bearer", scope: "y" }],
-  [`Bearer scope="${"x".repeat(3_000)}"`, { scheme: "Bearer", scope: "x".repeat(500) }],
+  [`Bearer scope="${"x".repeat(3_000)}"`, { scheme: "Bearer", scope: "x".repeat(3_000) }],
+  [`Bearer realm="r", scope="${"x".repeat(5_000)}"`, { scheme: "Bearer", realm: "r" }],
 ])("parseChallenge(%s)", (header, challenge) => {
   expect(parseChallenge(header)).toEqual(challenge);
 });
@@ -168,14 +168,6 @@ test.each<[string, string, Record<string, string>, string | undefined]>([
 test.each(["socks5://p:1", "http://", "::"])("proxyFor: %s is refused without being shown", (value) => {
   expect(() => at("http://a.test", { HTTP_PROXY: value })).toThrow(
     "HTTP_PROXY does not hold an http or https URL",
-  );
-});
-
-test("createRedactor hides query, userinfo and headers, also decoded, and leaves words alone", () => {
-  const url = new URL("https://me:p%40ssw0rd@a.test/mcp?key=abcd1234&v=1");
-  const redact = createRedactor(url, { Authorization: "Bearer tok-123", "x-v": "1" });
-  expect(redact("abcd1234 p@ssw0rd p%40ssw0rd tok-123, Bearer tok-123; v 1")).toBe(
-    "*** *** *** ***, ***; v 1",
   );
 });
 

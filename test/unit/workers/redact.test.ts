@@ -1,7 +1,14 @@
 /** Secrets -> no text shows them. */
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
-import { createRedactor, redactError } from "../../../workers/connection/redact.ts";
+import {
+  boundEnd,
+  boundText,
+  createRedactor,
+  redactData,
+  redactError,
+} from "../../../workers/connection/redact.ts";
+import { LONGEST_MATCH } from "../../../workers/connection/secret-forms.ts";
 import { secretsOf } from "../../../workers/connection/secrets.ts";
 
 test.each<[string, string[], string, string]>([
@@ -49,6 +56,7 @@ test("a definition's secrets are its header and environment values, and what onl
     "user@x",
     "pass word",
     "a/b",
+    "user@x:pass word",
   ]);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable as a file writes it.
   const written = { ...stdio, args: ["--key=${KEY}", "plain"] };
@@ -103,4 +111,159 @@ test("a key in the path of a URL is secret, a name is not", () => {
   const url = "https://x/api/s/Zm9vYmFyMTIzNDU2Nzg5MA/model-context-protocol/mcp";
   const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
   expect(secretsOf(http, http).values).toEqual(["Zm9vYmFyMTIzNDU2Nzg5MA"]);
+});
+
+const KEY = 's3cr3t/töken+of é"1"';
+const bytes = Buffer.from(KEY);
+const jsonAscii = (text: string): string =>
+  JSON.stringify(text).replace(/[\u0080-\uffff]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
+test.each<[string, string]>([
+  ["base64", bytes.toString("base64")],
+  ["base64 without its padding", bytes.toString("base64").replace(/=+$/, "")],
+  ["base64 for URLs", bytes.toString("base64url")],
+  ["hex", bytes.toString("hex")],
+  ["hex in capitals", bytes.toString("hex").toUpperCase()],
+  ["percent-encoded", encodeURIComponent(KEY)],
+  ["percent-encoded in small letters", encodeURIComponent(KEY).toLowerCase()],
+  ["percent-encoded but for the slash", encodeURIComponent(KEY).replace("%2F", "/")],
+  ["as a form encodes it", new URLSearchParams({ k: KEY }).toString().slice(2)],
+  ["in JSON", JSON.stringify(KEY).slice(1, -1)],
+  ["in JSON of ASCII", jsonAscii(KEY).slice(1, -1)],
+  ["in JSON with an escaped slash", JSON.stringify(KEY).replace("/", "\\/").slice(1, -1)],
+  ["in JSON within JSON", JSON.stringify(JSON.stringify(KEY)).slice(3, -3)],
+  ["in HTML", KEY.replaceAll('"', "&quot;")],
+  ["in HTML by numbers", KEY.replaceAll('"', "&#34;").replace("/", "&#x2F;")],
+])("a secret, %s -> masked", (_name, form) => {
+  const redact = createRedactor({ values: [KEY], named: [] });
+  expect(redact(`key=${form}&next`)).toBe("key=[redacted]&next");
+});
+
+test.each(["a:", "user:", "me@example.com:", "x".repeat(50)])(
+  "base64 of %j and a secret -> no secret left",
+  (before) => {
+    const secret = "hunter-of-the-test-22";
+    const redact = createRedactor({ values: [secret], named: [] });
+    for (const behind of ["", "!", "!!"]) {
+      const encoded = Buffer.from(`${before}${secret}${behind}`).toString("base64");
+      for (const form of [encoded, encoded.replace(/=+$/, "")]) {
+        const shown = redact(`token ${form} was refused`);
+        expect(shown).toContain("[redacted]");
+        expect(Buffer.from(shown.slice("token ".length), "base64").toString("latin1")).not.toContain(
+          "hunter",
+        );
+        expect(shown.length).toBeLessThan(before.length * 2 + 50);
+      }
+    }
+  },
+);
+
+test.each<[string, string]>([
+  ["Authorization: Basic bWU6aHVudGVyMg== was refused", "Authorization: Basic [redacted] was refused"],
+  ["bearer eyJhbGciOi.J9.sig-_, then", "bearer [redacted], then"],
+  ['{"authorization":"Bearer abc123"}', '{"authorization":"Bearer [redacted]"}'],
+  ["?auth=Bearer%20abc123&x", "?auth=Bearer%20[redacted]&x"],
+  ["Missing Bearer token.", "Missing Bearer token."],
+  ["Basic authentication required", "Basic authentication required"],
+  ["BASIC AUTH REQUIRED", "BASIC AUTH REQUIRED"],
+  ['Bearer realm="x", error="invalid_token"', 'Bearer realm="x", error="invalid_token"'],
+  ['Bearer resource_metadata="https://a.test/b1"', 'Bearer resource_metadata="https://a.test/b1"'],
+])("credentials that no definition holds: %s -> %s", (text, expected) => {
+  expect(createRedactor({ values: [], named: [] })(text)).toBe(expected);
+});
+
+test("a secret of several lines -> masked as a whole, and line by line", () => {
+  const lines = [
+    "-----BEGIN KEY-----",
+    "MIIEvQIBADANBgkqhkiG9w0",
+    "BAQEFAASCBKcwggSjAgEAAo",
+    "-----END KEY-----",
+  ];
+  const redact = createRedactor({ values: [lines.join("\n")], named: [] });
+  expect(redact(`key: ${lines.join("\n")}.`)).toBe("key: [redacted].");
+  for (const line of lines) expect(redact(`  ${line}`)).toBe("  [redacted]");
+});
+
+test("a secret of 64 KB -> nothing of it is left, in any form", () => {
+  const secret = Array.from({ length: 8_000 }, (_, i) => i.toString(16).padStart(8, "g")).join("");
+  const redact = createRedactor({ values: [secret], named: [] });
+  for (const form of [secret, Buffer.from(secret).toString("hex"), encodeURIComponent(secret)]) {
+    expect(redact(`a ${form} b`)).toMatch(/^a (\[redacted\])+ b$/);
+  }
+  expect(redact(Buffer.from(secret).toString("base64"))).toMatch(/^(\[redacted\].{0,4})+$/);
+});
+
+test("two secrets, one of which begins with the other -> both are masked whole", () => {
+  const redact = createRedactor({ values: ["abc+efgh", "abc+efgh/ijkl"], named: [] });
+  expect(redact("abc%2Befgh%2Fijkl abc+efgh/ijkl abc+efgh")).toBe("[redacted] [redacted] [redacted]");
+});
+
+test("boundText: a text of 64 MiB -> only its beginning is looked at", () => {
+  let looked = 0;
+  const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
+  const shown = boundText(`s3cr3t-token ${"x".repeat(64 * 1024 * 1024)}`, 100, (text) => {
+    looked += text.length;
+    return redact(text);
+  });
+  expect(looked).toBeLessThan(20_000);
+  expect(shown).toBe(`[redacted] ${"x".repeat(87)}… (67,108,875 characters)`);
+});
+
+/** Long texts of nothing but secrets: what is masked is much shorter than what was looked at. */
+test.each([20, 400, 1_000, 5_000])(
+  "a text cut within a secret of %i characters -> no part of it stays",
+  (length) => {
+    const secret = Array.from({ length }, (_, i) => "0123456789abcdef"[(i * 7 + (i >> 4)) % 16]).join("");
+    const redact = createRedactor({ values: [secret], named: [] });
+    for (const size of [30_000, 30_001, 30_017, 40_003]) {
+      const text = `${secret} `.repeat(Math.ceil(80_000 / length));
+      const start = boundText(text.slice(0, size), 4_000, redact);
+      expect(start.replace(/… \([\d,]+ characters\)$/, "")).toMatch(/^(\[redacted\]| )*(\[[redact]*)?$/);
+      const end = boundEnd(text.slice(-size), 4_000, { isCut: true, redact });
+      expect(end).toMatch(/^([redact]*\])?(\[redacted\]| )*$/);
+    }
+  },
+);
+
+test("boundEnd: begins with a whole line where there is one; whole where nothing is missing", () => {
+  const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
+  const text = "t-token was first\nsecond s3cr3t-token\nthird";
+  expect(boundEnd(text, 100, { isCut: true, redact })).toBe("second [redacted]\nthird");
+  expect(boundEnd("s3cr3t-token", 100, { isCut: false, redact })).toBe("[redacted]");
+  expect(boundEnd(text, 5, { isCut: true, redact })).toBe("third");
+  expect(boundEnd("x".repeat(LONGEST_MATCH), 100, { isCut: true, redact })).toBe("");
+});
+
+test("redactData: numbers stay numbers, also where they look like a secret", () => {
+  const redact = createRedactor({ values: [], named: ["9000"] });
+  expect(redactData({ retryAfterMs: 9_000, told: "9000", deep: [{ limit: 9_000 }] }, redact)).toEqual({
+    retryAfterMs: 9_000,
+    told: "[redacted]",
+    deep: [{ limit: 9_000 }],
+  });
+});
+
+test("an address with a name and no password: the name is a key", () => {
+  const at = (url: string) => {
+    const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
+    return createRedactor(secretsOf(http, http));
+  };
+  expect(at("https://k3y7@x/")("k3y7 was refused")).toBe("[redacted] was refused");
+  expect(at("https://user:pass1@x/")("user pass1 was refused")).toBe("user [redacted] was refused");
+  const basic = Buffer.from("me:p@ss").toString("base64");
+  expect(at("https://me:p%40ss@x/")(`got ${basic}`)).not.toContain(basic.slice(0, 6));
+});
+
+test("a short header that is no word -> masked as a word; a word stays", () => {
+  const headers = { "x-team": "a1b2c", accept: "text" };
+  const http = { kind: "http", url: "https://x/", headers, sseOnly: false } as const;
+  expect(createRedactor(secretsOf(http, http))("a1b2c xa1b2c text")).toBe("[redacted] xa1b2c text");
+});
+
+test("query, userinfo and headers of an address -> masked, also decoded; its words are not", () => {
+  const url = "https://me:p%40ssw0rd@a.test/mcp?key=abcd1234&v=1";
+  const headers = { Authorization: "Bearer tok-123", "x-v": "1" };
+  const http = { kind: "http", url, headers, sseOnly: false } as const;
+  expect(
+    createRedactor(secretsOf(http, http))("abcd1234 p@ssw0rd p%40ssw0rd tok-123, Bearer tok-123; v 1"),
+  ).toBe("[redacted] [redacted] [redacted] [redacted], [redacted]; v 1");
 });

@@ -6,10 +6,13 @@ import { readBody } from "./sse-reader.ts";
 
 /** Enough to find a message or a title in. */
 const HEAD_BYTES = 16 * 1024;
+/** A refusal is told although its body never ends. */
+const HEAD_MS = 2_000;
 
 async function head({ body }: HttpResponse): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
+  const timer = setTimeout(() => body.destroy(), HEAD_MS);
   try {
     for await (const chunk of body) {
       chunks.push(chunk as Buffer);
@@ -18,13 +21,18 @@ async function head({ body }: HttpResponse): Promise<string> {
     }
   } catch {
     // What came before it broke may still say something.
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(chunks).toString("utf8", 0, HEAD_BYTES);
 }
 
-/** Reads an answer that nobody needs to its end, so that its connection can be used again. */
-export function discard(body: Readable): void {
-  readBody(body, HEAD_BYTES).catch(() => undefined);
+/**
+ * Reads an answer that nobody needs to its end, so that its connection can be used again. Settles when the body has
+ * ended, or was too long; never rejects. Whoever sent the request limits the time.
+ */
+export async function discard(body: Readable): Promise<void> {
+  await readBody(body, HEAD_BYTES).catch(() => undefined);
 }
 
 const oneLine = (text: string): string =>

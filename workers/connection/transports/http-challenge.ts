@@ -1,6 +1,6 @@
 /** Reads `WWW-Authenticate` (RFC 9110, section 11.6.1): what the server says about the sign-in it wants. */
 
-/** Each text is at most `MAX_CHARS` long: the server writes it. */
+/** Together at most `HEADER_CHARS` long. Whoever shows a text cuts it, when secrets are out of it. */
 export interface AuthChallenge {
   scheme: string;
   realm?: string;
@@ -12,20 +12,20 @@ export interface AuthChallenge {
   resourceMetadata?: string;
 }
 
-const MAX_CHARS = 500;
+const HEADER_CHARS = 4_000;
 /** A parameter with a token or a quoted string as its value. */
 const PARAMETER = /([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi;
 
 /** The first Bearer challenge, else the first of any scheme. */
 export function parseChallenge(header: string | undefined): AuthChallenge | undefined {
   if (header === undefined) return undefined;
-  const bounded = header.slice(0, 4_000);
+  const bounded = header.slice(0, HEADER_CHARS);
   const start = Math.max(0, bounded.search(/\bbearer\b/i));
   const [, scheme] = /^([\w!#$%&'*+.^`|~-]+)/.exec(bounded.slice(start)) ?? [];
   if (scheme === undefined) return undefined;
   const found = new Map<string, string>();
   for (const [, name = "", quoted, token = ""] of bounded.slice(start + scheme.length).matchAll(PARAMETER)) {
-    const value = (quoted?.replace(/\\(.)/g, "$1") ?? token).slice(0, MAX_CHARS);
+    const value = quoted?.replace(/\\(.)/g, "$1") ?? token;
     if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
   }
   const named = (key: string, name: string): Record<string, string> => {
@@ -33,7 +33,7 @@ export function parseChallenge(header: string | undefined): AuthChallenge | unde
     return value === undefined ? {} : { [key]: value };
   };
   return {
-    scheme: scheme.slice(0, MAX_CHARS),
+    scheme,
     ...named("realm", "realm"),
     ...named("scope", "scope"),
     ...named("error", "error"),

@@ -68,7 +68,7 @@ function keepQuiet(socket: Duplex): void {
 }
 
 /** Whether a redirect stays with the server that was configured: credentials are sent to no other. */
-function staysWithin(from: URL, to: URL): boolean {
+export function staysWithin(from: URL, to: URL): boolean {
   if (to.username !== "" || to.password !== "") return false;
   if (from.origin === to.origin) return true;
   const upgrade = from.protocol === "http:" && to.protocol === "https:";
@@ -133,6 +133,10 @@ export function createHttpClient(env: Env = process.env): HttpClient {
       // Stays for errors after the answer, which the body tells too.
       outgoing.on("error", reject);
       outgoing.once("socket", keepQuiet);
+      // Node ends the request without an error where the server switches to another protocol (101).
+      outgoing.once("close", () =>
+        reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })),
+      );
       outgoing.end(request.body);
     });
 

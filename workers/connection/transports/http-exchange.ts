@@ -4,12 +4,11 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { LIMITS } from "../../../src/protocol/limits.ts";
 import { answerError, discard } from "./http-answer.ts";
 import type { HttpResponse } from "./http-client.ts";
 import { AnswerError, BrokenAnswer, mediaType } from "./http-failure.ts";
 import { parseMessages } from "./http-messages.ts";
-import { RESUME_MS } from "./http-notifications.ts";
+import { createResume, type Resume } from "./http-resume.ts";
 import { readBody, readEvents, type ServerEvent, TooLarge } from "./sse-reader.ts";
 
 /** An open request. */
@@ -39,10 +38,8 @@ export interface ReceiveOptions {
   signal: AbortSignal;
 }
 
-/** Attempts in a row that may fail while a broken answer is resumed. */
-const RESUME_ATTEMPTS = 2;
-/** A server should end the stream after the answer; one that does not is not listened to for longer. */
-const AFTER_ANSWER_MS = 1_000;
+/** A server should end its response after the answer; one that does not is not listened to for longer. */
+export const AFTER_ANSWER_MS = 1_000;
 
 export async function receiveAnswer(
   response: HttpResponse,
@@ -53,7 +50,7 @@ export async function receiveAnswer(
   if (type === "text/event-stream") await receiveEvents(response, exchange, options);
   else if (type === "application/json") await receiveJson(response, exchange, options);
   // The answer comes on the stream of notifications; not by the specification, but seen.
-  else if (response.status === 202) discard(response.body);
+  else if (response.status === 202) await receiveElsewhere(response, exchange, options);
   else throw (await answerError(response, { url: options.url })).error;
 }
 
@@ -67,9 +64,32 @@ async function receiveJson(
     throw error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
   });
   const messages = parseMessages(body.toString("utf8"));
-  if (!messages) throw new AnswerError({ status, headers, text: "it is no JSON-RPC message" });
+  if (!messages) throw new AnswerError({ status, headers, text: "this is not a JSON-RPC message" });
   for (const message of messages) options.deliver(message);
-  if (!exchange.answered) throw new AnswerError({ status, headers, text: "it does not answer the request" });
+  if (!exchange.answered)
+    throw new AnswerError({ status, headers, text: "this does not answer the request" });
+}
+
+/** The body is left open until then: some servers end a request together with its connection. */
+async function receiveElsewhere(
+  { body }: HttpResponse,
+  exchange: Exchange,
+  { signal }: ReceiveOptions,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const giveUp = (): void => reject(signal.reason);
+  exchange.onAnswered = resolve;
+  if (exchange.answered) resolve();
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  const ended = discard(body);
+  try {
+    await promise;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+    const late = setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
+    void ended.then(() => clearTimeout(late));
+  }
 }
 
 /**
@@ -82,18 +102,19 @@ async function receiveEvents(
   options: ReceiveOptions,
 ): Promise<void> {
   const { signal } = options;
-  const position = { lastId: undefined as string | undefined, waitMs: RESUME_MS as number };
+  const position = createResume(() => performance.now());
   let response: HttpResponse | undefined = first;
   let cause: unknown;
-  let failed = 0;
   while (true) {
     if (response) cause = await readUntilAnswered(response, exchange, { ...options, position });
     if (exchange.answered) return;
     signal.throwIfAborted();
-    if (position.lastId === undefined || failed >= RESUME_ATTEMPTS) throw new BrokenAnswer(cause);
-    await sleep(position.waitMs, undefined, { signal });
-    response = await options.resume(position.lastId).catch(() => undefined);
-    failed = response ? 0 : failed + 1;
+    const { lastId } = position;
+    const waitMs = position.nextMs();
+    if (lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
+    await sleep(waitMs, undefined, { signal });
+    response = await options.resume(lastId).catch(() => undefined);
+    position.onAttempt(response !== undefined);
   }
 }
 
@@ -101,7 +122,7 @@ async function receiveEvents(
 async function readUntilAnswered(
   { body }: HttpResponse,
   exchange: Exchange,
-  options: ReceiveOptions & { position: { lastId: string | undefined; waitMs: number } },
+  options: ReceiveOptions & { position: Resume },
 ): Promise<unknown> {
   const { position, maxBytes, onEvent } = options;
   let late: NodeJS.Timeout | undefined;
@@ -111,13 +132,12 @@ async function readUntilAnswered(
   try {
     await readEvents(body, {
       maxBytes,
-      onEvent,
-      onId: (id) => {
-        position.lastId = id;
+      onEvent: (event) => {
+        if (event.data !== "") position.onMessage();
+        onEvent(event);
       },
-      onRetry: (retryMs) => {
-        position.waitMs = Math.min(retryMs, LIMITS.startupTimeoutMs);
-      },
+      onId: position.onId,
+      onRetry: position.onRetry,
     });
     return undefined;
   } catch (error) {

@@ -1,199 +1,56 @@
 /** What people are told of a failure: who, what, where, and what to do about it. One sentence for each kind. */
-import { type ErrorCode, type ErrorData, ThreadsError } from "../../../src/protocol/errors.ts";
-import type { AuthChallenge } from "./http-challenge.ts";
+import { type ErrorData, ThreadsError } from "../../../src/protocol/errors.ts";
+import { redactData } from "../redact.ts";
 import type { HttpFailure } from "./http-failure.ts";
-import { shownUrl } from "./http-redact.ts";
+import { type Explanation, explain, type HttpAddress } from "./http-failure-words.ts";
+import { shownUrl } from "./http-shown-url.ts";
 
-export interface HttpAddress {
-  server: string;
-  url: URL;
-  /** Host of the proxy on the way there. */
-  proxy: string | undefined;
-  /** Whether an Authorization header is configured. */
-  hasCredentials: boolean;
-  redact: (text: string) => string;
-}
+type Unexplained = Exclude<HttpFailure, { kind: "explained" }>;
 
-interface Told {
-  code: ErrorCode;
-  /** Goes on after the address. */
-  what: string;
-  remedy: string;
-  data?: ErrorData;
-}
-
-const CHECK = "Check the url in mcp.json and that the server is up.";
-const MCP_URL = "The url must be the MCP endpoint, often ending in /mcp.";
-
-const CERTIFICATES: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  CERT_NOT_YET_VALID: "its certificate is not valid yet",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate comes from an authority that is not known here",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate comes from an authority that is not known here",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate comes from an authority that is not known here",
-};
-
-function certificate(code: string): Told {
-  const authority = /SELF_SIGNED|UNABLE_TO/.test(code);
-  return {
-    code: "connect_failed",
-    what: `could not be trusted: ${CERTIFICATES[code] ?? "its certificate was refused"} (${code})`,
-    remedy: authority
-      ? "If it is your own, start Pi with NODE_EXTRA_CA_CERTS set to the file of its certificate authority."
-      : "Its operator has to renew or correct it; check also the host name in the url and this machine's clock.",
-  };
-}
-
-const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "refused the connection",
-  ECONNRESET: "closed the connection without an answer",
-  EPIPE: "closed the connection without an answer",
-  ERR_STREAM_PREMATURE_CLOSE: "closed the connection without an answer",
-  ENOTFOUND: "could not be found: no such host name",
-  EAI_AGAIN: "could not be found: the name service did not answer",
-  ETIMEDOUT: "did not answer",
-};
-
-function network(code: string, proxy: string | undefined): Told {
-  const what = `${NETWORK[code] ?? "could not be reached"} (${code})`;
-  if (proxy === undefined) {
-    const remedy = code === "ENOTFOUND" ? "Check the host name in the url, and the network." : CHECK;
-    return { code: "connect_failed", what, remedy };
-  }
-  return {
-    code: "connect_failed",
-    what: `could not be reached through the proxy ${proxy} (${code})`,
-    remedy: "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.",
-  };
-}
-
-const TEXT_CHARS = 200;
-
-/** With the server's own words, cut only when secrets are out of them: half of one would not be found. */
-const withText = (what: string, text: string, { redact }: HttpAddress): string =>
-  text === "" ? what : `${what}: ${redact(text).slice(0, TEXT_CHARS).toWellFormed()}`;
-
-const seconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
-
-function challengeData(challenge: AuthChallenge | undefined): ErrorData {
-  return challenge === undefined ? {} : { challenge: { ...challenge } };
-}
-
-function needsAuth(failure: Extract<HttpFailure, { kind: "needs-auth" }>, address: HttpAddress): Told {
-  const { status, challenge, text } = failure;
-  return {
-    code: "needs_auth",
-    what: withText(`answered ${status}`, challenge?.errorDescription ?? text, address),
-    remedy: address.hasCredentials
-      ? "It did not accept the Authorization header in mcp.json: renew the key there."
-      : "The server wants credentials: set headers for it in mcp.json.",
-    data: { status, ...challengeData(challenge) },
-  };
-}
-
-function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: HttpAddress): Told {
+/** What is another thing for an address that has never answered as it should. */
+function explainFirst(failure: Unexplained, address: HttpAddress): Explanation {
+  const explanation = explain(failure, address);
   switch (failure.kind) {
-    case "needs-auth":
-      return needsAuth(failure, address);
-    case "cancelled":
-      return { code: "cancelled", what: "was given up", remedy: "Nothing to do." };
-    case "too-large":
-      return {
-        code: "message_too_large",
-        what: `sent one message of more than ${Math.floor(failure.limitBytes / 1024 / 1024)} MiB`,
-        remedy: "Ask the server for less at a time.",
-        data: { limitBytes: failure.limitBytes },
-      };
+    case "web-page":
+    case "unusable":
+      return { ...explanation, what: `is no MCP server: it ${explanation.what}` };
     case "session-lost":
       return {
-        code: "server_died",
-        what: "no longer knows this session; it may have been restarted",
-        remedy: "Repeat the call: the next one opens a new session.",
-      };
-    case "refuses-streamable":
-    case "rejected":
-      return {
+        ...explanation,
         code: "connect_failed",
-        what: withText(`answered status ${failure.status}`, failure.text, address),
-        remedy: failure.status === 404 || failure.status === 405 ? MCP_URL : CHECK,
-        data: { status: failure.status },
+        what: "no longer knows the session that it has just opened",
+        remedy: "If several machines answer there, all requests of a session must go to the same one.",
       };
-    case "busy": {
-      const { status, retryAfterMs, text } = failure;
-      const wait = retryAfterMs === undefined ? "" : ` and asks to wait ${seconds(retryAfterMs)}`;
-      const data = { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-      const remedy = "The server has trouble or is busy: try again later with /mcp reconnect.";
-      return {
-        code: "connect_failed",
-        what: `${withText(`answered status ${status}`, text, address)}${wait}`,
-        remedy,
-        data,
-      };
-    }
-    case "network":
-      return network(failure.code, address.proxy);
-    case "proxy":
-      return {
-        code: "connect_failed",
-        what: `could not be reached: ${failure.message}`,
-        remedy:
-          failure.status === 407
-            ? "The proxy wants a name and password: http://name:password@host in HTTP_PROXY or HTTPS_PROXY."
-            : "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.",
-        ...(failure.status === undefined ? {} : { data: { status: failure.status } }),
-      };
-    case "redirect":
-      return {
-        code: "connect_failed",
-        what: `redirects to ${shownUrl(failure.to)}, which is not followed because that is another server`,
-        remedy: "If that is the MCP server, write its address as the url in mcp.json.",
-        data: { status: failure.status },
-      };
-    case "web-page":
-      return {
-        code: "connect_failed",
-        what: withText(
-          `is no MCP server: it answered with a web page (HTML), status ${failure.status}`,
-          failure.text,
-          address,
-        ),
-        remedy: MCP_URL,
-        data: { status: failure.status },
-      };
-    case "unusable":
-      return {
-        code: "connect_failed",
-        what: withText(
-          `is no MCP server: it answered with ${failure.contentType ?? "nothing"}`,
-          failure.text,
-          address,
-        ),
-        remedy: MCP_URL,
-        data: { status: failure.status },
-      };
-    case "certificate":
-      return certificate(failure.code);
-    case "not-tls":
-      return {
-        code: "connect_failed",
-        what: "does not speak TLS",
-        remedy: "Write http:// in the url if the server is meant to be without.",
-      };
-    case "not-http":
-      return { code: "connect_failed", what: "does not speak HTTP", remedy: "Check the port in the url." };
-    case "other":
-      return { code: "connect_failed", what: `failed: ${failure.message}`, remedy: CHECK };
+    default:
+      return explanation;
   }
+}
+
+/** For a request over an open connection: the address has answered before. */
+function explainLater(failure: Unexplained, address: HttpAddress): Explanation {
+  const explanation = explain(failure, address);
+  return failure.kind === "not-http" ? { ...explanation, what: "broke the rules of HTTP" } : explanation;
+}
+
+const dataOf = ({ data }: Explanation, { server, redact }: HttpAddress): ErrorData => ({
+  server,
+  ...(data && redactData(data, redact)),
+});
+
+/** The sentence of `explainConnect` without the server's name. */
+export function describeConnect(failure: HttpFailure, address: HttpAddress): string {
+  if (failure.kind === "explained") return failure.error.message;
+  const { what } = explainFirst(failure, address);
+  return address.redact(`${shownUrl(address.url, address.redact)} ${what}.`);
 }
 
 /** For an attempt to connect. */
 export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
   if (failure.kind === "explained") return failure.error;
-  const { code, what, remedy, data } = tell(failure, address);
-  const text = address.redact(`${address.server}: ${shownUrl(address.url)} ${what}.`);
-  return new ThreadsError(code, text, { remedy, data: { server: address.server, ...shown(data, address) } });
+  const explanation = explainFirst(failure, address);
+  const { code, remedy } = explanation;
+  const text = `${address.server}: ${describeConnect(failure, address)}`;
+  return new ThreadsError(code, text, { remedy, data: dataOf(explanation, address) });
 }
 
 /** For a request over an open connection. `call`: the tool that it calls, if any. */
@@ -203,23 +60,16 @@ export function explainRequest(
   address: HttpAddress,
 ): ThreadsError {
   if (failure.kind === "explained") return failure.error;
-  const told = tell(failure, address);
+  const explanation = explainLater(failure, address);
+  const { what, verdict, code } = explanation;
   const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
-  const verdict = failure.kind === "session-lost" ? "did not run" : "got no answer";
-  const text = address.redact(`${subject} ${verdict}: ${shownUrl(address.url)} ${told.what}.`);
-  const data = { server: address.server, ...shown(told.data, address) };
+  const where = shownUrl(address.url, address.redact);
+  const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
+  const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
   // A list is part of the connect; a call may have had its effect.
-  if (call === undefined || told.code !== "connect_failed") {
-    return new ThreadsError(told.code, text, { remedy: told.remedy, data });
-  }
-  const rejected = failure.kind === "rejected" || failure.kind === "refuses-streamable";
-  return new ThreadsError(rejected ? "call_rejected" : "server_died", text, {
-    remedy: rejected ? told.remedy : "The call may have run. The next call connects again.",
-    data,
-  });
-}
-
-/** What the server wrote into a challenge may repeat a key as well. */
-function shown(data: ErrorData | undefined, { redact }: HttpAddress): ErrorData {
-  return data === undefined ? {} : (JSON.parse(redact(JSON.stringify(data))) as ErrorData);
+  if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
+  if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);
+  const remedy =
+    verdict === "did not run" ? details.remedy : "The call may have run. The next call connects again.";
+  return new ThreadsError("server_died", text, { ...details, remedy });
 }

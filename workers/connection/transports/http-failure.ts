@@ -7,7 +7,7 @@
  * the attempt would hide it. 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750,
  * section 3.1); else it is a refusal that no sign-in cures.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../src/protocol/errors.ts";
 import { type AuthChallenge, parseChallenge } from "./http-challenge.ts";
 import { ProxyError } from "./http-proxy.ts";
@@ -49,6 +49,11 @@ export class BrokenAnswer extends Error {
   }
 }
 
+/** The request did not leave this machine. The message goes on after "it was not asked". */
+export class NotSent extends Error {
+  override readonly name = "NotSent";
+}
+
 export type HttpFailure =
   | { kind: "explained"; error: ThreadsError }
   | { kind: "cancelled" }
@@ -67,6 +72,8 @@ export type HttpFailure =
   | { kind: "certificate"; code: string }
   | { kind: "not-tls" }
   | { kind: "not-http" }
+  | { kind: "headers-too-large"; limitBytes: number }
+  | { kind: "not-sent"; message: string }
   | { kind: "other"; message: string };
 
 const REFUSES_STREAMABLE = new Set([404, 405, 406, 415]);
@@ -74,6 +81,8 @@ const SIGN_IN_HELPS = new Set(["invalid_token", "insufficient_scope"]);
 
 const CERTIFICATE =
   /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
+/** Of a header or an address that HTTP cannot hold. */
+const UNSENDABLE = new Set(["ERR_INVALID_CHAR", "ERR_INVALID_HTTP_TOKEN", "ERR_UNESCAPED_CHARACTERS"]);
 const NOT_TLS = new Set(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 const NETWORK = new Set([
   "ECONNREFUSED",
@@ -134,11 +143,14 @@ export function classifyFailure(error: unknown): HttpFailure {
   if (error instanceof TooLarge) return { kind: "too-large", limitBytes: error.limitBytes };
   if (error instanceof ProxyError) return { kind: "proxy", status: error.status, message: error.message };
   if (error instanceof BrokenAnswer) return { kind: "network", code: "ECONNRESET" };
+  if (error instanceof NotSent) return { kind: "not-sent", message: error.message };
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   if (name === "AbortError") return { kind: "cancelled" };
   if (typeof code === "string") {
     if (CERTIFICATE.test(code)) return { kind: "certificate", code };
     if (NOT_TLS.has(code)) return { kind: "not-tls" };
+    if (code === "HPE_HEADER_OVERFLOW") return { kind: "headers-too-large", limitBytes: maxHeaderSize };
+    if (UNSENDABLE.has(code)) return { kind: "not-sent", message: messageOf(error) };
     if (code.startsWith("HPE_")) return { kind: "not-http" };
     if (NETWORK.has(code)) return { kind: "network", code };
   }

@@ -7,6 +7,7 @@ import http from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
+import { LIMITS } from "../../../src/protocol/limits.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -69,7 +70,11 @@ export class TunnelAgent extends https.Agent {
   }
 
   override createConnection(options: http.ClientRequestArgs, callback?: Connected): undefined {
-    const done = callback as (error: Error | null, socket?: Duplex) => void;
+    const answer = callback as (error: Error | null, socket?: Duplex) => void;
+    const done: typeof answer = (...outcome) => {
+      clearTimeout(limit);
+      answer(...outcome);
+    };
     const proxy = this.#proxy;
     const host = String(options.host);
     const authority = `${host.includes(":") ? `[${host}]` : host}:${options.port}`;
@@ -83,6 +88,10 @@ export class TunnelAgent extends https.Agent {
       agent: false,
       signal: this.#lifetime.signal,
     });
+    // Whoever asked may have given up long ago, which no agent is told.
+    const limit = setTimeout(() => {
+      request.destroy(Object.assign(new Error("no tunnel in time"), { code: "ETIMEDOUT" }));
+    }, LIMITS.startupTimeoutMs);
     request.once("error", (error) => done(error));
     request.once("connect", (response, socket) => {
       if (response.statusCode === 200) {

@@ -4,13 +4,18 @@
  * the connection.
  */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "@modelcontextprotocol/sdk/types.js";
+import { Acknowledged } from "./http-acknowledged.ts";
 import { answerError, discard } from "./http-answer.ts";
 import type { HttpResponse } from "./http-client.ts";
-import { BrokenAnswer, mediaType } from "./http-failure.ts";
+import { AFTER_ANSWER_MS } from "./http-exchange.ts";
+import { BrokenAnswer, mediaType, NotSent } from "./http-failure.ts";
 import { isRequest, parseMessages } from "./http-messages.ts";
 import type { HttpTransportOptions } from "./http-streamable.ts";
 import { readEvents, type ServerEvent } from "./sse-reader.ts";
+
+/** Requests whose POST the server has not ended. Some servers end it with the answer, so each lasts as its call does. */
+const MOST_REQUESTS = 1_000;
 
 export class LegacySseTransport implements Transport {
   onclose?: () => void;
@@ -19,6 +24,8 @@ export class LegacySseTransport implements Transport {
 
   readonly #options: HttpTransportOptions;
   readonly #lifetime = new AbortController();
+  readonly #requests = new Map<RequestId, AbortController>();
+  readonly #acknowledged = new Acknowledged();
   #endpoint: URL | undefined;
   #protocolVersion: string | undefined;
   #failure: unknown;
@@ -91,19 +98,53 @@ export class LegacySseTransport implements Transport {
     const messages = parseMessages(data);
     if (!messages)
       this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
-    for (const message of messages ?? []) this.onmessage?.(message);
+    for (const message of messages ?? []) {
+      if ("result" in message || "error" in message) this.#onAnswer(message.id);
+      this.onmessage?.(message);
+    }
+  }
+
+  /** The POST of the request has nothing more to tell. */
+  #onAnswer(id: RequestId | undefined): void {
+    const controller = id === undefined ? undefined : this.#requests.get(id);
+    if (controller) setTimeout(() => controller.abort(), AFTER_ANSWER_MS).unref();
   }
 
   /** Settles when the server has taken the message. */
   async send(message: JSONRPCMessage): Promise<void> {
+    if (!isRequest(message)) return this.#notify(message);
     try {
-      await this.#post(message);
+      await this.#request(message);
     } catch (error) {
-      throw isRequest(message) ? this.#options.explain(error, message) : error;
+      throw this.#options.explain(error, message);
     }
   }
 
-  async #post(message: JSONRPCMessage): Promise<void> {
+  async #notify(message: JSONRPCMessage): Promise<void> {
+    if ("method" in message && message.method === "notifications/cancelled") {
+      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
+      if (requestId !== undefined) this.#requests.get(requestId)?.abort();
+    }
+    await this.#acknowledged.send((signal) => this.#post(message, signal));
+  }
+
+  async #request(message: JSONRPCRequest): Promise<void> {
+    if (this.#requests.size >= MOST_REQUESTS)
+      throw new NotSent(`it has not taken ${MOST_REQUESTS} requests yet`);
+    const controller = new AbortController();
+    this.#requests.set(message.id, controller);
+    const end = (): void => void this.#requests.delete(message.id);
+    try {
+      const { body } = await this.#post(message, controller.signal);
+      void discard(body).then(end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Rejects unless the status is 2xx. */
+  async #post(message: JSONRPCMessage, signal: AbortSignal): Promise<HttpResponse> {
     if (!this.#endpoint || this.#closed) throw this.#failure ?? new BrokenAnswer();
     const version = this.#protocolVersion;
     const response = await this.#options.client.request({
@@ -115,18 +156,18 @@ export class LegacySseTransport implements Transport {
         ...(version === undefined ? {} : { "mcp-protocol-version": version }),
       },
       body: JSON.stringify(message),
-      signal: this.#lifetime.signal,
+      signal,
     });
-    if (response.status < 200 || response.status >= 300) {
-      throw (await answerError(response, { url: this.#endpoint })).error;
-    }
-    discard(response.body);
+    if (response.status >= 200 && response.status < 300) return response;
+    throw (await answerError(response, { url: this.#endpoint })).error;
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#lifetime.abort();
+    for (const controller of this.#requests.values()) controller.abort();
+    this.#acknowledged.close();
     this.#options.client.close();
     this.onclose?.();
   }

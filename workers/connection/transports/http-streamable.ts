@@ -7,10 +7,11 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { LIMITS } from "../../../src/protocol/limits.ts";
-import { answerError, discard } from "./http-answer.ts";
+import { Acknowledged } from "./http-acknowledged.ts";
+import { answerError } from "./http-answer.ts";
 import type { HttpClient, HttpResponse } from "./http-client.ts";
 import { type Exchange, newExchange, receiveAnswer } from "./http-exchange.ts";
-import { type AnswerError, BrokenAnswer, classifyFailure, mediaType } from "./http-failure.ts";
+import { type AnswerError, BrokenAnswer, classifyFailure, mediaType, NotSent } from "./http-failure.ts";
 import { isRequest, parseMessages } from "./http-messages.ts";
 import { followNotifications } from "./http-notifications.ts";
 import type { ServerEvent } from "./sse-reader.ts";
@@ -37,8 +38,6 @@ const READ_ONLY = new Set([
   "prompts/get",
   "completion/complete",
 ]);
-/** A notification is only acknowledged. */
-const NOTIFICATION_MS = 10_000;
 
 export class StreamableHttpTransport implements Transport {
   onclose?: () => void;
@@ -48,6 +47,7 @@ export class StreamableHttpTransport implements Transport {
   readonly #options: HttpTransportOptions;
   readonly #lifetime = new AbortController();
   readonly #open = new Map<RequestId, Exchange>();
+  readonly #acknowledged = new Acknowledged();
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
   /** As it was sent, to open the session again. */
@@ -104,9 +104,8 @@ export class StreamableHttpTransport implements Transport {
       const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
       if (requestId !== undefined) this.#open.get(requestId)?.controller.abort();
     }
-    const signal = AbortSignal.any([this.#lifetime.signal, AbortSignal.timeout(NOTIFICATION_MS)]);
-    const response = await this.#post(message, signal);
-    discard(response.body);
+    this.#lifetime.signal.throwIfAborted();
+    await this.#acknowledged.send((signal) => this.#post(message, signal));
     if ("method" in message && message.method === "notifications/initialized") this.#listen();
   }
 
@@ -246,7 +245,7 @@ export class StreamableHttpTransport implements Transport {
       clearTimeout(limit);
       this.#open.delete(id);
     }
-    if (rejection !== undefined) throw new Error(`it refused a new session: ${rejection}`);
+    if (rejection !== undefined) throw new NotSent(`it refused a new session: ${rejection}`);
     this.#sessionLost = false;
     this.#options.onNote("had lost the session; a new one is open");
     await this.#notify({ jsonrpc: "2.0", method: "notifications/initialized" });
@@ -262,6 +261,7 @@ export class StreamableHttpTransport implements Transport {
     this.#lifetime.abort();
     // Each by itself: on Node 22 signals derived from a long-lived one are never quite forgotten by it.
     for (const { controller } of this.#open.values()) controller.abort();
+    this.#acknowledged.close();
     this.onclose?.();
     const { client, url } = this.#options;
     if (this.#sessionId !== undefined && !this.#sessionLost) {

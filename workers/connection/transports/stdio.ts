@@ -12,6 +12,7 @@ import { LIMITS } from "../../../src/protocol/limits.ts";
 import { createLineReader } from "./line-reader.ts";
 import { type Killed, killTree, type Launch, type ServerProcess, spawnServer } from "./process-tree.ts";
 import { spawnFailure } from "./spawn-failure.ts";
+import { ServerStderr } from "./stderr.ts";
 
 export interface StdioOptions {
   server: string;
@@ -25,8 +26,8 @@ export interface StdioOptions {
   onNote: (note: string) => void;
   /** Takes secrets out of what is kept of stderr. */
   redact: (text: string) => string;
-  /** Everything it writes to stderr, where somebody wants it. */
-  onStderr?: ((text: string) => void) | undefined;
+  /** Each line that it writes to stderr, where somebody wants them. */
+  onStderr?: ((line: string) => void) | undefined;
 }
 
 export interface CloseTimes {
@@ -36,8 +37,6 @@ export interface CloseTimes {
 
 /** Whoever writes the note down cuts it, after taking secrets out. */
 const NOTED_BYTES = 16 * 1024;
-/** More is kept of stderr than is shown, so that no secret is cut in two before it is found. */
-const STDERR_KEPT_BYTES = 2 * LIMITS.stderrTailBytes;
 /** After a server has exited, its last output is waited for this long. */
 const LAST_OUTPUT_MS = 250;
 
@@ -48,8 +47,7 @@ export class StdioTransport implements Transport {
 
   readonly #options: StdioOptions;
   #process: ServerProcess | undefined;
-  #stderr: Buffer[] = [];
-  #stderrBytes = 0;
+  readonly #stderr: ServerStderr;
   #exited: Promise<void> = Promise.resolve();
   #ended = false;
   #failure: ThreadsError | undefined;
@@ -57,6 +55,7 @@ export class StdioTransport implements Transport {
 
   constructor(options: StdioOptions) {
     this.#options = options;
+    this.#stderr = new ServerStderr(options.onStderr);
   }
 
   /** Why the connection ended, where the reason was ours to see; otherwise how the process ended. */
@@ -75,8 +74,7 @@ export class StdioTransport implements Transport {
 
   /** The end of what the server wrote to stderr. */
   get stderrTail(): string {
-    const kept = this.#options.redact(Buffer.concat(this.#stderr).toString("utf8"));
-    return kept.slice(-LIMITS.stderrTailBytes).trim();
+    return this.#stderr.tail(this.#options.redact);
   }
 
   /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
@@ -107,7 +105,7 @@ export class StdioTransport implements Transport {
       onTooLong: () => this.#onTooLong(),
     });
     child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
-    child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));
+    child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
     // A server that closes its stdin answers writes with EPIPE; its end is told by "close".
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
@@ -143,18 +141,6 @@ export class StdioTransport implements Transport {
     if (this.#kill("SIGKILL") === "refused") this.#abandon();
   }
 
-  #keepStderr(chunk: Buffer): void {
-    this.#options.onStderr?.(chunk.toString("utf8"));
-    this.#stderr.push(chunk);
-    this.#stderrBytes += chunk.length;
-    while (
-      this.#stderr.length > 1 &&
-      this.#stderrBytes - (this.#stderr[0]?.length ?? 0) >= STDERR_KEPT_BYTES
-    ) {
-      this.#stderrBytes -= this.#stderr.shift()?.length ?? 0;
-    }
-  }
-
   async #onProcessEnd(
     child: ServerProcess,
     code: number | null,
@@ -165,6 +151,7 @@ export class StdioTransport implements Transport {
     await within(LAST_OUTPUT_MS, once(child, "close"));
     child.stdout.destroy();
     child.stderr.destroy();
+    this.#stderr.end();
     // What it started may still be in its group, and nobody else would end it.
     this.#kill("SIGKILL");
     if (child.pid !== undefined) this.#options.onExit(child.pid);

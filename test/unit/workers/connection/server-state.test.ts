@@ -18,12 +18,19 @@ const error = new ThreadsError("connect_failed", "s could not be connected.");
 const needsAuth = new ThreadsError("needs_auth", "s answered 401.");
 const NOW = 100_000;
 
+/** Long enough to count as a connection that works. */
+const STEADY = 60_000;
+
 const STATES = {
   idle: { name: "idle" },
-  "idle after a drop": { name: "idle", error },
+  "idle after a drop": { name: "idle", error, failures: 1 },
+  "idle after four drops": { name: "idle", error, failures: 4 },
   connecting: { name: "connecting", failures: 0 },
   "connecting again": { name: "connecting", failures: 2 },
-  connected: { name: "connected" },
+  connected: { name: "connected", failures: 0, sinceMs: NOW - 1 },
+  "connected for a minute": { name: "connected", failures: 0, sinceMs: NOW - STEADY },
+  "connected again": { name: "connected", failures: 2, sinceMs: NOW - STEADY + 1 },
+  "connected again for a minute": { name: "connected", failures: 9, sinceMs: NOW - STEADY },
   "needs-auth": { name: "needs-auth", error: needsAuth },
   "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
   "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
@@ -39,10 +46,10 @@ const EVENTS = {
   "wanted in the background": wanted("background"),
   "wanted by the user": wanted("user"),
   "wanted by the timer": wanted("timer"),
-  opened: { type: "opened" },
+  opened: { type: "opened", nowMs: NOW },
   "open-failed": { type: "open-failed", error, nowMs: NOW },
   "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
-  dropped: { type: "dropped", error },
+  dropped: { type: "dropped", error, nowMs: NOW },
   "idle-expired": { type: "idle-expired" },
   renewed: { type: "renewed" },
   closed: { type: "closed" },
@@ -71,31 +78,38 @@ type Row = Partial<Record<StateName, Outcome>>;
 /** What every lifecycle has in common: state -> outcome; what is not named changes nothing. */
 const WANTED: Row = {
   idle: [connecting(0), OPEN],
-  "idle after a drop": [connecting(0), OPEN],
+  "idle after a drop": [connecting(1), OPEN],
+  "idle after four drops": [connecting(4), OPEN],
   "needs-auth": [connecting(0), OPEN],
   "failed, still to wait": [undefined, refuse("waiting-to-retry")],
   "failed, waited": [connecting(3), OPEN],
   closing: [undefined, refuse("closing")],
   disabled: [undefined, refuse("disabled")],
 };
+/** The connection ends because nobody needs it, or for another one: nothing went wrong. */
+const ENDED: Row = Object.fromEntries(
+  ALL.filter((name) => STATES[name].name === "connected").map((name) => [name, [{ name: "idle" }, CLOSE]]),
+);
 const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
   "wanted by a call": WANTED,
   "wanted in the background": WANTED,
   "wanted by the user": {
     ...WANTED,
+    "idle after a drop": [connecting(0), OPEN],
+    "idle after four drops": [connecting(0), OPEN],
     "failed, still to wait": [connecting(0), OPEN],
     "failed, waited": [connecting(0), OPEN],
   },
   "wanted by the timer": { ...WANTED, "failed, still to wait": [connecting(3), OPEN] },
   opened: {
-    connecting: [{ name: "connected" }, []],
-    "connecting again": [{ name: "connected" }, []],
+    connecting: [{ name: "connected", failures: 0, sinceMs: NOW }, []],
+    "connecting again": [{ name: "connected", failures: 2, sinceMs: NOW }, []],
   },
   "open-failed with 401": {
     connecting: [{ name: "needs-auth", error: needsAuth }, []],
     "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
   },
-  renewed: { connected: [{ name: "idle" }, CLOSE] },
+  renewed: ENDED,
   closed: Object.fromEntries(
     ALL.filter((name) => name !== "closing" && name !== "disabled").map((name) => [
       name,
@@ -105,25 +119,24 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
 };
 
 const later = (delayMs: number): ServerEffect => ({ type: "reconnect-later", delayMs });
+const idle = (failures: number): ServerPhase => ({ name: "idle", error, failures });
+/** A connection that lived for a minute begins the count anew. */
+const dropped = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
+  connected: [idle(1), [...CLOSE, ...laterOf(1_000)]],
+  "connected for a minute": [idle(1), [...CLOSE, ...laterOf(1_000)]],
+  "connected again": [idle(3), [...CLOSE, ...laterOf(4_000)]],
+  "connected again for a minute": [idle(1), [...CLOSE, ...laterOf(1_000)]],
+});
+const openFailed = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
+  connecting: [failed(1), laterOf(1_000)],
+  "connecting again": [failed(3), laterOf(4_000)],
+});
+const never = (): ServerEffect[] => [];
+const byItself = (delayMs: number): ServerEffect[] => [later(delayMs)];
 const OF_LIFECYCLE: Record<Lifecycle, Record<"open-failed" | "dropped" | "idle-expired", Row>> = {
-  lazy: {
-    "open-failed": { connecting: [failed(1), []], "connecting again": [failed(3), []] },
-    dropped: { connected: [{ name: "idle", error }, CLOSE] },
-    "idle-expired": { connected: [{ name: "idle" }, CLOSE] },
-  },
-  eager: {
-    "open-failed": { connecting: [failed(1), []], "connecting again": [failed(3), []] },
-    dropped: { connected: [{ name: "idle", error }, CLOSE] },
-    "idle-expired": { connected: [{ name: "idle" }, CLOSE] },
-  },
-  "keep-alive": {
-    "open-failed": {
-      connecting: [failed(1), [later(1_000)]],
-      "connecting again": [failed(3), [later(4_000)]],
-    },
-    dropped: { connected: [{ name: "idle", error }, [...CLOSE, later(1_000)]] },
-    "idle-expired": {},
-  },
+  lazy: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
+  eager: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
+  "keep-alive": { "open-failed": openFailed(byItself), dropped: dropped(byItself), "idle-expired": {} },
 };
 
 const describeOutcome = ([state, effects]: Outcome): string => {
@@ -151,7 +164,12 @@ describe.each(LIFECYCLES)("transition of a server that is %s", (lifecycle) => {
 
 describe("transition", () => {
   test("every state and event -> the state that was given is not changed", () => {
-    const before = structuredClone({ ...STATES, "idle after a drop": null, "needs-auth": null });
+    const before = structuredClone({
+      ...STATES,
+      "idle after a drop": null,
+      "idle after four drops": null,
+      "needs-auth": null,
+    });
     for (const lifecycle of LIFECYCLES)
       for (const state of ALL)
         for (const event of Object.values(EVENTS)) transition(STATES[state], event, policyOf(lifecycle));
@@ -172,11 +190,74 @@ describe("transition", () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
   });
 
-  test("a server that came up -> counts its failures from the start again", () => {
+  /** What a keep-alive server waits between `rounds` connections, each of which lives for so long. */
+  function waitsOf(livesMs: (round: number) => number, rounds: number): number[] {
+    let state: ServerPhase = { name: "idle" };
+    let nowMs = NOW;
+    const waits: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const steps: (() => ServerEvent)[] = [
+        () => ({ type: "wanted", by: "timer", nowMs }),
+        () => ({ type: "opened", nowMs }),
+        () => ({ type: "dropped", error, nowMs: nowMs + livesMs(round) }),
+      ];
+      for (const step of steps) {
+        const after = transition(state, step(), policyOf("keep-alive"));
+        state = after.state;
+        for (const effect of after.effects) if (effect.type === "reconnect-later") waits.push(effect.delayMs);
+      }
+      nowMs += livesMs(round) + (waits.at(-1) ?? 0);
+    }
+    return waits;
+  }
+
+  test.each<[string, (round: number) => number, number[]]>([
+    ["dies right after each connect", () => 0, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+    ["lives for 59 s each time", () => 59_000, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+    ["lives for 61 s each time", () => 61_000, Array(8).fill(1_000)],
+    [
+      "lives for 61 s now and then",
+      (round) => (round % 3 === 2 ? 61_000 : 0),
+      [1_000, 2_000, 1_000, 2_000, 4_000, 1_000, 2_000, 4_000],
+    ],
+  ])("a keep-alive server that %s -> waits of %j", (_name, livesMs, waits) => {
+    expect(waitsOf(livesMs, 8)).toEqual(waits);
+  });
+
+  test("a keep-alive server whose list fails each time -> as one that does not connect", () => {
+    // The list is part of the connect: no `opened` comes.
+    let state: ServerPhase = { name: "idle" };
+    for (let round = 0; round < 4; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, EVENTS["open-failed"], policyOf("keep-alive")).state;
+    }
+    expect(state).toEqual(failed(4));
+  });
+
+  test("a server that fails, connects and is dropped at once, over and over -> one count for both", () => {
+    let state: ServerPhase = { name: "idle" };
+    const events = [EVENTS["open-failed"], EVENTS.opened, EVENTS.dropped] as const;
+    for (let round = 0; round < 3; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, events[0], policyOf("keep-alive")).state;
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, events[1], policyOf("keep-alive")).state;
+      state = transition(state, events[2], policyOf("keep-alive")).state;
+    }
+    expect(state).toEqual(idle(6));
+  });
+
+  test("a server that came up and stayed -> counts its failures from the start again", () => {
     let state: ServerPhase = connecting(5);
     state = transition(state, EVENTS.opened, policyOf("keep-alive")).state;
-    state = transition(state, EVENTS.dropped, policyOf("keep-alive")).state;
-    expect(transition(state, wanted("timer"), policyOf("keep-alive")).state).toEqual(connecting(0));
+    const later: ServerEvent = { type: "dropped", error, nowMs: NOW + STEADY };
+    state = transition(state, later, policyOf("keep-alive")).state;
+    expect(transition(state, wanted("timer"), policyOf("keep-alive")).state).toEqual(connecting(1));
+  });
+
+  test("the user connects a server that was dropped often -> counts from the start again", () => {
+    const state = transition(idle(9), wanted("user"), policyOf("keep-alive")).state;
+    expect(state).toEqual(connecting(0));
   });
 });
 

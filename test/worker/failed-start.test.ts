@@ -1,0 +1,77 @@
+/** Owns: a session whose start fails is closed like any other: no process, thread or line of the log is left behind. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
+import { createHandlers } from "../../workers/connection/handlers.ts";
+import { createLog } from "../../workers/connection/log.ts";
+import type { Handlers } from "../../workers/connection/serve.ts";
+import { waitGone } from "../support/processes.ts";
+import { configure, createPlace, fixture, onCleanup, until } from "./support.ts";
+
+const never = new AbortController().signal;
+
+/** The worker's handlers in this thread. `fault` stands for a bug in whatever carries the first plan out. */
+async function open(fault: (event: WorkerEvent) => void) {
+  const place = await createPlace();
+  await configure(place, { s: fixture("ignores-end.mjs") });
+  const logFile = join(place.agentDir, "mcp-threads.log");
+  const events: WorkerEvent[] = [];
+  const handlers: Handlers = createHandlers({
+    emit: (event) => {
+      fault(event);
+      events.push(event);
+    },
+    log: createLog({ file: logFile, label: "test" }),
+  });
+  onCleanup(() => handlers.shutdown({}, never));
+  const facts: SessionFacts = {
+    generation: 1,
+    ...place,
+    projectTrusted: true,
+    configPath: undefined,
+    registered: [],
+    canAsk: true,
+    snapshotChecksum: undefined,
+  };
+  const spawned = (): Promise<number> =>
+    until(async () => events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []))[0]);
+  return { handlers, facts, spawned, log: () => readFile(logFile, "utf8") };
+}
+
+/** Throws at the first event of that type. */
+function failingOnce(type: WorkerEvent["type"]): (event: WorkerEvent) => void {
+  let failed = false;
+  return (event) => {
+    if (failed || event.type !== type) return;
+    failed = true;
+    throw new Error(`no ${type}`);
+  };
+}
+
+test("a start that fails before any server starts -> shutdown settles, and writes the log to its end", async () => {
+  const { handlers, facts, log } = await open(failingOnce("planned"));
+  await expect(handlers.startSession(facts, never)).rejects.toThrow("no planned");
+  await handlers.shutdown({}, never);
+  expect(await log()).toMatch(/ stopped\n$/);
+});
+
+test("a start that fails when a server has started -> its process is gone after shutdown", async () => {
+  const { handlers, facts, spawned, log } = await open(failingOnce("server"));
+  await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
+  const pid = await spawned();
+  await handlers.shutdown({}, never);
+  expect(await waitGone([pid], 5_000)).toEqual([]);
+  expect(await log()).toMatch(/ stopped\n$/);
+});
+
+test("a start after one that failed -> its own session, and nothing of the first", async () => {
+  const { handlers, facts, spawned } = await open(failingOnce("server"));
+  await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
+  const pid = await spawned();
+  await handlers.startSession({ ...facts, generation: 2 }, never);
+  expect(await waitGone([pid], 5_000)).toEqual([]);
+  await handlers.settleTools({ timeoutMs: 40_000 }, never);
+  const { servers } = await handlers.status({}, never);
+  expect(servers.map(({ state }) => state)).toEqual(["connected"]);
+});

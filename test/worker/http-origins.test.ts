@@ -1,0 +1,215 @@
+/**
+ * Owns: what a server over HTTP is told stays with it. Two ports of loopback are two origins: whatever one server
+ * answers, the other is never asked, and gets no header, cookie, session or event id.
+ */
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import type { ThreadsError } from "../../src/protocol/errors.ts";
+import type { HttpTarget } from "../../workers/connection/config/definition.ts";
+import { connectHttp } from "../../workers/connection/connect-http.ts";
+import {
+  type Asked,
+  answerWell,
+  connectOptions,
+  type Handler,
+  resultOf,
+  serve,
+  startEvents,
+  type TestServer,
+} from "../support/http-server.ts";
+
+const never = new AbortController().signal;
+const soon = { termMs: 1, killMs: 1 };
+const patient = { timeout: 20_000 };
+const KEY = "header-secret-1";
+const BASIC = `Basic ${Buffer.from("me:pass-secret-1").toString("base64")}`;
+
+function connect(server: TestServer, entry = {}) {
+  const options = connectOptions({ url: server.url, headers: { "x-key": KEY }, ...entry });
+  const connecting = connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
+  return { connecting, notes: options.notes };
+}
+
+const refused = async (server: TestServer, entry = {}): Promise<ThreadsError> =>
+  connect(server, entry).connecting.then(
+    () => expect.unreachable("connected"),
+    (error: ThreadsError) => error,
+  );
+
+const call = { tool: "echo", args: {}, timeoutMs: 2_000, signal: never, onProgress: () => undefined };
+
+const hostOf = ({ origin }: TestServer): string => new URL(origin).host;
+/** Addresses of `other` in all the ways to write them, and of `own` where they are not taken for it. */
+const ADDRESSES: [string, (other: TestServer, own: TestServer) => string][] = [
+  ["another origin", (other) => `${other.origin}/steal`],
+  ["another origin without a scheme", (other) => `//${hostOf(other)}/steal`],
+  ["another origin behind backslashes", (other) => `\\\\${hostOf(other)}\\steal`],
+  ["another origin behind a name", (other, own) => `http://${hostOf(own)}@${hostOf(other)}/steal`],
+  ["the same machine by another name", (other) => `http://localhost:${new URL(other.origin).port}/steal`],
+];
+const NOT_OWN: typeof ADDRESSES = [
+  ...ADDRESSES,
+  ["itself with a name and password", (_other, own) => `http://thief:word@${hostOf(own)}/mcp/`],
+  ["itself over TLS on a port that is not its own", (_other, own) => `https://${hostOf(own)}/mcp`],
+];
+
+describe.each([301, 302, 303, 307, 308])("status %i", (status) => {
+  test.each(NOT_OWN)("a POST that is sent to %s -> not followed", async (_name, addressOf) => {
+    const other = await serve(answerWell);
+    const server: TestServer = await serve((_asked, response) =>
+      response.writeHead(status, { location: addressOf(other, server) }).end(),
+    );
+    const error = await refused(server);
+    expect(error).toMatchObject({ code: "connect_failed", data: { server: "web", status } });
+    expect(error.message).toMatch(
+      / redirects to https?:\/\/[^@]*, which is not followed because that is another/,
+    );
+    expect(other.asked).toEqual([]);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  test.each(ADDRESSES)(
+    "streams, resumption and the end that are sent to %s -> not followed",
+    async (_name, addressOf) => {
+      const other = await serve(answerWell);
+      const server: TestServer = await serve((asked, response) => {
+        if (asked.message.method === "tools/call") startEvents(response).end("id: 7\ndata:\nretry: 1\n\n");
+        else if (asked.http === "POST") answerWell(asked, response, { "mcp-session-id": "session-1" });
+        else response.writeHead(status, { location: addressOf(other, server) }).end();
+      });
+      const connection = await connect(server).connecting;
+      await connection.callTool(call).catch(() => undefined);
+      await connection.close(soon);
+      expect(server.log.filter((line) => line === "GET").length).toBeGreaterThanOrEqual(2);
+      expect(server.log.at(-1)).toBe("DELETE");
+      expect(other.asked).toEqual([]);
+    },
+  );
+});
+
+/** A legacy server that names `endpoint`, and answers at any path. */
+function legacy(endpoint: (own: TestServer) => string): () => Promise<TestServer> {
+  return async () => {
+    let stream: ServerResponse | undefined;
+    const handler: Handler = ({ http, message }, response) => {
+      if (http === "GET") {
+        stream = startEvents(response);
+        stream.write(`event: endpoint\ndata: ${endpoint(server)}\n\n`);
+        return;
+      }
+      response.writeHead(202).end();
+      if (message.id !== undefined) stream?.write(`data: ${resultOf(message)}\n\n`);
+    };
+    const server = await serve(handler);
+    return server;
+  };
+}
+
+test.each([...ADDRESSES, ...NOT_OWN.slice(-1)])(
+  "a legacy server that names %s for messages -> gets none, nor does the other",
+  async (_name, addressOf) => {
+    const other = await serve(answerWell);
+    const server = await legacy((own) => addressOf(other, own))();
+    const error = await refused(server, { type: "sse" });
+    expect(error.message).toContain("names an address for messages at another server");
+    expect(other.asked).toEqual([]);
+    expect(server.log).toEqual(["GET"]);
+  },
+);
+
+test("a legacy server that names itself with a name and password -> only those of the definition are sent", async () => {
+  const server = await legacy((own) => `http://thief:word@${hostOf(own)}/messages`)();
+  const url = server.url.replace("//", "//me:pass-secret-1@");
+  const connection = await connect(server, { type: "sse", url }).connecting;
+  expect(server.asked.map(({ path }) => path)).toContain("/messages");
+  expect(new Set(server.asked.map(({ headers }) => headers.authorization))).toEqual(new Set([BASIC]));
+  await connection.close(soon);
+});
+
+test("a legacy stream that is sent to another origin -> not followed", async () => {
+  const other = await serve(answerWell);
+  const server = await serve((_asked, response) =>
+    response.writeHead(307, { location: `//${hostOf(other)}/steal` }).end(),
+  );
+  expect((await refused(server, { type: "sse" })).message).toContain("because that is another server");
+  expect(other.asked).toEqual([]);
+});
+
+test("cookies -> none is kept or sent", async () => {
+  const cookie = { "set-cookie": ["id=1; Path=/; Max-Age=9999", "b=2"], "mcp-session-id": "session-1" };
+  const server = await serve((asked, response) => {
+    for (const [name, value] of Object.entries(cookie)) response.setHeader(name, value);
+    if (asked.http === "POST" && asked.path === "/mcp") response.writeHead(307, { location: "/mcp/" }).end();
+    else answerWell(asked, response, cookie);
+  });
+  const connection = await connect(server).connecting;
+  await connection.listTools(never);
+  await connection.callTool(call);
+  await connection.close(soon);
+  expect(server.asked.length).toBeGreaterThan(6);
+  expect(server.asked.every(({ headers }) => headers.cookie === undefined)).toBe(true);
+});
+
+const sentKeys = ({ headers }: Asked): string[] => Object.keys(headers).sort();
+
+test("the request that explains a failure -> as a browser's, without any header, name, password or query", async () => {
+  const server = await serve(({ http }, response) => {
+    if (http === "POST")
+      response.writeHead(400, { "mcp-session-id": "session-1", "set-cookie": "a=b" }).end();
+    else response.writeHead(200, { "content-type": "text/html" }).end("<title>Welcome</title>");
+  });
+  const url = `${server.url.replace("//", "//me:pass-secret-1@")}?key=query-secret-1`;
+  const headers = { "x-key": KEY, authorization: "Bearer token-secret-1" };
+  const error = await refused(server, { url, headers });
+  expect(error.message).toContain("Welcome");
+  const [first, probe, ...more] = server.asked;
+  expect(first?.headers["x-key"]).toBe(KEY);
+  expect(probe).toMatchObject({ http: "GET", path: "/mcp" });
+  expect(probe && sentKeys(probe)).toEqual(["accept", "accept-encoding", "connection", "host"]);
+  expect(more).toEqual([]);
+});
+
+test.each([
+  ["a line end", "good\r\nx-injected: 1"],
+  ["a bare line feed", "good\nx-injected: 1"],
+  ["a NUL", "good\u0000"],
+  ["a character that is no byte", "漢字"],
+])("a header value with %s -> nothing is sent, and the value is not told", async (_name, value) => {
+  const server = await serve(answerWell);
+  const error = await refused(server, { headers: { "x-key": `${KEY}${value}` } });
+  expect(error).toMatchObject({ code: "connect_failed" });
+  expect(error.message).toMatch(/ was not asked: .*x-key/);
+  expect(JSON.stringify([error.message, error.data])).not.toContain(KEY);
+  expect(server.asked).toEqual([]);
+});
+
+test.each([
+  ["of kilobytes", "s".repeat(8_000)],
+  ["that looks like more headers", "s; x-injected: 1, y"],
+])("a session id %s -> goes back as one header", async (_name, id) => {
+  const server = await serve((asked, response) => answerWell(asked, response, { "mcp-session-id": id }));
+  const connection = await connect(server).connecting;
+  await connection.listTools(never);
+  await connection.close(soon);
+  for (const { headers } of server.asked.slice(1)) {
+    expect(headers["mcp-session-id"]).toBe(id);
+    expect(headers["x-injected"]).toBeUndefined();
+  }
+});
+
+test.each([
+  ["of ASCII", "7; x: y", "7; x: y"],
+  ["of other characters", "7é", undefined],
+  ["with a NUL", "7\u0000", undefined],
+  ["of kilobytes", "7".repeat(2_000), undefined],
+])("an event id %s -> goes back only where a header can hold it", async (_name, id, sent) => {
+  const server = await serve((asked, response) => {
+    if (asked.http === "GET") startEvents(response).end(`retry: 1\nid: ${id}\ndata:\n\n`);
+    else answerWell(asked, response);
+  });
+  const connection = await connect(server).connecting;
+  const gets = (): Asked[] => server.asked.filter(({ http }) => http === "GET");
+  await expect.poll(() => gets().length, patient).toBeGreaterThanOrEqual(2);
+  expect(gets()[1]?.headers["last-event-id"]).toBe(sent);
+  await connection.close(soon);
+});

@@ -1,0 +1,107 @@
+/**
+ * How a secret may look in a text: as it is, percent-encoded, escaped in JSON or HTML, in hex, and in base64 with
+ * anything before and behind it, as in `Basic base64(user:secret)`. Answers sources of regular expressions. Pure.
+ */
+
+/** A longer secret is looked for in pieces, so that no match is longer than `LONGEST_MATCH`. */
+const PIECE_CHARS = 1_000;
+/** `%E6%BC%A2`: no character takes more in any of its forms. */
+const FORM_CHARS = 9;
+/** No form is longer than this, in characters. Whoever cuts a text keeps so much beyond the cut until it is redacted. */
+export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
+/** Lines of one secret that are looked for alone: a key file has some 50. */
+const MOST_LINES = 1_000;
+/** A shorter form would be found by chance; it is looked for as a whole word. */
+export const SURE_CHARS = 8;
+
+const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+const anyCase = (hex: string): string =>
+  hex.replace(/[a-f]/gi, (digit) => `[${digit.toLowerCase()}${digit.toUpperCase()}]`);
+
+const HTML: Readonly<Record<string, string>> = {
+  "&": "amp",
+  "<": "lt",
+  ">": "gt",
+  '"': "quot",
+  "'": "apos",
+  "/": "sol",
+};
+/** What JSON writes in place of a control character. */
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  "\b": "b",
+  "\f": "f",
+  "\n": "n",
+  "\r": "r",
+  "\t": "t",
+};
+/** JSON within JSON doubles the backslash. */
+const BACKSLASHES = "\\\\{1,3}";
+
+/** One character in each way that a URL, JSON or HTML writes it. Letters and digits have one way. */
+function spellings(char: string): string {
+  if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapeRegExp(char);
+  const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapeRegExp(char)];
+  if (char === "\\") ways.unshift("\\\\{2,4}");
+  if (char === " ") ways.push("\\+");
+  const bytes = Buffer.from(char).toString("hex");
+  ways.push(bytes.replace(/../g, (byte) => `%${anyCase(byte)}`));
+  const units = Array.from({ length: char.length }, (_, i) =>
+    char.charCodeAt(i).toString(16).padStart(4, "0"),
+  );
+  ways.push(units.map((unit) => `${BACKSLASHES}u${anyCase(unit)}`).join(""));
+  const short = SHORT_ESCAPES[char];
+  if (short !== undefined) ways.push(`${BACKSLASHES}${short}`);
+  const entity = HTML[char];
+  if (entity !== undefined) ways.push(`&(?:${entity}|#0?${char.charCodeAt(0)}|#[xX]${anyCase(bytes)});`);
+  return `(?:${ways.join("|")})`;
+}
+
+/** As near to equal as possible: a short rest would be too short to be found. */
+function pieces(secret: string): string[] {
+  const count = Math.ceil(secret.length / PIECE_CHARS);
+  const size = Math.ceil(secret.length / count);
+  return Array.from({ length: count }, (_, i) => secret.slice(i * size, (i + 1) * size));
+}
+
+/**
+ * Base64 of the bytes wherever they begin in a longer text: three bytes make four characters, so there are three
+ * ways. Characters that also depend on the neighbours are left out; they hold less than a byte of the secret.
+ */
+function base64Forms(bytes: Buffer): string[] {
+  const whole = bytes.toString("base64");
+  const inner = [0, 2, 3].map((skipped, offset) => {
+    const shifted = Buffer.concat([Buffer.alloc(offset), bytes]);
+    return shifted.toString("base64").slice(skipped, Math.floor((shifted.length * 8) / 6));
+  });
+  const sure = inner.filter((form) => form.length >= SURE_CHARS);
+  return [whole, whole.replace(/=+$/, ""), ...sure].flatMap((form) => [
+    form,
+    form.replaceAll("+", "-").replaceAll("/", "_"),
+  ]);
+}
+
+/** `form` as it may stand within any other text, or as a word where it is too short for that. */
+const within = (form: string, source: string): string =>
+  form.length >= SURE_CHARS ? source : `(?<![A-Za-z0-9])${source}(?![A-Za-z0-9])`;
+
+/** Lines of a secret that has several, as a key file: programs print them one by one. */
+const linesOf = (secret: string): string[] =>
+  secret
+    .split(/\r\n|[\r\n]/, MOST_LINES)
+    .map((line) => line.trim())
+    .filter((line) => line !== secret && line.length >= SURE_CHARS);
+
+/** Sources of regular expressions, the longest form first: one secret may begin with another. */
+export function formsOf(secrets: readonly string[]): string[] {
+  const forms = new Map<string, string>();
+  for (const piece of secrets.flatMap(pieces)) {
+    const bytes = Buffer.from(piece);
+    const hex = bytes.toString("hex");
+    for (const form of [hex, hex.toUpperCase(), ...base64Forms(bytes)])
+      forms.set(form, within(form, escapeRegExp(form)));
+  }
+  for (const text of [...secrets, ...secrets.flatMap(linesOf)].flatMap(pieces))
+    forms.set(text, within(text, Array.from(text, spellings).join("")));
+  return [...forms].toSorted(([a], [b]) => b.length - a.length).map(([, source]) => source);
+}
