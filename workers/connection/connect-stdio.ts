@@ -1,10 +1,12 @@
 /** Connects to a server that is a process of ours, and explains why it could not be done. */
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
+import { type Connection, type ConnectOptions, initialize, toConnection } from "./client.ts";
 import type { StdioTarget } from "./config/definition.ts";
 import { resolveNpx } from "./npx/resolve.ts";
-import { startupTimeout } from "./server-errors.ts";
+import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { answerTooLarge, startupTimeout } from "./server-errors.ts";
+import { BoundedTransport } from "./transports/server-requests.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
 const END_WAIT_MS = 500;
@@ -26,6 +28,8 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
       `${options.definition.name} was closed while it was being connected.`,
     );
   }
+  const refused = refusedAnswer(error);
+  if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
   if (isTimeout(error)) return startupTimeout(options);
   const { name } = options.definition;
   const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
@@ -60,7 +64,12 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     onStderr: definition.debug ? (text) => options.onNote(`stderr: ${text.trimEnd()}`) : undefined,
   });
   try {
-    const client = await initialize(transport, options);
+    const bounded = new BoundedTransport(transport, {
+      server: definition.name,
+      onNote: options.onNote,
+      end: (reason) => transport.fail(reason),
+    });
+    const client = await initialize(bounded, options);
     return toConnection(client, {
       definition,
       onNote: options.onNote,

@@ -99,13 +99,10 @@ function tell(failure: Exclude<HttpFailure, { kind: "explained" }>, address: Htt
       return needsAuth(failure, address);
     case "cancelled":
       return { code: "cancelled", what: "was given up", remedy: "Nothing to do." };
-    case "too-large":
-      return {
-        code: "message_too_large",
-        what: `sent one message of more than ${Math.floor(failure.limitBytes / 1024 / 1024)} MiB`,
-        remedy: "Ask the server for less at a time.",
-        data: { limitBytes: failure.limitBytes },
-      };
+    case "too-large": {
+      const { what, remedy, data } = failure.excess;
+      return { code: "message_too_large", what: `sent ${what}`, remedy, data };
+    }
     case "session-lost":
       return {
         code: "server_died",
