@@ -28,7 +28,7 @@
  *   a server that is dropped soon after each connect also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx. `{server, rpcCode?, rpcData?, status?}`
- * - `message_too_large`: one message exceeded the size limit. `{server, limitBytes}`
+ * - `message_too_large`: one message exceeded a limit of size. `{server, limitBytes?, limitValues?, limitDepth?}`
  */
 export const ERROR_CODES = [
   "cancelled",

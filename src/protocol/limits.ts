@@ -79,8 +79,23 @@ export const LIMITS = {
   resourcesPerServer: 200,
   /** A server's tools wait this long for its resources; later ones come as a change. */
   resourcesWaitMs: 2_000,
+  /** Kept of one list of a server (tools, resources, templates, prompts), all pages together: JSON, in characters. */
+  listBytes: 32 * 1024 * 1024,
   /** One JSON-RPC message. */
   messageBytes: 64 * 1024 * 1024,
+  /** A notification or a request of a server: real ones hold some KB. */
+  unaskedBytes: 16 * 1024 * 1024,
+  unaskedDepth: 1_000,
+  /** Keys and values of one message. Each takes up to 100 bytes of the worker's heap, so these take a fifth of it. */
+  messageValues: 2_000_000,
+  /** Messages of more than 1 MiB that come in at a time, of all servers: at most 256 MiB outside of the heap. */
+  longMessagesAtATime: 4,
+  /** Requests of one server that wait for our answers, and the bytes of answers that it has not taken. */
+  serverRequestsOpen: 1_000,
+  unsentReplyBytes: 8 * 1024 * 1024,
+  /** Requests of one server within a window of time: real ones send a ping now and then. */
+  serverRequestsInWindow: 10_000,
+  serverRequestsWindowMs: 10_000,
   /** Kept of a server's stderr. */
   stderrTailBytes: 8 * 1024,
   /** Text of one result that reaches the model, as Pi's own tools. */

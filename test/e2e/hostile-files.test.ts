@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { notices } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { live, open } from "./rpc-support.ts";
-import { home, model, onCleanup, RAW_ENTRY, readLog, searchFor } from "./support.ts";
+import { ENTRY, home, model, onCleanup, readLog, searchFor } from "./support.ts";
 
 const own = { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } };
 
@@ -63,7 +63,7 @@ test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
     const at = await home({ mcp: own });
     await symlink("/dev/tty", join(at.cwd, ".mcp.json"));
     const scripted = await model([{ text: "answered." }]);
-    const terminal = await openTerminal({ home: at, model: scripted, extension: RAW_ENTRY, columns: 250 });
+    const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 250 });
     onCleanup(() => terminal.close());
     await terminal.until(/it is a terminal or another device, not a regular file/);
     await terminal.until(/MCP 1\/1 · 1 tool/);

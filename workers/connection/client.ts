@@ -6,7 +6,6 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type CallToolResult,
-  ErrorCode,
   McpError,
   PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
@@ -14,24 +13,27 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
-import { boundJson } from "../../src/protocol/failure.ts";
+import { messageOf, type ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CallProgress, TransportKind } from "../../src/protocol/types.ts";
 import type { CachedPrompt } from "../cache/prompt.ts";
-import { type CachedTool, normalizeTools, unboundedTools } from "../cache/tool.ts";
+import type { CachedTool } from "../cache/tool.ts";
+import { callFailure } from "./call-failure.ts";
 import type { ServerDefinition } from "./config/definition.ts";
-import { listPages, type SendRequest } from "./list-pages.ts";
+import type { SendRequest } from "./list-pages.ts";
+import { listTools } from "./list-tools.ts";
 import { listPrompts } from "./prompts.ts";
 import { readProgress } from "./read-progress.ts";
-import { boundText, type Redactor, type Secrets } from "./redact.ts";
+import type { Redactor, Secrets } from "./redact.ts";
 import { type ListedResources, listResources } from "./resources/list.ts";
+import { isClosed, isTimeout, refusedAnswer } from "./sdk-errors.ts";
 import { listFailure, startLimitMs } from "./server-errors.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
-const NOTED_TOOLS = 20;
 const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
 
+/** Far more than any model is told of it. */
+const INSTRUCTIONS_CHARS = 100_000;
 const LOG_MESSAGE = "notifications/message";
 
 export interface ConnectOptions {
@@ -54,6 +56,8 @@ export interface ConnectOptions {
   onClosed: () => void;
   /** The server says that its tools, resources or prompts are no longer what they were. */
   onListChanged: () => void;
+  /** So many bytes of the server's are about to be looked at. */
+  onBytes?: ((bytes: number) => void) | undefined;
 }
 
 export interface Connection {
@@ -95,14 +99,19 @@ const noValidator: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** `initialize` over the transport. The SDK closes the transport where it fails. */
+/**
+ * `initialize` over the transport. The SDK closes the transport where it fails. Rejects with `TooLarge` where the
+ * answer was refused.
+ */
 export async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
   const client = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: noValidator });
   client.onerror = (error) => options.onNote(error.message);
-  await client.connect(transport, {
-    signal: options.signal,
-    timeout: startLimitMs(options.definition),
-  });
+  try {
+    const timeout = startLimitMs(options.definition);
+    await client.connect(transport, { signal: options.signal, timeout });
+  } catch (error) {
+    throw refusedAnswer(error) ?? error;
+  }
   client.onclose = options.onClosed;
   askForLog(client, options);
   client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
@@ -125,21 +134,6 @@ function askForLog(client: Client, { definition, onNote, onLogMessage }: Connect
   });
 }
 
-/**
- * The SDK's own timeout. A server may answer an error of the same code, -32001, but not with the limit that
- * the SDK notes in `data`.
- */
-export const isTimeout = (error: unknown): boolean =>
-  error instanceof McpError &&
-  error.code === ErrorCode.RequestTimeout &&
-  typeof error.data === "object" &&
-  error.data !== null &&
-  ("timeout" in error.data || "maxTotalTimeout" in error.data);
-
-/** Whether a connection has ended, as far as a failed request tells. */
-const isClosed = (error: unknown): boolean =>
-  error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
-
 /** What a connection is made of beside the SDK's client. */
 export interface ConnectionParts {
   onNote: (note: string) => void;
@@ -158,10 +152,12 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
   return {
     transport: parts.transport,
     pid: parts.pid,
-    instructions: client.getInstructions(),
+    instructions: client.getInstructions()?.slice(0, INSTRUCTIONS_CHARS).toWellFormed(),
     listTools: async (signal) => {
+      if (!client.getServerCapabilities()?.tools) return [];
+      const { definition, onNote } = parts;
       try {
-        return await listTools(client, parts, signal);
+        return await listTools(senderOf(client), { signal, limitMs: startLimitMs(definition), onNote });
       } catch (error) {
         throw listFailure(parts, { error, timedOut: isTimeout(error), closed: isClosed(error) });
       }
@@ -191,32 +187,6 @@ const senderOf =
   (client: Client): SendRequest =>
   (request, options) =>
     client.request(request, ResultSchema, options);
-
-/** One malformed tool costs the server only that tool. */
-async function listTools(
-  client: Client,
-  { definition, onNote }: ConnectionParts,
-  signal: AbortSignal,
-): Promise<CachedTool[]> {
-  if (!client.getServerCapabilities()?.tools) return [];
-  const tools = new Map<string, CachedTool>();
-  const unbounded: string[] = [];
-  const onPage = (result: Record<string, unknown>): boolean => {
-    for (const tool of normalizeTools(result.tools)) if (!tools.has(tool.name)) tools.set(tool.name, tool);
-    unbounded.push(...unboundedTools(result.tools));
-    return tools.size < LIMITS.toolsPerServer;
-  };
-  await listPages(senderOf(client), {
-    method: "tools/list",
-    limitMs: startLimitMs(definition),
-    signal,
-    onPage,
-  });
-  if (unbounded.length > 0) {
-    onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);
-  }
-  return [...tools.values()].slice(0, LIMITS.toolsPerServer);
-}
 
 /** The request that a call stands for, with its progress and its failures. */
 async function requestFor(
@@ -259,49 +229,3 @@ async function readResource(
   }));
   return { content: blocks as CallToolResult["content"] };
 }
-
-interface FailedCall {
-  parts: ConnectionParts;
-  call: Omit<CallRequest, "args">;
-  error: unknown;
-  /** The error is the server's answer. */
-  answered: boolean;
-}
-
-function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
-  if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
-  // A transport that knows why says so itself.
-  if (error instanceof ThreadsError) return error;
-  const failure = parts.failure?.();
-  if (failure) return failure;
-  if (isTimeout(error)) {
-    return new ThreadsError(
-      "call_timeout",
-      `${server}/${call.tool} gave no answer within ${call.timeoutMs / 1_000} s.`,
-      {
-        remedy:
-          "It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer.",
-        data: { server, timeoutMs: call.timeoutMs },
-      },
-    );
-  }
-  if (error instanceof McpError && answered) {
-    const words = error.message.replace(/^MCP error -?\d+: /, "");
-    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
-    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
-    return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
-      data: { server, rpcCode: error.code, ...data },
-    });
-  }
-  return new ThreadsError(
-    "server_died",
-    `${server}/${call.tool} got no answer: ${diedReason(parts, error)}`,
-    {
-      remedy: "The call may have run. The next call connects again.",
-      data: { server },
-    },
-  );
-}
-
-const diedReason = (parts: ConnectionParts, error: unknown): string =>
-  error instanceof McpError ? parts.whyClosed() : `${messageOf(error)}.`;

@@ -7,8 +7,9 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
+import { type Connection, type ConnectOptions, initialize, toConnection } from "./client.ts";
 import type { HttpTarget } from "./config/definition.ts";
+import { isTimeout } from "./sdk-errors.ts";
 import { startupTimeout } from "./server-errors.ts";
 import { createHttpClient } from "./transports/http-client.ts";
 import { describeConnect, explainConnect, explainRequest } from "./transports/http-explain.ts";
@@ -19,6 +20,10 @@ import { proxyFor } from "./transports/http-proxy.ts";
 import { retryWhileTransient } from "./transports/http-retry.ts";
 import { LegacySseTransport } from "./transports/http-sse.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./transports/http-streamable.ts";
+import { BoundedTransport } from "./transports/server-requests.ts";
+
+/** Answers to requests of the server: each is a POST, with a connection of its own while it is under way. */
+const ANSWERS_AT_A_TIME = 10;
 
 interface HttpConnect extends ConnectOptions {
   address: HttpAddress;
@@ -63,8 +68,9 @@ type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: 
 /** One attempt over one transport. Rejects with `Failed`; nothing is left open then. */
 async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
   const { address, definition } = connect;
-  const client = createHttpClient();
+  const client = createHttpClient(process.env, connect.onBytes);
   let connected = false;
+  let failure: ThreadsError | undefined;
   const transport = make({
     url: address.url,
     headers: connect.headers,
@@ -73,12 +79,23 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     onNote: connect.onNote,
     // While connecting, failures are judged here; later they go to whoever made the request.
     explain: (error, request) =>
-      connected ? explainRequest(classifyFailure(error), describeRequest(request), address) : error,
+      connected
+        ? (failure ?? explainRequest(classifyFailure(error), describeRequest(request), address))
+        : error,
+  });
+  const bounded = new BoundedTransport(transport, {
+    server: definition.name,
+    onNote: connect.onNote,
+    answersAtATime: ANSWERS_AT_A_TIME,
+    end: (reason) => {
+      failure = reason;
+      void transport.close();
+    },
   });
   const giveUp = (): void => void transport.close();
   connect.signal.addEventListener("abort", giveUp, { once: true });
   try {
-    const mcp = await initialize(transport, connect);
+    const mcp = await initialize(bounded, connect);
     connected = true;
     return toConnection(mcp, {
       definition,
@@ -87,14 +104,17 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
       transport: kind,
       pid: undefined,
       close: () => transport.close(),
-      whyClosed: () =>
-        transport.failure === undefined
+      failure: () => failure,
+      whyClosed: () => {
+        const why = failure ?? transport.failure;
+        return why === undefined
           ? `${definition.name} closed its connection.`
-          : describeConnect(classifyFailure(transport.failure), address),
+          : describeConnect(classifyFailure(why), address);
+      },
     });
   } catch (error) {
     await transport.close();
-    throw new Failed(error);
+    throw new Failed(failure ?? error);
   } finally {
     connect.signal.removeEventListener("abort", giveUp);
   }

@@ -6,13 +6,15 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { messageOf, ThreadsError } from "../../src/protocol/errors.ts";
 import { LIMITS } from "../../src/protocol/limits.ts";
-import { type Connection, type ConnectOptions, initialize, isTimeout, toConnection } from "./client.ts";
+import { type Connection, type ConnectOptions, initialize, toConnection } from "./client.ts";
 import { isChosenFolder } from "./config/chosen-folder.ts";
 import type { StdioTarget } from "./config/definition.ts";
 import { resolveNpx } from "./npx/resolve.ts";
-import { startupTimeout } from "./server-errors.ts";
+import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { answerTooLarge, startupTimeout } from "./server-errors.ts";
 import { childEnvironment } from "./transports/child-environment.ts";
 import { type Command, launchOf } from "./transports/launch.ts";
+import { BoundedTransport } from "./transports/server-requests.ts";
 import { StdioTransport } from "./transports/stdio.ts";
 
 const END_WAIT_MS = 500;
@@ -34,6 +36,8 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
       `${options.definition.name} was closed while it was being connected.`,
     );
   }
+  const refused = refusedAnswer(error);
+  if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
   if (isTimeout(error)) return startupTimeout(options);
   const { name } = options.definition;
   const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
@@ -99,7 +103,12 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
     onStderr: definition.debug ? (line) => options.onNote(`stderr: ${line}`) : undefined,
   });
   try {
-    const client = await initialize(transport, options);
+    const bounded = new BoundedTransport(transport, {
+      server: definition.name,
+      onNote: options.onNote,
+      end: (reason) => transport.fail(reason),
+    });
+    const client = await initialize(bounded, options);
     return toConnection(client, {
       definition,
       onNote: options.onNote,

@@ -3,6 +3,7 @@
  * form of secret-forms.ts, and what stands behind `Basic` or `Bearer` whoever it belongs to. Pure.
  */
 import { type ErrorData, type JsonValue, ThreadsError } from "../../src/protocol/errors.ts";
+import { LIMITS } from "../../src/protocol/limits.ts";
 import { formsOf, LONGEST_MATCH, SURE_CHARS } from "./secret-forms.ts";
 
 export type Redactor = (text: string) => string;
@@ -90,10 +91,13 @@ export function redactValue(value: JsonValue, redact: Redactor): JsonValue {
 export const redactData = (data: ErrorData, redact: Redactor): ErrorData =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [redact(key), redactValue(value, redact)]));
 
-/** The same error without secrets. Its data must be bounded already. */
+/** More than the longest of our own messages, which end with what a server wrote to stderr. */
+const MESSAGE_CHARS = 4 * LIMITS.stderrTailBytes;
+
+/** The same error without secrets, and of a length that can be shown. Its data must be bounded already. */
 export function redactError(error: unknown, redact: Redactor): unknown {
   if (!(error instanceof ThreadsError)) return error;
-  return new ThreadsError(error.code, redact(error.message), {
+  return new ThreadsError(error.code, boundText(error.message, MESSAGE_CHARS, redact), {
     remedy: error.remedy && redact(error.remedy),
     data: error.data && redactData(error.data, redact),
     cause: error.cause,

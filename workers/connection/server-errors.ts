@@ -4,8 +4,10 @@ import { LIMITS } from "../../src/protocol/limits.ts";
 import type { CachedTool } from "../cache/tool.ts";
 import type { ConnectionParts } from "./client.ts";
 import type { ServerDefinition } from "./config/definition.ts";
+import { refusedAnswer } from "./sdk-errors.ts";
 import { asReason } from "./server-name.ts";
 import { backoffMs, type ServerPhase } from "./server-state.ts";
+import type { TooLarge } from "./transports/too-large.ts";
 
 const KNOWN_SHOWN = 20;
 
@@ -72,6 +74,13 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
   });
 }
 
+/** `why`: a sentence without its end. */
+export const heldBackError = (server: string, why: string): ThreadsError =>
+  new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
+    remedy: `A call of one of its tools or /mcp reconnect ${server} connects it.`,
+    data: { server },
+  });
+
 /** `reason`: in words that follow a colon. */
 export const notTrusted = (server: string, reason: string): ThreadsError =>
   new ThreadsError("server_not_trusted", `${server} is not started: ${reason}.`, {
@@ -95,6 +104,13 @@ export function startupTimeout({ definition }: { definition: ServerDefinition })
   );
 }
 
+/** `method`: the request whose answer was refused. */
+export const answerTooLarge = (server: string, method: string, { excess }: TooLarge): ThreadsError =>
+  new ThreadsError("message_too_large", `${server} answered ${method} with ${excess.what}.`, {
+    remedy: excess.remedy,
+    data: { server, ...excess.data },
+  });
+
 /**
  * A server that connected but could not tell its tools is of no use; its own words say why. `timedOut`,
  * `closed`: what the error means to the SDK.
@@ -104,6 +120,8 @@ export function listFailure(
   { error, timedOut, closed }: { error: unknown; timedOut: boolean; closed: boolean },
 ): ThreadsError {
   const { name } = definition;
+  const refused = refusedAnswer(error);
+  if (refused) return answerTooLarge(name, "tools/list", refused);
   if (error instanceof ThreadsError) return error;
   const known = failure?.();
   if (known) return known;

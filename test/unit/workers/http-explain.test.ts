@@ -8,6 +8,7 @@ import {
 } from "../../../workers/connection/transports/http-explain.ts";
 import type { HttpFailure } from "../../../workers/connection/transports/http-failure.ts";
 import type { HttpAddress } from "../../../workers/connection/transports/http-failure-words.ts";
+import { TooLarge } from "../../../workers/connection/transports/too-large.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 
@@ -127,7 +128,7 @@ const SENTENCES: [string, HttpFailure, connect: string, call: string][] = [
   ],
   [
     "a message that is too large",
-    { kind: "too-large", limitBytes: 8 * 1024 * 1024 },
+    { kind: "too-large", excess: new TooLarge(8 * 1024 * 1024).excess },
     "URL sent one message of more than 8 MiB.",
     "got no result: URL sent one message of more than 8 MiB.",
   ],

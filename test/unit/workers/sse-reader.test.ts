@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { createEventReader, TooLarge } from "../../../workers/connection/transports/sse-reader.ts";
 
@@ -66,6 +69,25 @@ test.each([
   ["an endless comment", Array.from({ length: 50 }, () => ":abcdef")],
 ])("createEventReader throws TooLarge at %s beyond the limit", (_name, chunks) => {
   expect(() => read(chunks, 64)).toThrow(TooLarge);
+});
+
+test("createEventReader reads an event of 1.5 million lines in a heap of 24 MiB", async () => {
+  const url = new URL(`file://${join(import.meta.dirname, "../../fixtures/reads-events.ts")}`);
+  const worker = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 24 } });
+  const [length] = await once(worker, "message");
+  await worker.terminate();
+  expect(length).toBe(3 * 1_500_000 - 1);
+});
+
+test("createEventReader ignores what is too long of the fields beside data", () => {
+  const long = "x".repeat(100_000);
+  expect(
+    read([`id: ${long}\nretry: 1${"0".repeat(100_000)}\nevent: endpoint${long}\ndata: a\n\ndata: b\n\n`]),
+  ).toEqual({
+    events: [`endpoint${long.slice(0, 1_025 - "endpoint".length)}=a`, "message=b"],
+    ids: [],
+    retries: [],
+  });
 });
 
 test("createEventReader counts each event by itself", () => {

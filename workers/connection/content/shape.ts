@@ -3,6 +3,7 @@
  * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { isObject } from "../../../src/protocol/is-object.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
@@ -17,6 +18,8 @@ import { limitFiles } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";
 
 const FOR_USER_CHARS = 4_000;
+/** Some milliseconds of work. */
+const BLOCKS_A_TURN = 2_000;
 
 const text = (value: string): ResultContent => ({ type: "text", text: value });
 const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
@@ -36,7 +39,9 @@ async function readBlocks(
   // Before the cut: of a secret cut in two neither half would be found.
   const shownToUser = (value: string): string =>
     (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
-  for (const block of blocks) {
+  for (const [index, block] of blocks.entries()) {
+    // A result may hold hundreds of thousands: between some of them this thread answers main and other servers.
+    if (index % BLOCKS_A_TURN === BLOCKS_A_TURN - 1) await nextTurn();
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
       continue;

@@ -9,6 +9,7 @@ import {
   normalizeTemplates,
 } from "../../cache/resource.ts";
 import { keepSame } from "../content/same-json.ts";
+import { createKeptList } from "../kept-list.ts";
 import { listPages, type SendRequest } from "../list-pages.ts";
 import { parseUriTemplate } from "./uri-template.ts";
 
@@ -19,19 +20,24 @@ export interface ListingOptions {
 }
 
 /** All items of one list, and at most one more than the limit. */
-export async function listOne<T>(
+export async function listOne<T extends { name: string }>(
   send: SendRequest,
-  { signal, limitMs }: ListingOptions,
+  { signal, limitMs, onNote }: ListingOptions,
   { method, field, read }: { method: string; field: string; read: (raw: unknown) => T[] },
 ): Promise<T[]> {
-  const items: T[] = [];
+  // One more than fits, so that it can be told.
+  const limit = LIMITS.resourcesPerServer + 1;
+  const kept = createKeptList<T>(method.replace("/list", ""), { limit, nameOf: ({ name }) => name });
   const onPage = (result: Record<string, unknown>): boolean => {
-    items.push(...read(result[field]));
-    // One more than fits, so that it can be told.
-    return items.length <= LIMITS.resourcesPerServer;
+    for (const item of read(result[field])) kept.add(item);
+    if (kept.isFull && result.nextCursor !== undefined) kept.stopEarly();
+    return !kept.isFull && kept.items.length < limit;
   };
   await listPages(send, { method, limitMs, signal, onPage });
-  return items;
+  const note = kept.note();
+  // What the limit of items leaves out is told where the resources and templates meet.
+  if (note !== undefined && kept.items.length < limit) onNote(note);
+  return [...kept.items];
 }
 
 /** Undefined: it could not be listed, so what was known of it stays. */

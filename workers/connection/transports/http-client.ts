@@ -5,9 +5,10 @@
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
-import { type Duplex, pipeline, type Readable } from "node:stream";
+import { type Duplex, pipeline } from "node:stream";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
 import { type Env, proxyFor, proxyHeaders, TunnelAgent } from "./http-proxy.ts";
+import type { ServerBody } from "./sse-reader.ts";
 
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
@@ -21,7 +22,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   status: number;
   headers: IncomingHttpHeaders;
-  body: Readable;
+  body: ServerBody;
 }
 
 export interface HttpClient {
@@ -37,7 +38,7 @@ const IDLE_SOCKET_MS = 4_000;
 
 const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, "");
 
-function decoded(response: IncomingMessage): Readable {
+function decoded(response: IncomingMessage): ServerBody {
   const encoding = response.headers["content-encoding"]?.trim().toLowerCase();
   // Flushed with each chunk, so that an event does not wait for the next.
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = constants;
@@ -81,7 +82,11 @@ export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, 
   return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
 }
 
-export function createHttpClient(env: Env = process.env): HttpClient {
+/** `onBytes`: told of each piece of an answer by whoever reads it. */
+export function createHttpClient(
+  env: Env = process.env,
+  onBytes?: ((bytes: number) => void) | undefined,
+): HttpClient {
   const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS };
   const plain = new http.Agent(settings);
   const secure = new https.Agent(settings);
@@ -126,6 +131,7 @@ export function createHttpClient(env: Env = process.env): HttpClient {
       const outgoing = open(request);
       outgoing.once("response", (response) => {
         const body = decoded(response);
+        body.onBytes = onBytes;
         // An abort breaks the body also while nobody reads it.
         body.on("error", () => undefined);
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body });

@@ -63,7 +63,7 @@ async function receiveJson(
   const body = await readBody(response.body, options.maxBytes).catch((error: unknown) => {
     throw error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
   });
-  const messages = parseMessages(body.toString("utf8"));
+  const messages = parseMessages(body);
   if (!messages) throw new AnswerError({ status, headers, text: "this is not a JSON-RPC message" });
   for (const message of messages) options.deliver(message);
   if (!exchange.answered)

@@ -162,14 +162,10 @@ export function explain(
         verdict: "got no answer",
         remedy: "Nothing to do.",
       };
-    case "too-large":
-      return {
-        code: "message_too_large",
-        what: `sent one message of more than ${Math.floor(failure.limitBytes / 1024 / 1024)} MiB`,
-        verdict: "got no result",
-        remedy: "Ask the server for less at a time.",
-        data: { limitBytes: failure.limitBytes },
-      };
+    case "too-large": {
+      const { what, remedy, data } = failure.excess;
+      return { code: "message_too_large", what: `sent ${what}`, verdict: "got no result", remedy, data };
+    }
     case "session-lost":
       return {
         code: "server_died",

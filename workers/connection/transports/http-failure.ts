@@ -11,7 +11,7 @@ import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../src/protocol/errors.ts";
 import { type AuthChallenge, parseChallenge } from "./http-challenge.ts";
 import { ProxyError } from "./http-proxy.ts";
-import { TooLarge } from "./sse-reader.ts";
+import { type Excess, TooLarge } from "./too-large.ts";
 
 /** An answer that is no MCP message: its status, or what it holds, is not what was asked for. */
 export class AnswerError extends Error {
@@ -57,7 +57,7 @@ export class NotSent extends Error {
 export type HttpFailure =
   | { kind: "explained"; error: ThreadsError }
   | { kind: "cancelled" }
-  | { kind: "too-large"; limitBytes: number }
+  | { kind: "too-large"; excess: Excess }
   | { kind: "needs-auth"; status: number; challenge: AuthChallenge | undefined; text: string }
   | { kind: "session-lost" }
   | { kind: "refuses-streamable"; status: number; text: string }
@@ -140,7 +140,7 @@ function classifyAnswer(answer: AnswerError): HttpFailure {
 export function classifyFailure(error: unknown): HttpFailure {
   if (error instanceof ThreadsError) return { kind: "explained", error };
   if (error instanceof AnswerError) return classifyAnswer(error);
-  if (error instanceof TooLarge) return { kind: "too-large", limitBytes: error.limitBytes };
+  if (error instanceof TooLarge) return { kind: "too-large", excess: error.excess };
   if (error instanceof ProxyError) return { kind: "proxy", status: error.status, message: error.message };
   if (error instanceof BrokenAnswer) return { kind: "network", code: "ECONNRESET" };
   if (error instanceof NotSent) return { kind: "not-sent", message: error.message };

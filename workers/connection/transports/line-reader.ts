@@ -2,10 +2,16 @@
  * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line
  * is linear in its length however many chunks it comes in.
  */
-const NEWLINE = 0x0a;
+import { createPieces } from "./pieces.ts";
+
+export const NEWLINE = 0x0a;
 
 export interface LineReader {
+  /** That have come of a line which is not complete. */
+  readonly pendingBytes: number;
   push(chunk: Buffer): void;
+  /** Forgets what has come of a line and reads nothing more. */
+  stop(): void;
 }
 
 /** `onLine` gets each line without its newline; `onTooLong` is called once, then nothing more is read. */
@@ -14,34 +20,37 @@ export function createLineReader(options: {
   onLine: (line: Buffer) => void;
   onTooLong: () => void;
 }): LineReader {
-  let parts: Buffer[] = [];
-  let pendingBytes = 0;
+  const pieces = createPieces();
   let stopped = false;
 
-  const keep = (part: Buffer): void => {
-    pendingBytes += part.length;
-    if (pendingBytes > options.maxBytes) {
-      stopped = true;
-      parts = [];
+  const stop = (): void => {
+    stopped = true;
+    pieces.take();
+  };
+  const keep = (piece: Buffer): void => {
+    if (pieces.bytes + piece.length > options.maxBytes) {
+      stop();
       options.onTooLong();
       return;
     }
-    if (part.length > 0) parts.push(part);
+    pieces.push(piece);
   };
 
   return {
+    get pendingBytes() {
+      return pieces.bytes;
+    },
     push(chunk) {
       let start = 0;
       while (!stopped) {
         const end = chunk.indexOf(NEWLINE, start);
         keep(chunk.subarray(start, end === -1 ? undefined : end));
         if (end === -1 || stopped) return;
-        const line = parts.length === 1 ? parts[0] : Buffer.concat(parts, pendingBytes);
-        parts = [];
-        pendingBytes = 0;
-        if (line && line.length > 0) options.onLine(line);
+        const line = pieces.take();
+        if (line.length > 0) options.onLine(line);
         start = end + 1;
       }
     },
+    stop,
   };
 }

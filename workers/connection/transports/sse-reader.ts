@@ -4,6 +4,19 @@
  * so that a server which writes CR only is heard one event late, and searches its lines in quadratic time.
  */
 import type { Readable } from "node:stream";
+import { MEASURED_BYTES } from "./incoming.ts";
+import { type LongMessages, longMessages } from "./long-messages.ts";
+import { longTurn } from "./long-turn.ts";
+import { createPieces } from "./pieces.ts";
+import { TooLarge } from "./too-large.ts";
+
+export { TooLarge } from "./too-large.ts";
+
+/** The body of an HTTP answer. */
+export interface ServerBody extends Readable {
+  /** Told of each piece before it is looked at: who keeps the worker busy is known also when it never returns. */
+  onBytes?: ((bytes: number) => void) | undefined;
+}
 
 export interface ServerEvent {
   /** `message` where the server names none. */
@@ -20,59 +33,53 @@ export interface EventHandlers {
   onRetry?: (retryMs: number) => void;
 }
 
-/** An event or an answer is longer than allowed. */
-export class TooLarge extends Error {
-  readonly limitBytes: number;
-
-  constructor(limitBytes: number) {
-    super(`a message of more than ${limitBytes} bytes`);
-    this.name = "TooLarge";
-    this.limitBytes = limitBytes;
-  }
-}
-
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const NOTHING = Buffer.alloc(0);
+const LINE_END = Buffer.from("\n");
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+const FIELD_BYTES = 1_024;
 /** What can go back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
 export interface EventReader {
+  /** Bytes that are held of an event which is not complete. */
+  readonly bytes: number;
   /** Throws `TooLarge`; nothing may be pushed then. */
   push(chunk: Buffer): void;
 }
 
 export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHandlers): EventReader {
-  /** Pieces of the line that is not complete. */
-  let pieces: Buffer[] = [];
-  let pieceBytes = 0;
-  let data: string[] = [];
-  let dataBytes = 0;
+  /** Of the line that is not complete. */
+  const rest = createPieces();
+  /** Of the event that is not complete, as bytes: each of a million lines as a string would cost more than it holds. */
+  const data = createPieces();
+  let hasData = false;
   let type = "";
   let firstLine = true;
   let afterCr = false;
 
   const field = (name: string, value: Buffer): void => {
     if (name === "data") {
-      data.push(value.toString("utf8"));
-      dataBytes += value.length + 1;
-    } else if (name === "event") type = value.toString("utf8");
-    else if (name === "id") {
-      const id = value.toString("utf8");
-      if (USABLE_ID.test(id)) onId?.(id);
-    } else if (name === "retry") {
-      const text = value.toString("latin1");
-      if (/^\d{1,9}$/.test(text)) onRetry?.(Number(text));
+      if (hasData) data.push(LINE_END);
+      data.push(value);
+      hasData = true;
+      return;
     }
+    // The other fields are short, and what is kept of them is not counted.
+    const text = value.toString("utf8", 0, FIELD_BYTES + 1);
+    if (name === "event") type = text;
+    else if (name === "id" && USABLE_ID.test(text)) onId?.(text);
+    else if (name === "retry" && /^\d{1,9}$/.test(text)) onRetry?.(Number(text));
   };
 
   const dispatch = (): void => {
-    if (data.length > 0) onEvent({ type: type || "message", data: data.join("\n") });
-    data = [];
-    dataBytes = 0;
+    const name = type || "message";
     type = "";
+    if (!hasData) return;
+    hasData = false;
+    onEvent({ type: name, data: data.take().toString("utf8") });
   };
 
   const line = (bytes: Buffer): void => {
@@ -90,12 +97,14 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
   };
 
   const take = (piece: Buffer): void => {
-    pieceBytes += piece.length;
-    if (pieceBytes + dataBytes > maxBytes) throw new TooLarge(maxBytes);
-    if (piece.length > 0) pieces.push(piece);
+    if (rest.bytes + data.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
+    rest.push(piece);
   };
 
   return {
+    get bytes() {
+      return rest.bytes + data.bytes;
+    },
     push(chunk) {
       let start = 0;
       // Each is searched again only when the scan has passed it.
@@ -110,11 +119,7 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
         take(chunk.subarray(start, end === -1 ? undefined : end));
         if (end === -1) return;
         afterCr = chunk[end] === CR;
-        const [only] = pieces;
-        const whole = pieces.length === 1 && only ? only : Buffer.concat(pieces, pieceBytes);
-        pieces = [];
-        pieceBytes = 0;
-        line(whole);
+        line(rest.take());
         start = end + 1;
       }
     },
@@ -122,19 +127,52 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
 }
 
 /** Reads a stream of events to its end. Rejects where it breaks, and with `TooLarge`; the stream is ended then. */
-export async function readEvents(body: Readable, handlers: EventHandlers): Promise<void> {
+export async function readEvents(
+  body: ServerBody,
+  handlers: EventHandlers,
+  long: LongMessages = longMessages,
+): Promise<void> {
   const reader = createEventReader(handlers);
-  for await (const chunk of body) reader.push(chunk as Buffer);
+  const place = long.open((error) => body.destroy(error));
+  body.once("close", place.end);
+  try {
+    for await (const piece of body) {
+      const chunk = piece as Buffer;
+      body.onBytes?.(chunk.length);
+      const isLong = reader.bytes + chunk.length > MEASURED_BYTES;
+      if (isLong && (chunk.includes(LF) || chunk.includes(CR))) await longTurn();
+      reader.push(chunk);
+      const turn = place.hold(reader.bytes);
+      if (turn) await turn;
+    }
+  } finally {
+    body.off("close", place.end);
+    place.end();
+  }
 }
 
 /** Reads a whole body. Rejects as `readEvents`. */
-export async function readBody(body: Readable, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > maxBytes) throw new TooLarge(maxBytes);
-    chunks.push(chunk as Buffer);
+export async function readBody(
+  body: ServerBody,
+  maxBytes: number,
+  long: LongMessages = longMessages,
+): Promise<Buffer> {
+  const pieces = createPieces();
+  const place = long.open((error) => body.destroy(error));
+  body.once("close", place.end);
+  try {
+    for await (const chunk of body) {
+      const { length } = chunk as Buffer;
+      body.onBytes?.(length);
+      if (pieces.bytes + length > maxBytes) throw new TooLarge(maxBytes);
+      pieces.push(chunk as Buffer);
+      const turn = place.hold(pieces.bytes);
+      if (turn) await turn;
+    }
+  } finally {
+    body.off("close", place.end);
+    place.end();
   }
-  return Buffer.concat(chunks, bytes);
+  if (pieces.bytes > MEASURED_BYTES) await longTurn();
+  return pieces.take();
 }

@@ -9,10 +9,11 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../../src/protocol/errors.ts";
 import { LIMITS } from "../../../src/protocol/limits.ts";
-import { createLineReader } from "./line-reader.ts";
 import { type Killed, killTree, type Launch, type ServerProcess, spawnServer } from "./process-tree.ts";
 import { spawnFailure } from "./spawn-failure.ts";
 import { ServerStderr } from "./stderr.ts";
+import { createStdioInbox, type StdioInbox } from "./stdio-inbox.ts";
+import type { TooLarge } from "./too-large.ts";
 
 export interface StdioOptions {
   server: string;
@@ -22,6 +23,8 @@ export interface StdioOptions {
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
+  /** Told of each piece of its output before that is looked at. */
+  onBytes?: ((bytes: number) => void) | undefined;
   /** One line about something odd that is not an error. */
   onNote: (note: string) => void;
   /** Takes secrets out of what is kept of stderr. */
@@ -35,8 +38,6 @@ export interface CloseTimes {
   killMs: number;
 }
 
-/** Whoever writes the note down cuts it, after taking secrets out. */
-const NOTED_BYTES = 16 * 1024;
 /** After a server has exited, its last output is waited for this long. */
 const LAST_OUTPUT_MS = 250;
 
@@ -46,6 +47,7 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
 
   readonly #options: StdioOptions;
+  readonly #inbox: StdioInbox;
   #process: ServerProcess | undefined;
   readonly #stderr: ServerStderr;
   #exited: Promise<void> = Promise.resolve();
@@ -56,6 +58,12 @@ export class StdioTransport implements Transport {
   constructor(options: StdioOptions) {
     this.#options = options;
     this.#stderr = new ServerStderr(options.onStderr);
+    this.#inbox = createStdioInbox({
+      maxMessageBytes: options.maxMessageBytes,
+      onMessage: (message) => this.onmessage?.(message),
+      onTooLarge: (error) => this.#refuse(error),
+      onNote: options.onNote,
+    });
   }
 
   /** Why the connection ended, where the reason was ours to see; otherwise how the process ended. */
@@ -99,12 +107,13 @@ export class StdioTransport implements Transport {
   }
 
   #listen(child: ServerProcess): void {
-    const reader = createLineReader({
-      maxBytes: this.#options.maxMessageBytes,
-      onLine: (line) => this.#onLine(line),
-      onTooLong: () => this.#onTooLong(),
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.#options.onBytes?.(chunk.length);
+      const turn = this.#inbox.push(chunk);
+      if (!turn) return;
+      child.stdout.pause();
+      turn.then(() => child.stdout.resume());
     });
-    child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
     // A server that closes its stdin answers writes with EPIPE; its end is told by "close".
     child.stdin.on("error", (error) => this.onerror?.(error));
@@ -113,31 +122,20 @@ export class StdioTransport implements Transport {
     child.on("error", (error) => this.onerror?.(error));
   }
 
-  #onLine(line: Buffer): void {
-    let message: JSONRPCMessage;
-    try {
-      message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
-    } catch {
-      this.#options.onNote(`printed a line that is not JSON: ${line.toString("utf8", 0, NOTED_BYTES)}`);
-      return;
-    }
-    if (typeof message !== "object" || message === null || message.jsonrpc !== "2.0") {
-      this.#options.onNote(
-        `printed JSON that is no JSON-RPC 2.0 message: ${line.toString("utf8", 0, NOTED_BYTES)}`,
-      );
-      return;
-    }
-    this.onmessage?.(message);
+  #refuse({ excess: { what, remedy, data } }: TooLarge): void {
+    const { server } = this.#options;
+    this.fail(
+      new ThreadsError("message_too_large", `${server} sent ${what}; the connection was closed.`, {
+        remedy,
+        data: { server, ...data },
+      }),
+    );
   }
 
-  #onTooLong(): void {
-    const { server, maxMessageBytes } = this.#options;
-    const mebibytes = Math.round(maxMessageBytes / 1024 / 1024);
-    this.#failure = new ThreadsError(
-      "message_too_large",
-      `${server} sent one message of more than ${mebibytes} MiB; the connection was closed.`,
-      { remedy: "Ask the server for less at a time.", data: { server, limitBytes: maxMessageBytes } },
-    );
+  /** Ends the process at once, and the connection with it. */
+  fail(reason: ThreadsError): void {
+    this.#failure ??= reason;
+    this.#inbox.stop();
     if (this.#kill("SIGKILL") === "refused") this.#abandon();
   }
 
@@ -161,6 +159,7 @@ export class StdioTransport implements Transport {
   #end(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#inbox.stop();
     this.onclose?.();
   }
 
@@ -168,8 +167,11 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
     if (!stdin?.writable) throw new Error(`${this.#options.server} ${this.#exit || "is not running"}`);
-    if (stdin.write(`${oneLine(message)}\n`)) return;
-    await Promise.race([once(stdin, "drain"), this.#exited]);
+    this.#inbox.sent(message);
+    // By the callback of this very write: a listener for "drain" would be one more for each message that waits.
+    const { promise: taken, resolve } = Promise.withResolvers<void>();
+    if (stdin.write(`${oneLine(message)}\n`, () => resolve())) return;
+    await Promise.race([taken, this.#exited]);
   }
 
   /** Whether the process has ended by then, in milliseconds from now. */

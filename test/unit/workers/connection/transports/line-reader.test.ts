@@ -1,4 +1,7 @@
 /** Owns: lines from a byte stream, however it is cut. */
+import { once } from "node:events";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { describe, expect, it, test } from "vitest";
 import { createLineReader } from "../../../../../workers/connection/transports/line-reader.ts";
 
@@ -64,4 +67,12 @@ describe("createLineReader", () => {
     expect(read(["漢\n"], 2)).toEqual({ lines: [], tooLong: 1 });
     expect(read(["漢\n"], 3)).toEqual({ lines: ["漢"], tooLong: 0 });
   });
+});
+
+test("a line of a million pieces of one byte -> read in a heap of 24 MiB", async () => {
+  const url = new URL(`file://${join(import.meta.dirname, "../../../../fixtures/reads-line.ts")}`);
+  const worker = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 24 } });
+  const [length] = await once(worker, "message");
+  await worker.terminate();
+  expect(length).toBe(1_000_000);
 });

@@ -1,0 +1,102 @@
+/**
+ * What a JSON text would cost to parse, counted over its bytes without parsing it: `JSON.parse` is native, so a
+ * text that does not fit into the heap ends the whole process and cannot be stopped. Also finds out, as far as
+ * the outermost object tells, which request the message answers. Never fails: a text that is no JSON gets counts
+ * that mean nothing.
+ */
+
+export interface JsonSize {
+  /** About its keys, scalars and containers: what stands before or between them. Empty containers count twice. */
+  values: number;
+  depth: number;
+  /** Text of the outermost object's `id`; undefined: it has none, or an odd one. */
+  id: string | undefined;
+  /** The outermost object has a `method`: it is a request or a notification. */
+  hasMethod: boolean;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+
+/** What a byte outside of strings means. */
+const PLAIN = 0;
+const SEPARATOR = 1;
+const OPEN = 2;
+const CLOSE = 3;
+const STRING = 4;
+const KIND = new Uint8Array(256);
+KIND[COLON] = SEPARATOR;
+KIND[0x2c] = SEPARATOR;
+KIND[0x5b] = OPEN;
+KIND[0x7b] = OPEN;
+KIND[0x5d] = CLOSE;
+KIND[0x7d] = CLOSE;
+KIND[QUOTE] = STRING;
+
+/** Bytes of a string that are looked at one by one before the next quote is searched: a search has its price. */
+const STEP_BYTES = 128;
+const KEY_BYTES = 8;
+const ID_BYTES = 200;
+
+/** Position of the quote that ends the string whose first byte is at `start`, or the length of the text. */
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start;
+  while (true) {
+    const stop = Math.min(bytes.length, at + STEP_BYTES);
+    while (at < stop) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    if (at >= bytes.length) return bytes.length;
+    // `at` does not stand behind a backslash, so the backslashes before the next quote say whether that is one.
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) return bytes.length;
+    let first = quote;
+    while (first > at && bytes[first - 1] === BACKSLASH) first--;
+    if ((quote - first) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+}
+
+export function measureJson(bytes: Buffer): JsonSize {
+  let values = 0;
+  let depth = 0;
+  let deepest = 0;
+  let hasMethod = false;
+  let id: string | undefined;
+  /** The last string of the outermost object, if it is short enough to be one of the keys that count. */
+  let word = "";
+  let idFrom = -1;
+  let at = 0;
+
+  /** A key or a value of the outermost object ends here. */
+  const onOutermost = (): void => {
+    if (idFrom !== -1) {
+      id = at - idFrom <= ID_BYTES ? bytes.toString("utf8", idFrom, at).trim() : undefined;
+      idFrom = -1;
+    }
+    if (bytes[at] !== COLON) return;
+    if (word === "id") idFrom = at + 1;
+    if (word === "method") hasMethod = true;
+  };
+
+  while (at < bytes.length) {
+    const kind = KIND[bytes[at] ?? 0];
+    if (kind === PLAIN) {
+      at++;
+    } else if (kind === STRING) {
+      const end = endOfString(bytes, at + 1);
+      if (depth === 1) word = end - at <= KEY_BYTES ? bytes.toString("latin1", at + 1, end) : "";
+      at = end + 1;
+    } else {
+      if (depth === 1 && kind !== OPEN) onOutermost();
+      if (kind === CLOSE) depth--;
+      else values++;
+      if (kind === OPEN && ++depth > deepest) deepest = depth;
+      at++;
+    }
+  }
+  return { values, depth: deepest, id, hasMethod };
+}
