@@ -9,6 +9,11 @@ const PIECE_CHARS = 1_000;
 const FORM_CHARS = 9;
 /** No form is longer than this, in characters. Whoever cuts a text keeps so much beyond the cut until it is redacted. */
 export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
+/**
+ * Pieces of one secret that are looked for in all forms; of the others only as they are written. To prepare them costs
+ * some milliseconds each, and a longer secret is a file of which texts show the beginning.
+ */
+const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance; it is looked for as a whole word. */
 export const SURE_CHARS = 8;
 
@@ -89,13 +94,17 @@ const within = (form: string, source: string): string =>
  */
 export function formsOf(secrets: readonly string[], parts: readonly string[]): string[] {
   const forms = new Map<string, string>();
-  for (const piece of secrets.flatMap(pieces)) {
+  for (const piece of secrets.flatMap((secret) => pieces(secret).slice(0, ENCODED_PIECES))) {
     const bytes = Buffer.from(piece);
     const hex = bytes.toString("hex");
     for (const form of [hex, hex.toUpperCase(), ...base64Forms(bytes)])
       forms.set(form, within(form, escapeRegExp(form)));
   }
-  for (const text of [...secrets, ...parts].flatMap(pieces))
-    forms.set(text, within(text, Array.from(text, spellings).join("")));
+  for (const secret of [...secrets, ...parts]) {
+    for (const [i, piece] of pieces(secret).entries()) {
+      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapeRegExp(piece);
+      forms.set(piece, within(piece, source));
+    }
+  }
   return [...forms].toSorted(([a], [b]) => b.length - a.length).map(([, source]) => source);
 }
