@@ -24,7 +24,7 @@ const PRIVATE_FILE = 0o600;
 /** Control characters, other line ends, and what turns the order of the letters around. */
 const CONTROL =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const escaped = (char: string): string => {
   const code = char.charCodeAt(0).toString(16);

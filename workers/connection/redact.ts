@@ -25,8 +25,24 @@ export interface Secrets {
 
 export const NO_SECRETS: Secrets = { values: [], named: [] };
 
+/** More words than these are no scheme and its key, but a text. */
+const WORDS_OF_KEY = 4;
+/** Words and lines of one secret that are looked for alone. */
+const MOST_PARTS = 1_000;
+
+const wordsOf = (secret: string): string[] => secret.trim().split(/\s+/, MOST_PARTS).slice(1);
+
 /** `Bearer abc` is secret in its second word alone, too. */
-const partsOf = (secret: string): string[] => [secret, secret.trim(), ...secret.trim().split(/\s+/).slice(1)];
+const keysOf = (secret: string): string[] => {
+  const words = wordsOf(secret);
+  return [secret, secret.trim(), ...(words.length < WORDS_OF_KEY ? words : [])];
+};
+
+/** Of a text such as a key file: programs print it line by line. */
+const partsOf = (secret: string): string[] => [
+  ...wordsOf(secret),
+  ...secret.split(/[\r\n]+/, MOST_PARTS).map((line) => line.trim()),
+];
 
 const longEnough =
   (chars: number) =>
@@ -45,11 +61,13 @@ const withoutCredentials = (text: string): string =>
 
 /** Replaces each of the secrets. Linear in the text, whatever the number of secrets. */
 export function createRedactor({ values, named }: Secrets): Redactor {
-  const secrets = [
-    ...values.flatMap(partsOf).filter(longEnough(SECRET_CHARS)),
-    ...named.flatMap(partsOf).filter(longEnough(NAMED_SECRET_CHARS)),
+  const all = (of: (secret: string) => string[]): string[] => [
+    ...new Set([
+      ...values.flatMap(of).filter(longEnough(SECRET_CHARS)),
+      ...named.flatMap(of).filter(longEnough(NAMED_SECRET_CHARS)),
+    ]),
   ];
-  const forms = formsOf([...new Set(secrets)]);
+  const forms = formsOf(all(keysOf), all(partsOf));
   if (forms.length === 0) return withoutCredentials;
   const expression = new RegExp(forms.join("|"), "g");
   return (text) => withoutCredentials(text.replace(expression, MARK));

@@ -9,8 +9,11 @@ const PIECE_CHARS = 1_000;
 const FORM_CHARS = 9;
 /** No form is longer than this, in characters. Whoever cuts a text keeps so much beyond the cut until it is redacted. */
 export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
-/** Lines of one secret that are looked for alone: a key file has some 50. */
-const MOST_LINES = 1_000;
+/**
+ * Pieces of one secret that are looked for in all forms; of the others only as they are written. To prepare them costs
+ * some milliseconds each, and a longer secret is a file of which texts show the beginning.
+ */
+const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance; it is looked for as a whole word. */
 export const SURE_CHARS = 8;
 
@@ -85,23 +88,23 @@ function base64Forms(bytes: Buffer): string[] {
 const within = (form: string, source: string): string =>
   form.length >= SURE_CHARS ? source : `(?<![A-Za-z0-9])${source}(?![A-Za-z0-9])`;
 
-/** Lines of a secret that has several, as a key file: programs print them one by one. */
-const linesOf = (secret: string): string[] =>
-  secret
-    .split(/\r\n|[\r\n]/, MOST_LINES)
-    .map((line) => line.trim())
-    .filter((line) => line !== secret && line.length >= SURE_CHARS);
-
-/** Sources of regular expressions, the longest form first: one secret may begin with another. */
-export function formsOf(secrets: readonly string[]): string[] {
+/**
+ * Sources of regular expressions, the longest form first: one secret may begin with another. `parts` of secrets are
+ * looked for as they are written, not encoded: there may be thousands.
+ */
+export function formsOf(secrets: readonly string[], parts: readonly string[]): string[] {
   const forms = new Map<string, string>();
-  for (const piece of secrets.flatMap(pieces)) {
+  for (const piece of secrets.flatMap((secret) => pieces(secret).slice(0, ENCODED_PIECES))) {
     const bytes = Buffer.from(piece);
     const hex = bytes.toString("hex");
     for (const form of [hex, hex.toUpperCase(), ...base64Forms(bytes)])
       forms.set(form, within(form, escapeRegExp(form)));
   }
-  for (const text of [...secrets, ...secrets.flatMap(linesOf)].flatMap(pieces))
-    forms.set(text, within(text, Array.from(text, spellings).join("")));
+  for (const secret of [...secrets, ...parts]) {
+    for (const [i, piece] of pieces(secret).entries()) {
+      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapeRegExp(piece);
+      forms.set(piece, within(piece, source));
+    }
+  }
   return [...forms].toSorted(([a], [b]) => b.length - a.length).map(([, source]) => source);
 }

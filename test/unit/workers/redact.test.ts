@@ -183,8 +183,30 @@ test("a secret of several lines -> masked as a whole, and line by line", () => {
   for (const line of lines) expect(redact(`  ${line}`)).toBe("  [redacted]");
 });
 
-test("a secret of 64 KB -> nothing of it is left, in any form", () => {
-  const secret = Array.from({ length: 8_000 }, (_, i) => i.toString(16).padStart(8, "g")).join("");
+test("a text of thousands of words as a secret -> masked word by word, soon enough", () => {
+  const words = Array.from({ length: 5_000 }, (_, i) => `word-number-${i}`);
+  const redact = createRedactor({ values: [words.join(" ")], named: [] });
+  expect(redact("word-number-7 was refused")).toBe("[redacted] was refused");
+  const startedAt = performance.now();
+  redact("some words of a server ".repeat(10_000));
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+});
+
+test("data of an error, nested 2,000 deep -> without secrets, and no stack overflow", () => {
+  const deep = JSON.parse(`${"[".repeat(2_000)}"s3cr3t-token"${"]".repeat(2_000)}`);
+  const error = new ThreadsError("call_rejected", "no", { data: { deep } });
+  const shown = redactError(error, createRedactor({ values: ["s3cr3t-token"], named: [] })) as ThreadsError;
+  expect(JSON.stringify(shown.data)).toContain('["[redacted]"]');
+});
+
+test("a secret of 128 KB -> nothing of it is left as it is written", () => {
+  const secret = Array.from({ length: 16_000 }, (_, i) => i.toString(16).padStart(8, "+")).join("");
+  const redact = createRedactor({ values: [secret], named: [] });
+  expect(redact(`a ${secret} b`)).toMatch(/^a (\[redacted\])+ b$/);
+});
+
+test("a secret of 16 KB -> nothing of it is left, in any form", () => {
+  const secret = Array.from({ length: 2_000 }, (_, i) => i.toString(16).padStart(8, "g")).join("");
   const redact = createRedactor({ values: [secret], named: [] });
   for (const form of [secret, Buffer.from(secret).toString("hex"), encodeURIComponent(secret)]) {
     expect(redact(`a ${form} b`)).toMatch(/^a (\[redacted\])+ b$/);

@@ -46,6 +46,7 @@ describe("createLog", () => {
     ["a tab", "a\tb", "a\tb"],
     ["line ends of Unicode", "a\u2028b\u2029", "a\\u2028b\\u2029"],
     ["what turns text around", "\u202eabc\u2066", "\\u202eabc\\u2066"],
+    ["marks that turn text around", "\u200fabc\u200e\u061c", "\\u200fabc\\u200e\\u061c"],
     ["text of several scripts", "é漢😀", "é漢😀"],
   ])("%s in a message -> cannot forge a line", async (_name, message, written) => {
     const file = await logFile();
