@@ -138,13 +138,25 @@ export const LIMITS = {
   respawnMs: [100, 1_000, 5_000],
   /** Crashes within a minute after which no new worker is started. */
   respawnsAMinute: 5,
-  /** Old-space limit of the connection worker. */
+  /** Old-space limit of the connection worker, and of the cache worker. */
   workerHeapMebibytes: 1_024,
   /** Main gives the worker this long to close everything before it kills what is left. */
   shutdownMs: 1_000,
 
   /** Catalog changes are gathered for this long before the index is rebuilt. */
   catalogDebounceMs: 100,
+  /** Making a snapshot: a hundred times what 2,000 tools take. Then the server that takes so long is looked for. */
+  publishMs: 15_000,
+  publishAloneMs: 10_000,
+  /** Of all servers, each of which can be done alone: they are many, or the machine is busy. */
+  publishSlowMs: 60_000,
+  /** The end of a session waits this long for a snapshot that the next start would have. */
+  publishFinishMs: 5_000,
+  /** A server whose tools could not be published is not tried again for this long, unless it is reconnected. */
+  leftOutMs: 24 * 60 * 60 * 1_000,
+  /** Notices about the tools of a server that the user is shown in a session: of one server, and of all. */
+  noticesAServer: 3,
+  noticesASession: 20,
   /**
    * Snapshot: main reads it in one go, 10 ms on a slow machine. 10,000 tools of the usual size take 9.5 MiB. Where
    * more is listed, the servers that list most lose their longest schemas first, then their tools.

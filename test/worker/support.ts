@@ -22,6 +22,7 @@ const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
 
 const BUILT_WORKER = join(root, "dist", "workers", "connection.js");
+export const builtWorker = pathToFileURL(BUILT_WORKER);
 /** `npm test` builds first, so both are there; a single run from a fresh checkout has the raw one. */
 export const BUILDS: readonly Build[] = existsSync(BUILT_WORKER) ? ["raw", "built"] : ["raw"];
 export type Build = "raw" | "built";

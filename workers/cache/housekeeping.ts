@@ -61,12 +61,12 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
   }
 }
 
-/** Snapshots that nobody used for thirty days, and temp files of their writers. */
+/** Snapshots that nobody used for thirty days, marks of servers that they leave out, and temp files of their writers. */
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
   await removeOld(folder, files, {
     nowMs,
     olderThanMs: LIMITS.unusedMs,
-    fits: (name) => name.endsWith(".bin"),
+    fits: (name) => /\.(bin|left-out\.json)$/.test(name),
   }).catch(() => undefined);
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName }).catch(
     () => undefined,

@@ -1,21 +1,22 @@
 /**
  * Keeps main's catalog current: gathers changes for a moment, lets the cache worker build the snapshot, and
  * sends it on; beside that, lets it store what is new. One publication at a time; changes meanwhile make one
- * more. No file delays a snapshot: it may lie on a slow disk, or be locked by another process.
+ * more. No file delays a snapshot: it may lie on a slow disk, or be locked by another process. A server whose
+ * tools cannot be published is left out and told, and the others do not wait for it again.
  */
 import { LIMITS } from "../../src/protocol/limits.ts";
-import type { ToolPrefix } from "../../src/protocol/names.ts";
 import type { WorkerEvent } from "../../src/protocol/types.ts";
-import type { PublishedTool } from "../cache/catalog-snapshot.ts";
 import type { CacheEntry } from "../cache/entry.ts";
 import type { PublishTask } from "../cache/publish.ts";
 import type { CachePool } from "./cache-pool.ts";
-import { catalogSettings } from "./catalog-settings.ts";
-import { exposureOf, namesInRules } from "./config/exposure.ts";
 import type { Settings } from "./config/settings.ts";
+import { LeftOutServers, leftOutPath } from "./left-out.ts";
+import type { Log } from "./log.ts";
 import { isNothing, removedSince } from "./publication.ts";
-import { offeredTools } from "./resources/tools.ts";
+import { PUBLISH_TIMES, type PublishTimes, publishApart, withoutToolsOf } from "./publish-apart.ts";
+import { publishTask } from "./publish-task.ts";
 import type { Server } from "./server.ts";
+import { createServerNotices } from "./server-notices.ts";
 
 export interface CatalogOptions {
   generation: number;
@@ -28,7 +29,9 @@ export interface CatalogOptions {
   configFiles: () => readonly string[];
   hashOf: (server: string) => string;
   cache: CachePool;
+  log: Log;
   emit: (event: WorkerEvent) => void;
+  times?: PublishTimes;
 }
 
 export interface CatalogPublisher {
@@ -41,46 +44,30 @@ export interface CatalogPublisher {
    * where it does not have the newest catalog by that.
    */
   withdraw(): boolean;
-  /** Settles when everything told so far is published; it may not be stored yet. */
+  /** Settles when everything told so far is published, or could not be; it may not be stored yet. */
   flush(): Promise<void>;
+  /** The user asks for a server, or for all: one that was left out is tried again. */
+  retry(server: string | undefined): void;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   finish(): Promise<void>;
   /** Of the snapshot that main has been sent, or had from the start. */
   readonly checksum: number | undefined;
 }
 
-const DESCRIPTION_CHARS = 250;
-/** For codemode scripts and `tool_search`, which show or rank all of it. */
-const INSTRUCTIONS_CHARS = 4_000;
-/** The index reads no more of it. */
-const ABOUT_CHARS = 600;
-
-/** What a server is for, in a line: its instructions may be a Markdown page. */
-const firstLine = (text: string | undefined): string | undefined =>
-  text
-    ?.trim()
-    .split("\n", 1)[0]
-    ?.replace(/^#+\s*/, "")
-    .slice(0, DESCRIPTION_CHARS);
-
-export const prefixOf = (server: Server, settings: Settings): ToolPrefix =>
-  server.definition.toolPrefix ?? settings.toolPrefix;
-
-/** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
-export function exposedTools(server: Server, settings: Settings): PublishedTool[] {
-  const prefix = prefixOf(server, settings);
-  return offeredTools(server).flatMap((tool) => {
-    const names = namesInRules(server.name, tool.name, prefix);
-    const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
-    return exposure === "hidden" ? [] : [{ ...tool, direct: exposure === "direct" }];
-  });
-}
-
 export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
   /** Listed, and not known to be stored. */
   const fresh = new Set<Server>();
-  /** About names, as the user has been told. */
-  const told = new Set<string>();
+  const leftOut = new LeftOutServers({
+    path: leftOutPath(options.snapshotPath),
+    hashOf: options.hashOf,
+    log: options.log,
+  });
+  const notices = createServerNotices({
+    log: options.log,
+    show: (text) => options.emit({ type: "notice", generation: options.generation, text, level: "warning" }),
+  });
+  const lifetime = new AbortController();
+  const { times = PUBLISH_TIMES } = options;
   let used: Record<string, string> = {};
   let storing: Promise<void> = Promise.resolve();
   let keeping: Promise<void> = Promise.resolve();
@@ -88,6 +75,9 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<void> | undefined;
   let again = false;
+  /** Changes that were told, and those of them that have been published, or could not be. */
+  const count = { told: 0, done: 0 };
+  let onDone = Promise.withResolvers<void>();
   let published: PublishTask | undefined;
   /** Main has less than was published last. */
   let isLess = false;
@@ -120,65 +110,70 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
 
   const toTask = (): PublishTask => {
     const settings = options.settings();
-    const servers = options
-      .servers()
-      .filter((server) => server.definition.enabled)
-      .map((server) => {
-        const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
-        const words = [server.definition.description, server.instructions].filter(Boolean);
-        const description = firstLine(words[0]);
-        return {
-          name: server.name,
-          project: server.definition.project,
-          toolsKnown: server.tools !== undefined,
-          ...(description ? { description } : {}),
-          ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
-          ...(instructions ? { instructions } : {}),
-          prefix: prefixOf(server, settings),
-          tools: exposedTools(server, settings),
-        };
-      });
-    return { servers, settings: catalogSettings(settings, options.configFiles()) };
+    const servers = options.servers().filter((server) => server.definition.enabled);
+    const task = publishTask(servers, settings, options.configFiles());
+    return withoutToolsOf(task, new Set(servers.map(({ name }) => name).filter((name) => leftOut.has(name))));
   };
 
-  /** Each line once, and none at a start that finds what the last one found. */
-  const tellNames = (lines: readonly string[]): void => {
-    for (const text of lines) {
-      if (told.has(text)) continue;
-      told.add(text);
-      options.emit({
-        type: "notice",
-        generation: options.generation,
-        text: `MCP tools of ${text}`,
-        level: "warning",
-      });
+  /** `lines`: each begins with the name of its server. None at a start that finds what the last one found. */
+  const tellLines = (lines: readonly string[], task: PublishTask, isForUser: boolean): void => {
+    const names = task.servers.map(({ name }) => name).sort((a, b) => b.length - a.length);
+    for (const line of lines) {
+      const server = names.find((name) => line.startsWith(`${name}: `)) ?? "";
+      notices.tell({ server, text: isForUser ? `MCP tools of ${line}` : line, isForUser });
     }
+  };
+
+  const tellLeftOut = (servers: readonly string[]): void => {
+    for (const server of servers) {
+      const text = `MCP server ${server}: its tools are left out, because preparing them takes too long or fails. The other servers are not affected. /mcp reconnect ${server} tries again, /mcp disable ${server} switches it off.`;
+      notices.tell({ server, text, isForUser: true });
+    }
+  };
+
+  const publishOnce = async (): Promise<void> => {
+    await leftOut.load();
+    const task = toTask();
+    storing = storing.then(store);
+    tellLeftOut(task.servers.filter(({ name }) => leftOut.has(name)).map(({ name }) => name));
+    // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
+    const removed = published && !isLess ? removedSince(published, task) : undefined;
+    if (removed && isNothing(removed)) return;
+    const known = isLess ? undefined : checksum;
+    const path = options.snapshotPath;
+    const stored = known === undefined ? {} : { stored: { path, checksum: known } };
+    const { publish } = options.cache;
+    const made = await publishApart({ ...task, ...stored }, { publish, signal: lifetime.signal, times });
+    for (const server of made.leftOut) leftOut.add(server);
+    tellLeftOut(made.leftOut);
+    const { result } = made;
+    if (!result) return;
+    published = withoutToolsOf(task, new Set(made.leftOut));
+    isLess = false;
+    checksum = result.checksum;
+    const { snapshot } = result;
+    const isNew = checksum !== known;
+    // Main is given the bytes themselves.
+    const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
+    keeping = keeping.then(() => options.cache.keepSnapshot(kept));
+    const isSent = snapshot !== undefined && isNew && !stopped;
+    tellLines(result.repairs, task, false);
+    tellLines(result.notices, task, isSent);
+    if (!isSent) return;
+    options.emit({ type: "catalog", generation: options.generation, snapshot });
   };
 
   const publish = async (): Promise<void> => {
     do {
       again = false;
-      const task = toTask();
-      storing = storing.then(store);
-      // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
-      const removed = published && !isLess ? removedSince(published, task) : undefined;
-      if (removed && isNothing(removed)) continue;
-      const known = isLess ? undefined : checksum;
-      const path = options.snapshotPath;
-      const stored = known === undefined ? {} : { stored: { path, checksum: known } };
-      const result = await options.cache.publish({ ...task, ...stored });
-      if (!result) continue;
-      published = task;
-      isLess = false;
-      checksum = result.checksum;
-      const { snapshot } = result;
-      const isNew = checksum !== known;
-      // Main is given the bytes themselves.
-      const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
-      keeping = keeping.then(() => options.cache.keepSnapshot(kept));
-      if (!snapshot || !isNew || stopped) continue;
-      tellNames(result.notices);
-      options.emit({ type: "catalog", generation: options.generation, snapshot });
+      const { told } = count;
+      try {
+        await publishOnce();
+      } finally {
+        count.done = told;
+        onDone.resolve();
+        onDone = Promise.withResolvers<void>();
+      }
     } while (again);
   };
 
@@ -203,6 +198,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     changed(server) {
       if (stopped) return;
       if (server) fresh.add(server);
+      count.told++;
       timer ??= setTimeout(start, LIMITS.catalogDebounceMs);
     },
     withdraw() {
@@ -219,7 +215,14 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
         clearTimeout(timer);
         start();
       }
-      while (publishing) await publishing;
+      const { told } = count;
+      // What is told from here on does not count: a server may tell of changes for ever.
+      while (publishing && count.done < told) await onDone.promise;
+    },
+    retry(server) {
+      if (stopped || !leftOut.forget(server)) return;
+      count.told++;
+      timer ??= setTimeout(start, LIMITS.catalogDebounceMs);
     },
     async finish() {
       stopped = true;
@@ -227,7 +230,10 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
       clearTimeout(timer);
       timer = undefined;
       if (due) start();
+      const end = setTimeout(() => lifetime.abort(), times.finishMs);
       while (publishing) await publishing;
+      clearTimeout(end);
+      await leftOut.saved();
       await keeping;
       await storing;
       // The last moment for what could not be stored when it was new.

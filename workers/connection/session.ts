@@ -127,6 +127,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     configFiles: () => configFiles,
     hashOf: (server) => hashes.get(server) ?? "",
     cache,
+    log,
     emit,
   });
   const results = createResults({
@@ -251,6 +252,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
       const isThere = server === undefined || supervisor.servers.some(({ name }) => name === server);
       const absent = isThere ? undefined : explainAbsent(server, state);
       if (absent) throw absent;
+      catalog.retry(server);
       await supervisor.reconnect(server);
     },
     answerConsent: async (hash, allow) => (await started).answer(hash, allow ? "allowed" : "refused"),

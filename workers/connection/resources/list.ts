@@ -93,6 +93,9 @@ function unusableNote(templates: readonly CachedTemplate[]): string | undefined 
   return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
 }
 
+/** Distinct notes of one server in a session: it may name its templates anew each time. */
+const NOTES = 20;
+
 /** What was noted of a list, and of those that came before it in this session. */
 const noted = new WeakMap<CachedResources, ReadonlySet<string>>();
 
@@ -109,7 +112,7 @@ export function mergeListed(
   const known = keepSame(before, listed);
   const told = new Set(before && noted.get(before));
   const note = (text: string | undefined): void => {
-    if (text === undefined || told.has(text)) return;
+    if (text === undefined || told.has(text) || told.size >= NOTES) return;
     told.add(text);
     onNote(text);
   };

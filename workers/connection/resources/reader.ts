@@ -3,8 +3,8 @@
  * which arguments. Called by results.ts for each link.
  */
 import { nameTools } from "../../../src/protocol/names.ts";
-import { exposedTools, prefixOf } from "../catalog.ts";
 import type { Settings } from "../config/settings.ts";
+import { exposedTools, prefixOf } from "../exposed.ts";
 import type { Server } from "../server.ts";
 import { resourceTools } from "./tools.ts";
 

@@ -1,15 +1,18 @@
 /** Owns: what of the catalog is published and stored, and that the one does not wait for the other. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/protocol/limits.ts";
 import type { WorkerEvent } from "../../../../src/protocol/types.ts";
 import type { KeepTask } from "../../../../workers/cache/keep-snapshot.ts";
 import type { StoreTask } from "../../../../workers/cache/metadata-cache.ts";
-import type { PublishTask } from "../../../../workers/cache/publish.ts";
+import type { PublishResult, PublishTask } from "../../../../workers/cache/publish.ts";
 import type { CachedTool } from "../../../../workers/cache/tool.ts";
-import type { CachePool } from "../../../../workers/connection/cache-pool.ts";
+import type { CachePool, PublishLimits } from "../../../../workers/connection/cache-pool.ts";
 import { type CatalogOptions, createCatalogPublisher } from "../../../../workers/connection/catalog.ts";
 import { parseEntry } from "../../../../workers/connection/config/definition.ts";
 import { DEFAULT_SETTINGS } from "../../../../workers/connection/config/settings.ts";
 import type { Server } from "../../../../workers/connection/server.ts";
+import { recordingLog } from "./recording-log.ts";
 
 const NO_FILES: readonly string[] = [];
 
@@ -25,16 +28,25 @@ interface SetupOptions {
   knownChecksum?: number;
   /** What is stored was made of the same. */
   isStored?: boolean;
+  /** While it is made; what comes of it. */
+  publish?: (limits: PublishLimits, count: number) => Promise<Partial<PublishResult> | undefined>;
 }
 
 function setup(
   store: (task: StoreTask) => Promise<boolean>,
-  { used = {}, keep = async () => undefined, knownChecksum, isStored = false }: SetupOptions = {},
+  {
+    used = {},
+    keep = async () => undefined,
+    knownChecksum,
+    isStored = false,
+    publish = async () => ({}),
+  }: SetupOptions = {},
 ) {
   const stored: StoreTask[] = [];
   const kept: KeepTask[] = [];
   const published: PublishTask[] = [];
   const events: WorkerEvent[] = [];
+  const { log, lines } = recordingLog();
   const servers = [server("a"), server("b")] as const;
   const configured: Server[] = [...servers];
   const cache: CachePool = {
@@ -45,16 +57,20 @@ function setup(
       stored.push(task);
       return store(task);
     },
-    publish: async (task) => {
+    publish: async (task, limits) => {
       published.push(task);
-      return {
-        checksum: isStored ? (task.stored?.checksum ?? 0) : published.length,
-        ...(isStored ? {} : { snapshot: new Uint8Array(1) }),
-        problems: [],
-        notices: [],
-        repairs: [],
-        threadId: 1,
-      };
+      const special = await publish(limits, published.length);
+      return (
+        special && {
+          checksum: isStored ? (task.stored?.checksum ?? 0) : published.length,
+          ...(isStored ? {} : { snapshot: new Uint8Array(1) }),
+          problems: [],
+          notices: [],
+          repairs: [],
+          threadId: 1,
+          ...special,
+        }
+      );
     },
     keepSnapshot: async (task) => {
       await keep();
@@ -72,11 +88,13 @@ function setup(
     settings: () => DEFAULT_SETTINGS,
     configFiles: () => NO_FILES,
     cache,
+    log,
     emit: (event) => events.push(event),
+    times: { wholeMs: 1_000, aloneMs: 1_000, slowMs: 1_000, finishMs: 50 },
   };
   const catalog = createCatalogPublisher(options);
   catalog.noteUsed(used);
-  return { catalog, servers, configured, stored, kept, published, events };
+  return { catalog, servers, configured, stored, kept, published, events, lines };
 }
 
 /** As if it had listed these tools, or had been given another definition. */
@@ -273,5 +291,51 @@ describe("createCatalogPublisher", () => {
     await catalog.flush();
     configured.splice(0, 1, server("c"));
     expect(catalog.withdraw()).toBe(false);
+  });
+
+  test("a server that changes its tools during each publication -> what was told before is waited for, no more", async () => {
+    const { catalog, servers, published } = setup(async () => true, {
+      publish: async () => {
+        catalog.changed(change(servers[0], { tools: [{ name: `t${published.length}` }] }));
+        // So long that the next one is asked for meanwhile.
+        await sleep(2 * LIMITS.catalogDebounceMs);
+        return {};
+      },
+    });
+    catalog.changed();
+    await catalog.flush();
+    expect(published.length).toBeLessThan(3);
+    await catalog.finish();
+  });
+
+  test("a publication that does not end -> the end of the session gives it up", async () => {
+    const { catalog, servers, stored, published } = setup(async () => true, {
+      publish: ({ signal }) =>
+        new Promise((resolve) => signal?.addEventListener("abort", () => resolve(undefined), { once: true })),
+    });
+    catalog.changed(servers[0]);
+    await sleep(2 * LIMITS.catalogDebounceMs);
+    await catalog.finish();
+    expect([published.length, stored.length]).toEqual([1, 1]);
+  });
+
+  test("a server whose names are taken anew each time -> the user is told three times, and where the rest is", async () => {
+    const { catalog, servers, events, lines } = setup(async () => true, {
+      publish: async (_limits, count) => ({
+        notices: [`a: names that are taken: t${count}`],
+        repairs: [`b: schemas repaired: t${count}`],
+      }),
+    });
+    for (let i = 0; i < 8; i++) {
+      catalog.changed(change(servers[0], { tools: [{ name: `t${i}` }] }));
+      await catalog.flush();
+    }
+    const texts = events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+    expect(texts).toEqual([
+      ...[1, 2, 3].map((count) => `MCP tools of a: names that are taken: t${count}`),
+      "MCP server a: further notices about its tools are in the log",
+    ]);
+    expect(lines.filter((line) => line.includes("names that are taken"))).toHaveLength(8);
+    expect(lines.filter((line) => line.startsWith("warn b: schemas repaired"))).toHaveLength(8);
   });
 });

@@ -45,3 +45,8 @@ test("known from the cache of an earlier session -> noted in this one", () => {
   mergeListed({ resources: [], templates: [template("{")] }, listed("{"), (note) => notes.push(note));
   expect(notes).toEqual([`${NOTE}"{"`]);
 });
+
+test("other templates each time, as a server may list them -> noted for a while, then no more", () => {
+  const lists = Array.from({ length: 500 }, (_, i) => listed(`{${i}`));
+  expect(notesOf(...lists)).toHaveLength(20);
+});

@@ -1,0 +1,167 @@
+/**
+ * Owns: a real cache worker that one server's tools break. The others are published, the culprit is named, and tasks
+ * that ran beside it on the same thread are done all the same.
+ */
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../src/protocol/snapshot.ts";
+import type { WorkerEvent } from "../../src/protocol/types.ts";
+import { type CachePool, createCachePool } from "../../workers/connection/cache-pool.ts";
+import { createCatalogPublisher } from "../../workers/connection/catalog.ts";
+import { parseEntry } from "../../workers/connection/config/definition.ts";
+import { DEFAULT_SETTINGS } from "../../workers/connection/config/settings.ts";
+import type { Server } from "../../workers/connection/server.ts";
+import { tempFolder } from "../unit/temp-folder.ts";
+import { recordingLog } from "../unit/workers/connection/recording-log.ts";
+import { fixtures } from "./support.ts";
+
+const FILE = join(fixtures, "workers", "breakable-cache.ts");
+/** Little memory, so that it is soon full. The thread itself needs a part of it. */
+const OPTIONS = { file: FILE, heapMebibytes: 96 };
+/** The thread starts anew for each, on a busy machine. */
+const TIMES = { wholeMs: 5_000, aloneMs: 12_000, slowMs: 40_000, finishMs: 5_000 };
+const NO_FILES: readonly string[] = [];
+
+const pools: CachePool[] = [];
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close();
+});
+
+/** Of a server only what the catalog reads. */
+function server(name: string, tool: string): Server {
+  const { definition } = parseEntry(name, { command: "c" }, { file: "/m.json", origin: "user" });
+  return { name, tools: [{ name: tool }], definition } as unknown as Server;
+}
+
+function open(folder: string, servers: Server[]) {
+  const { log, lines } = recordingLog();
+  const pool = createCachePool(log, undefined, OPTIONS);
+  pools.push(pool);
+  const events: WorkerEvent[] = [];
+  let publications = 0;
+  const cache: CachePool = {
+    ...pool,
+    publish: (...task) => {
+      publications++;
+      return pool.publish(...task);
+    },
+  };
+  const catalog = createCatalogPublisher({
+    generation: 1,
+    cachePath: join(folder, "mcp-cache.json"),
+    snapshotPath: join(folder, "snapshots", "x.bin"),
+    knownChecksum: undefined,
+    servers: () => servers,
+    settings: () => DEFAULT_SETTINGS,
+    configFiles: () => NO_FILES,
+    hashOf: (name) => `hash of ${name}`,
+    cache,
+    log,
+    emit: (event) => events.push(event),
+    times: TIMES,
+  });
+  return {
+    catalog,
+    pool,
+    lines,
+    publications: () => publications,
+    notices: () => events.flatMap((event) => (event.type === "notice" ? [event.text] : [])),
+    tools: () =>
+      events
+        .flatMap((event) => (event.type === "catalog" ? [catalogFrom(event.snapshot)] : []))
+        .map((sent) => sent?.tools.map(({ name }) => name)),
+  };
+}
+
+describe("a server whose tools break the cache worker", () => {
+  test.each([
+    ["hang", "aborted due to timeout"],
+    ["oom", "memory"],
+    ["exit", "worker exited with code: 7"],
+    ["fail", "broken by a test"],
+  ])(
+    "%s -> the others are published, it is named once, and nobody waits for it again",
+    async (way, reason) => {
+      const folder = await tempFolder();
+      const servers = [server("good", "read"), server("bad", way), server("other", "write")];
+      const first = open(folder, servers);
+      for (const one of servers) first.catalog.changed(one);
+      await first.catalog.flush();
+      expect(first.tools()).toEqual([["good__read", "other__write"]]);
+      expect(first.notices()).toEqual([
+        expect.stringMatching(/^MCP server bad: its tools are left out, .*reconnect bad/),
+      ]);
+      expect(first.lines.join("\n")).toContain(reason);
+
+      const before = first.publications();
+      Object.assign(servers[0] as Server, { tools: [{ name: "list" }] });
+      first.catalog.changed(servers[0]);
+      await first.catalog.flush();
+      expect(first.tools().at(-1)).toEqual(["good__list", "other__write"]);
+      expect(first.publications()).toBe(before + 1);
+      expect(first.notices()).toHaveLength(1);
+      await first.catalog.finish();
+
+      // The next start.
+      const next = open(folder, servers);
+      next.catalog.changed();
+      await next.catalog.flush();
+      expect([next.tools(), next.publications()]).toEqual([[["good__list", "other__write"]], 1]);
+      expect(next.notices()).toHaveLength(1);
+      await next.catalog.finish();
+    },
+    180_000,
+  );
+
+  test("the user asks for it, and it is sound by then -> published", async () => {
+    const folder = await tempFolder();
+    const servers = [server("good", "read"), server("bad", "fail")];
+    const { catalog, tools } = open(folder, servers);
+    catalog.changed();
+    await catalog.flush();
+    Object.assign(servers[1] as Server, { tools: [{ name: "works" }] });
+    catalog.changed(servers[1]);
+    await catalog.flush();
+    expect(tools()).toEqual([["good__read"]]);
+    catalog.retry("bad");
+    await catalog.flush();
+    expect(tools().at(-1)).toEqual(["good__read", "bad__works"]);
+    await catalog.finish();
+  });
+});
+
+test("tasks beside one that never ends -> done on the next thread", async () => {
+  const folder = await tempFolder();
+  const { pool, lines } = open(folder, []);
+  // The thread is there, so all of them get to it.
+  await pool.hashDefinitions([]);
+  const task = {
+    servers: [{ name: "bad", project: false, toolsKnown: true, tools: [{ name: "hang", direct: false }] }],
+    settings: DEFAULT_CATALOG_SETTINGS,
+  };
+  const publishing = pool.publish(task, { limitMs: 3_000 });
+  const path = join(folder, "mcp-cache.json");
+  const entry = { configHash: "h", tools: [{ name: "t" }], cachedAt: Date.now() };
+  const [published, hashes, stored, ...more] = await Promise.all([
+    publishing,
+    pool.hashDefinitions([{ command: "a" }]),
+    pool.storeEntries({ path, entries: { a: entry }, used: {} }),
+    // More than run at a time: these wait in line.
+    ...Array.from({ length: 6 }, () => pool.hashDefinitions([{ command: "b" }])),
+  ]);
+  expect(published).toBeUndefined();
+  expect([hashes.length, stored, ...more.map(({ length }) => length)]).toEqual([1, true, 1, 1, 1, 1, 1, 1]);
+  expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
+}, 60_000);
+
+test("a worker that cannot be loaded -> tasks answer that nothing is known, and the pool closes", async () => {
+  const { log, lines } = recordingLog();
+  const pool = createCachePool(log, undefined, { file: join(fixtures, "workers", "nowhere.ts") });
+  expect(await pool.hashDefinitions([{}])).toEqual([]);
+  expect(
+    await pool.publish({ servers: [], settings: DEFAULT_CATALOG_SETTINGS }, { limitMs: 20_000 }),
+  ).toBeUndefined();
+  expect(lines.length).toBeGreaterThan(0);
+  await pool.close();
+});

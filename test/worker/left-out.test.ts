@@ -1,0 +1,80 @@
+/**
+ * Owns: a server whose tools keep the real cache worker busy for ever, beside a sound one, in the real connection
+ * worker. The packed worker files are copied, and the cache worker among them hangs at a tool named for it, as one
+ * faulty schema made it do.
+ */
+import { cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { BUILDS, builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
+
+const BREAKS = `
+import { publish as realPublish } from "./real-cache.js";
+export * from "./real-cache.js";
+export const publish = (task) => {
+  while (task.servers.some(({ tools }) => tools.some(({ name }) => name === "hang")));
+  return realPublish(task);
+};
+`;
+
+async function breakingWorker(): Promise<URL> {
+  const folder = await mkdtemp(join(tmpdir(), "pmt-workers-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(dirname(fileURLToPath(builtWorker)), folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  await rename(join(folder, "cache.js"), join(folder, "real-cache.js"));
+  await writeFile(join(folder, "cache.js"), BREAKS);
+  return pathToFileURL(join(folder, "connection.js"));
+}
+
+const tools = (...names: string[]): string => JSON.stringify(names.map((name) => ({ name })));
+
+describe.runIf(BUILDS.includes("built"))("connection worker (built)", () => {
+  test("one server keeps the cache worker busy for ever -> the other's tools are there, and each session opens", async () => {
+    const place = await createPlace();
+    const at = await start(
+      {
+        bad: { ...fixture("listed.mjs"), env: { TOOLS: tools("hang") } },
+        good: { ...fixture("listed.mjs"), env: { TOOLS: tools("read", "write") } },
+      },
+      { place, workerUrl: await breakingWorker() },
+    );
+    const session = async (generation: number): Promise<void> => {
+      const facts = {
+        ...place,
+        generation,
+        projectTrusted: true,
+        configPath: undefined,
+        registered: [],
+        canAsk: true,
+      };
+      at.runtime.tell("startSession", { ...facts, snapshotChecksum: undefined });
+      await at.event("planned", (event) => event.generation === generation);
+    };
+    const names = (): string[] => newestCatalog(at).tools.map(({ name }) => name);
+    const failures = async (): Promise<number> => (await at.log()).split("cache worker failed").length - 1;
+
+    // While the thread hangs.
+    await until(async () => (await at.log()).match(/bad connected/) ?? undefined);
+    await session(2);
+    await at.event("catalog", ({ snapshot }) => catalogFrom(snapshot)?.tools.length === 2);
+    expect(names()).toEqual(["good__read", "good__write"]);
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    expect(await at.log()).toMatch(/MCP server bad: its tools are left out/);
+    const before = await failures();
+    expect(before).toBeGreaterThan(1);
+
+    await session(3);
+    const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    expect(checksum).toBe(newestCatalog(at).checksum);
+    expect(await failures()).toBe(before);
+    const notices = at.events.filter(
+      (event) => event.type === "notice" && event.text.includes("bad: its tools"),
+    );
+    expect(notices).toHaveLength(2);
+    expect(at.crashes).toEqual([]);
+  }, 180_000);
+});
