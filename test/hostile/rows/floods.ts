@@ -51,6 +51,7 @@ export const FLOODS: readonly Row[] = [
   },
   {
     name: "a server that asks without end and never reads an answer",
+    anyClient: true,
     finding: "M5",
     alone: true,
     checks: SERVER_CHECKS,
