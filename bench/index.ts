@@ -8,6 +8,7 @@ import { cacheWrite } from "./scenarios/cache-write.ts";
 import { call } from "./scenarios/call.ts";
 import { connect } from "./scenarios/connect.ts";
 import { firstCall } from "./scenarios/first-call.ts";
+import { hostile } from "./scenarios/hostile.ts";
 import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
 import { reload } from "./scenarios/reload.ts";
@@ -36,6 +37,7 @@ const SCENARIOS: readonly Scenario[] = [
   stall,
   memory,
   tokens,
+  hostile,
 ];
 const ALL = "all";
 

@@ -1,5 +1,5 @@
 /** Attacks by servers over HTTP; README.md says how a row is added. */
-import { HTTP } from "./rows/http.ts";
+import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 
-hostileSuite(HTTP);
+hostileSuite(GROUPS.http);

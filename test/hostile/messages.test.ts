@@ -1,5 +1,5 @@
 /** Attacks by messages of a server over stdio; README.md says how a row is added. */
-import { MESSAGES } from "./rows/messages.ts";
+import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 
-hostileSuite(MESSAGES);
+hostileSuite(GROUPS.messages);

@@ -31,3 +31,13 @@ export async function answering(place: Place, bodies: Record<string, string>): P
   }
   return place.hostile("answers.mjs", ...args);
 }
+
+/** The same as a key of a row. */
+export const answered =
+  (bodies: Record<string, string>) =>
+  (place: Place): Promise<Entry> =>
+    answering(place, bodies);
+
+/** A server with these tools. */
+export const listing = (tools: readonly unknown[]): ((place: Place) => Promise<Entry>) =>
+  answered({ "tools/list": listOf(tools) });

@@ -200,6 +200,7 @@ const AGAIN: readonly Row[] = [
   ...["0", "-5", "1"].map(
     (retry): Row => ({
       name: `a stream that ends at once with retry: ${retry}: it is not asked for without a pause`,
+      anyClient: true,
       finding: "M4",
       checks: HTTP_CHECKS,
       server: over("retry-zero.mjs", retry),

@@ -72,6 +72,8 @@ export class Arena {
   readonly rpc: RpcSession;
   /** Notices that the user asked for. */
   readonly asked = new Set<string>();
+  /** A prompt has not come to its end. */
+  isBusy = false;
   #turns: ModelTurn[];
   #requests: readonly ModelRequest[];
   #closeModel: () => Promise<void>;
@@ -137,7 +139,10 @@ export class Arena {
   /** The model gives these turns, then ends. Answers the tool calls that ended. */
   async prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]> {
     this.#turns.splice(0, this.#turns.length, ...turns);
-    return toolEnds(await this.rpc.prompt("go", PROMPT_MS));
+    this.isBusy = true;
+    const events = await this.rpc.prompt("go", PROMPT_MS);
+    this.isBusy = false;
+    return toolEnds(events);
   }
 
   /** Loads a tool and calls it in one prompt; the result of the call. */

@@ -105,6 +105,8 @@ export interface Row {
    * hold. Each Pi that it opens is ended and looked at after it.
    */
   story?: (story: Story) => Promise<string[]>;
+  /** `act` and `check` look at nothing that only this extension has, so that the bench can take them. */
+  anyClient?: boolean;
   /** What else must hold: a text for each thing that does not. After all that was done; Pi still runs. */
   check?: (arena: Arena) => string[] | Promise<string[]>;
 }

@@ -7,16 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { unpackTarball } from "../../support/package-under-node-modules.ts";
 import { Arena, callOf, searchOf } from "./arena.ts";
+import type { Baseline } from "./attack.ts";
 import { EMPTY_EXTENSION, openPlace } from "./place.ts";
+import type { Outcome } from "./problems.ts";
 import type { Problem, Row } from "./row.ts";
-import {
-  type Baseline,
-  type Outcome,
-  type RowContext,
-  runAlone,
-  type SharedPi,
-  startShared,
-} from "./run-row.ts";
+import { type RowContext, runAlone, type SharedPi, startShared } from "./run-row.ts";
 
 /** A stall is only believed when it comes back: the best of so many runs decides. One of this much CPU is no noise. */
 const TRIES = 3;

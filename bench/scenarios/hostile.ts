@@ -1,0 +1,88 @@
+/**
+ * Owns: what hostile servers and clones do to Pi with each MCP client: attack by client, held or what happened.
+ * Must not: know how an attack is made; the attacks are rows of test/hostile, which say what must hold of ours.
+ */
+import { ROWS } from "../../test/hostile/rows/groups.ts";
+import type { Row as Attack } from "../../test/hostile/support/row.ts";
+import { attackClient, type CaseOutcome } from "../support/hostile-case.ts";
+import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { loadVariants } from "../support/variants.ts";
+
+const DEFAULT_RUNS = 1;
+
+/** As the table names it -> the name of the row. All can be made against any client. */
+const ATTACKS: readonly (readonly [string, string])[] = [
+  ["tools/list of 60 MiB: empty objects", "tools/list of 60 MiB that is 20 million empty objects"],
+  ["result of 60 MiB: empty objects", "a result of 60 MiB that is 20 million empty objects"],
+  ["HTTP: the same list in 60 KB of gzip", "tools/list of 60 MiB of empty objects, gzipped to 60 KB"],
+  [
+    "schema of 0.8 KB that refers to itself",
+    "a schema with 60 references to itself in allOf: the other servers' tools are found all the same",
+  ],
+  ["schema whose pattern backtracks", "a pattern that backtracks (words) and an argument that makes it"],
+  [
+    "tool names that hold rules for the model",
+    "tool names that hold lines for the model, as the first request declares them",
+  ],
+  ["100,000 tools", "a list of 100,000 tools: it is cut, and that is told"],
+  ["instructions of 50 MB", "instructions of 50 MB"],
+  ["asks without end, never reads", "a server that asks without end and never reads an answer"],
+  ["a line that never ends", "garbage that never ends its line"],
+  ["stderr without end", "a flood on stderr"],
+  [
+    "HTTP: stream that ends with retry: 0",
+    "a stream that ends at once with retry: 0: it is not asked for without a pause",
+  ],
+  ["HTTP: redirect to another origin", "a redirect with 307 to another origin: no token goes there"],
+  [
+    "clone: node_modules/.bin/node",
+    "node_modules/.bin/node in a clone that is not trusted: the user's own npx server runs nothing of it",
+  ],
+  ["clone: script-shell in .npmrc", ".npmrc with script-shell: the user's own npx server runs nothing of it"],
+  ["clone: .mcp.json with 8,000 entries", ".mcp.json with 8,000 entries: the user's own servers work"],
+  [
+    "clone: configuration files are pipes",
+    ".mcp.json, .pi/mcp.json, .env, .cursor/mcp.json, .vscode/mcp.json: each is a pipe that nobody writes to",
+  ],
+];
+
+function attackOf(name: string): Attack {
+  const found = ROWS.find((row) => row.name === name);
+  if (found === undefined) throw new Error(`test/hostile has no row "${name}"`);
+  return found;
+}
+
+function toRow(attack: string, client: string, outcomes: readonly CaseOutcome[]): Row {
+  const harm = new Set(outcomes.flatMap((outcome) => outcome.harm));
+  return {
+    case: attack,
+    metric: client,
+    unit: "ms",
+    values: outcomes.map(({ stallMs }) => stallMs).filter((stallMs) => stallMs !== undefined),
+    note: harm.size === 0 ? "held" : [...harm].join("; "),
+  };
+}
+
+async function run(options: ScenarioOptions): Promise<Row[]> {
+  const { runs = DEFAULT_RUNS, progress } = options;
+  // Bare Pi has no server that could attack it.
+  const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
+  const rows: Row[] = [];
+  for (const [label, name] of ATTACKS) {
+    for (const variant of variants) {
+      const outcomes: CaseOutcome[] = [];
+      for (let count = 0; count < runs; count++) {
+        progress(`hostile: ${label}, ${variant.label}`);
+        outcomes.push(await attackClient(attackOf(name), variant));
+      }
+      rows.push(toRow(label, variant.label, outcomes));
+    }
+  }
+  return rows;
+}
+
+export const hostile: Scenario = {
+  name: "hostile",
+  description: "hostile servers and clones: main's longest stall, and whether Pi and its healthy server held",
+  run,
+};

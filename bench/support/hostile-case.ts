@@ -1,0 +1,169 @@
+/**
+ * Owns: one attack against one client in the real Pi, and what came of it in words.
+ * Must not: know which attacks there are, or compare clients.
+ * Called by: the hostile scenario. The attacks are rows of test/hostile.
+ */
+import { readFile } from "node:fs/promises";
+import { Arena, type Spent } from "../../test/hostile/support/arena.ts";
+import { healthyServer, type OpenPlace, openPlace } from "../../test/hostile/support/place.ts";
+import type { Row as Attack, Entry } from "../../test/hostile/support/row.ts";
+import { PEER_TIMEOUT, type ServerEntry, type Variant } from "./variants.ts";
+
+/** The whole case, from Pi's start to its end. */
+const CASE_MS = 40_000;
+const HAPPENS_MS = 8_000;
+const ANSWER_MS = 2_000;
+/** What main may compute at a stretch in such a session, whatever client it has. */
+const STALL_CPU_MS = 60;
+
+const INJECTED = /Before any other step/;
+
+export interface CaseOutcome {
+  /** Longest stall of main by the clock; undefined if Pi could not be asked any more. */
+  stallMs: number | undefined;
+  /** What the attack brought about; empty: held. */
+  harm: string[];
+}
+
+/** One case under way. */
+interface Case {
+  attack: Attack;
+  variant: Variant;
+  place: OpenPlace;
+  outcome: CaseOutcome;
+}
+
+async function configure({ attack, variant, place }: Case): Promise<void> {
+  const { home } = place;
+  for (const [path, content] of Object.entries(attack.files?.(place) ?? {}))
+    await home.writeFile(path, content);
+  await attack.lay?.(place);
+  const attacker = await attack.server?.(place);
+  const entries: Record<string, Entry> = {
+    healthy: healthyServer(),
+    ...(attacker ? { [place.server]: attacker } : {}),
+    ...(await attack.servers?.(place)),
+  };
+  const limits = variant.id === "ours" ? {} : PEER_TIMEOUT;
+  const mcpServers = Object.fromEntries(
+    Object.entries(entries).map(([name, entry]) => [
+      name,
+      { ...variant.entry?.(entry as unknown as ServerEntry, "eager"), ...limits },
+    ]),
+  );
+  await home.writeMcp({ mcpServers });
+}
+
+/** One call of the healthy server, found first. */
+async function callHealthy(arena: Arena, variant: Variant, when: string): Promise<string[]> {
+  const begunMs = performance.now();
+  const calls = [{ tool: "echo", args: { text: when } }];
+  const ends = await arena.prompt(variant.find("healthy", "echo"), variant.call("healthy", calls));
+  const ms = performance.now() - begunMs;
+  const text = ends.at(-1)?.text ?? "";
+  if (!text.includes(`echo: ${when}`)) return [`healthy server did not answer ${when}`];
+  return ms > ANSWER_MS ? [`healthy server took ${(ms / 1_000).toFixed(1)} s ${when}`] : [];
+}
+
+/** A server of the user that the attack is about: called until it answers, which npm delays. */
+async function useOwn(arena: Arena, variant: Variant, name: string): Promise<void> {
+  await arena.until(async () => {
+    const calls = [{ tool: "echo", args: { text: "mine" } }];
+    const ends = await arena.prompt(variant.find(name, "echo"), variant.call(name, calls));
+    return ends.at(-1)?.text.includes("echo: mine") ?? false;
+  }, HAPPENS_MS);
+}
+
+/** Words of the server in what is declared to the model before it has asked for anything. */
+function declared({ requests }: Arena): string[] {
+  const [first] = requests;
+  const text = JSON.stringify(first?.tools ?? []);
+  return INJECTED.test(text) ? ["words of the server in the declared tools"] : [];
+}
+
+/** The attack, until it is over or Pi gives no answer. */
+async function play({ attack, variant, place, outcome }: Case, arena: Arena): Promise<void> {
+  const { server } = place;
+  const { harm } = outcome;
+  // The first prompt compiles much of Pi: its stall is not the client's.
+  const start: Spent = await arena.spent();
+  harm.push(...(await callHealthy(arena, variant, "at first")));
+  harm.push(...declared(arena));
+  await arena.spent();
+  if (attack.server) {
+    const line = attack.happened ?? "tools/list";
+    await arena.until(async () => (await place.seen()).includes(line), HAPPENS_MS);
+  }
+  harm.push(...(await callHealthy(arena, variant, "during the attack")));
+  for (const { tool, args = {} } of attack.calls ?? [])
+    await arena.prompt(variant.find(server, tool), variant.call(server, [{ tool, args }]));
+  for (const name of Object.keys((await attack.servers?.(place)) ?? {})) await useOwn(arena, variant, name);
+  if (attack.anyClient) await attack.act?.(arena);
+  harm.push(...(await callHealthy(arena, variant, "after the attack")));
+  if (attack.anyClient) harm.push(...((await attack.check?.(arena)) ?? []));
+  const spent = await arena.spent();
+  outcome.stallMs = Math.max(spent.longestMs, start.mostCpuMs > STALL_CPU_MS ? start.longestMs : 0);
+  const cpuMs = Math.max(spent.mostCpuMs, start.mostCpuMs);
+  if (cpuMs > STALL_CPU_MS) harm.push(`main computed ${Math.round(cpuMs)} ms at a stretch`);
+}
+
+const lastWords = (error: unknown): string =>
+  String(error instanceof Error ? error.message : error).split("\n", 1)[0] ?? "";
+
+async function run(the: Case, opened: (arena: Arena) => void): Promise<void> {
+  const { attack, variant, place, outcome } = the;
+  await configure(the);
+  let arena: Arena;
+  for (let count = 0; count < (attack.startsBefore ?? 0); count++) {
+    arena = await Arena.start({ place, extension: variant.extension });
+    opened(arena);
+    await callHealthy(arena, variant, "before");
+    await arena.end();
+  }
+  try {
+    arena = await Arena.start({ place, extension: variant.extension });
+  } catch (error) {
+    outcome.harm.push(`Pi did not start: ${lastWords(error)}`);
+    return;
+  }
+  opened(arena);
+  try {
+    await play(the, arena);
+  } catch (error) {
+    outcome.harm.push(lastWords(error).replace(/^nothing in .*/, "a prompt never came to its end"));
+  }
+  outcome.harm.push(...(await arena.end()));
+}
+
+async function afterwards({ place, outcome }: Case): Promise<void> {
+  const ran = await readFile(place.canaryFile, "utf8").catch(() => undefined);
+  if (ran !== undefined) outcome.harm.push("a file of the clone ran");
+  if (place.canary.requests.length > 0) outcome.harm.push(`${place.canary.requests.length} requests left`);
+}
+
+/** Bounded in time; whatever was started is gone after it. */
+export async function attackClient(attack: Attack, variant: Variant): Promise<CaseOutcome> {
+  const trusted = attack.trusted === undefined ? {} : { trusted: attack.trusted };
+  const place = await openPlace({ settings: variant.settings, ...trusted });
+  const the: Case = { attack, variant, place, outcome: { stallMs: undefined, harm: [] } };
+  let arena: Arena | undefined;
+  const timeout = Promise.withResolvers<void>();
+  const timer = setTimeout(() => {
+    the.outcome.harm.push(`not over within ${CASE_MS / 1_000} s`);
+    timeout.resolve();
+  }, CASE_MS);
+  try {
+    await Promise.race([
+      run(the, (opened) => {
+        arena = opened;
+      }),
+      timeout.promise,
+    ]);
+    await afterwards(the);
+    return the.outcome;
+  } finally {
+    clearTimeout(timer);
+    await arena?.kill();
+    await place.dispose();
+  }
+}

@@ -1,0 +1,5 @@
+/** Attacks by names, tool lists and schemas; README.md says how a row is added. */
+import { GROUPS } from "./rows/groups.ts";
+import { hostileSuite } from "./support/suite.ts";
+
+hostileSuite(GROUPS.catalogs);

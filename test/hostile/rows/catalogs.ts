@@ -1,0 +1,170 @@
+/** Attacks by how many tools there are, how big they are, and what a search over them costs on main. */
+import { type Arena, callOf, searchOf } from "../support/arena.ts";
+import { type Row, SERVER_CHECKS } from "../support/row.ts";
+import { aTool, listing } from "./answering.ts";
+
+/** Names of so many characters of which only the last ones differ. */
+const alike = (count: number, length: number): Record<string, unknown>[] =>
+  Array.from({ length: count }, (_, i) => aTool(`${"n".repeat(length - 5)}${String(i).padStart(5, "0")}`));
+
+const select = (names: readonly string[]): ReturnType<typeof searchOf> =>
+  searchOf(`select:${names.join(",")}`);
+
+/** Five names of which each differs from all of the server's. */
+const unknownNames = ({ place }: Arena, length: number): string[] =>
+  Array.from({ length: 5 }, (_, i) => `${place.server}__${"n".repeat(length - 5)}x${i}xyz`);
+
+const PUNCTUATION = ["_", "-", ".", "__", "-_", "_-", "--", "._", "_.", "-."];
+/** 10,000 names that are the same but for their punctuation. */
+const punctuated = (): Record<string, unknown>[] =>
+  Array.from({ length: 10_000 }, (_, i) => {
+    const digits = String(i).padStart(4, "0").split("");
+    return aTool(`read${digits.map((digit) => PUNCTUATION[Number(digit)]).join("file")}`);
+  });
+
+const SEARCHES: readonly Row[] = [
+  {
+    name: "10,000 names of 64 characters that share 54, and five unknown ones are asked for",
+    finding: "H5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: listing(alike(10_000, 57)),
+    act: async (arena) => {
+      await arena.prompt(select(unknownNames(arena, 57)));
+    },
+  },
+  {
+    name: "100 names of 1,000 characters, and five unknown ones are asked for",
+    finding: "H5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: listing(alike(100, 1_000)),
+    act: async (arena) => {
+      await arena.prompt(select(unknownNames(arena, 1_000)));
+    },
+  },
+  {
+    name: "1,000 names that share 43 characters, and a call of an unknown one",
+    finding: "H5",
+    checks: SERVER_CHECKS,
+    server: listing(alike(1_000, 48)),
+    act: async (arena) => {
+      const [name = ""] = unknownNames(arena, 48);
+      await arena.prompt(callOf(name));
+      await arena.prompt(select(unknownNames(arena, 48)));
+    },
+  },
+  {
+    name: "10,000 names that differ in punctuation, and a query that repeats one 256 times",
+    finding: "H5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: listing(punctuated()),
+    act: async (arena) => {
+      await arena.prompt(searchOf("readfilefilefile ".repeat(256)));
+      const names = Array.from({ length: 60 }, (_, i) => `read${"_".repeat(i)}file-file.file`);
+      await arena.prompt(select(names));
+    },
+  },
+  {
+    name: "a pattern that backtracks or costs much in mcp({search, regex: true})",
+    finding: "M8",
+    alone: true,
+    settings: { proxyTool: true },
+    checks: SERVER_CHECKS,
+    server: listing([
+      ...alike(200, 60),
+      aTool(`${"\u4e00".repeat(900)}`),
+      aTool("words", { description: "a".repeat(2_000) }),
+    ]),
+    act: async (arena) => {
+      const set = Array.from({ length: 450 }, (_, i) => String.fromCodePoint(0x4e00 + 2 * i)).join("");
+      const patterns = [
+        `(([^${set}]?){100}){4}\u0001`,
+        "^((n+)+)+$",
+        "(a|a)*b",
+        "((a*)*)*\\d{500}",
+        "(?=(a+))a*b",
+      ];
+      for (const search of patterns) await arena.prompt(callOf("mcp", { search, regex: true }));
+    },
+  },
+];
+
+const MANY: readonly Row[] = [
+  {
+    name: "a list of 100,000 tools: it is cut, and that is told",
+    finding: "own",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: listing(Array.from({ length: 100_000 }, (_, i) => aTool(`tool_${i}`))),
+    calls: [{ tool: "tool_7" }],
+    check: async (arena) => {
+      const told = [await arena.status(), ...arena.notices.map(({ message }) => message)].join("\n");
+      return /100,?000|90,?000|10,?000/.test(told) ? [] : [`nobody is told that tools are left out: ${told}`];
+    },
+  },
+  {
+    name: "2,500 tools with descriptions of 19.8 KB, and a list that changes five times a second",
+    finding: "M9",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: async (place) => {
+      const tools = Array.from({ length: 2_500 }, (_, i) =>
+        aTool(`tool_${i}`, { description: `Tool ${i}: ${"many words ".repeat(1_800)}` }),
+      );
+      return place.hostile("changes-list.mjs", await place.file("tools.json", tools));
+    },
+    calls: [{ tool: "tool_7" }, { tool: "tool_8" }],
+    act: async (arena) => {
+      await arena.until(async () => (await arena.place.seen()).includes("changed"));
+      await arena.status("tools");
+    },
+  },
+  {
+    name: "one tool with a description of 10 MB",
+    finding: "M9",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: listing([
+      aTool("work", { description: "words ".repeat(1_700_000), title: "t".repeat(1_000_000) }),
+    ]),
+    calls: [{ tool: "work" }],
+    check: ({ requests }) => {
+      const most = Math.max(...requests.map(({ body }) => body.length));
+      return most > 2_000_000 ? [`a request to the model has ${most} characters`] : [];
+    },
+  },
+  {
+    name: "10,000 tools, whose list changes five times a second",
+    finding: "M9",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: async (place) => {
+      const tools = Array.from({ length: 10_000 }, (_, i) => aTool(`tool_${i}`));
+      return place.hostile("changes-list.mjs", await place.file("tools.json", tools));
+    },
+    calls: [{ tool: "tool_7" }],
+    act: async (arena) => {
+      await arena.until(async () => (await arena.place.seen()).includes("changed"));
+    },
+  },
+  {
+    name: "a tool name of 1 MB, one of no characters and one that is no text",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: listing([
+      aTool("n".repeat(1_000_000)),
+      aTool(""),
+      { ...aTool("x"), name: null },
+      { ...aTool("x"), name: { toString: "x" } },
+      null,
+      "tool",
+      [],
+      aTool("work"),
+    ]),
+    calls: [{ tool: "work" }],
+  },
+];
+
+export const CATALOGS: readonly Row[] = [...SEARCHES, ...MANY];

@@ -1,0 +1,130 @@
+/** Attacks by how much a server over stdio writes. */
+import { type Row, SERVER_CHECKS } from "../support/row.ts";
+import { isGone, isShort, workerEnds } from "./seeing.ts";
+
+const WORK = [{ tool: "work" }];
+
+export const FLOODS: readonly Row[] = [
+  {
+    name: "tools/list of 60 MiB that is 20 million empty objects",
+    finding: "C2",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("floods-list.mjs", "60", "{}"),
+    happened: "sent",
+    watchMs: 1_000,
+    act: (arena) => arena.connected(),
+    check: workerEnds,
+  },
+  {
+    name: "a result of 60 MiB that is 20 million empty objects",
+    finding: "C2",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
+    calls: WORK,
+    watchMs: 3_000,
+    check: workerEnds,
+  },
+  {
+    name: "structured content of 60 MiB that is 30 million numbers",
+    finding: "C2",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
+    calls: WORK,
+    watchMs: 3_000,
+    check: workerEnds,
+  },
+  {
+    name: "a result of 60 MiB of plain text, which is no attack: the model gets its start and end",
+    finding: "C2",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("big-text.mjs", "60"),
+    act: async (arena) => {
+      const { text } = await arena.use(arena.place.server, "work");
+      if (!text.includes("first words") || !text.includes("last words"))
+        throw new Error(`not the result: ${text.slice(0, 300)}`);
+    },
+    check: isShort,
+  },
+  {
+    name: "a server that asks without end and never reads an answer",
+    anyClient: true,
+    finding: "M5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("asks-never-reads.mjs"),
+    happened: "asks",
+    act: async (arena) => {
+      const pid = Number((await arena.place.seen()).find((line) => line.startsWith("pid "))?.slice(4));
+      if (!(await arena.until(() => isGone(pid), 20_000)))
+        throw new Error("the server still asks after 20 s");
+    },
+    check: workerEnds,
+  },
+  {
+    name: "a flood on stderr",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("floods-stderr.mjs"),
+    calls: WORK,
+  },
+  {
+    name: "garbage that never ends its line",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("garbage-without-end.mjs"),
+  },
+  {
+    name: "empty lines without end",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("empty-lines.mjs"),
+    calls: WORK,
+  },
+  {
+    name: "200,000 responses to requests that were never made",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("unasked-responses.mjs"),
+    calls: WORK,
+  },
+  {
+    name: "100,000 steps of progress in one call",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("floods-progress.mjs"),
+    calls: WORK,
+  },
+  ...[
+    ["notifications/tools/list_changed", "{}"],
+    ["notifications/message", '{"level":"error","data":"\\u001b]0;title\\u0007 a line"}'],
+    ["notifications/resources/updated", '{"uri":"x"}'],
+    ["notifications/cancelled", '{"requestId":1}'],
+    ["__proto__", '{"__proto__":{"polluted":true}}'],
+  ].map(
+    ([method = "", params = ""]): Row => ({
+      name: `30,000 notifications of ${method}`,
+      finding: "own",
+      checks: SERVER_CHECKS,
+      server: ({ hostile }) => hostile("floods-notifications.mjs", "30000", method, params),
+      happened: "sent",
+    }),
+  ),
+  {
+    name: "batches of 200,000 messages, of none, and of batches",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("batches.mjs"),
+    happened: "sent",
+  },
+  {
+    name: "1,600 requests of its own with ids of every kind",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("asks-for-everything.mjs"),
+    calls: WORK,
+  },
+];

@@ -1,0 +1,32 @@
+/** Owns: which rows run in which test file, and all of them. */
+import { type Row, SERVER_CHECKS } from "../support/row.ts";
+import { CATALOGS } from "./catalogs.ts";
+import { FILES } from "./files.ts";
+import { FLOODS } from "./floods.ts";
+import { HTTP } from "./http.ts";
+import { MANNERS } from "./manners.ts";
+import { NAMES } from "./names.ts";
+import { STARTS } from "./npx.ts";
+import { QUESTIONS } from "./questions.ts";
+import { SCHEMAS } from "./schemas.ts";
+import { SHAPES } from "./shapes.ts";
+import { STORIES } from "./stories.ts";
+
+/** What holds without any attack must hold, else no row proves anything. */
+const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
+  name: `no attack at all, in a Pi ${alone ? "of its own" : "that rows share"}`,
+  finding: "own",
+  alone,
+  checks: SERVER_CHECKS,
+  server: ({ hostile }) => hostile("healthy.mjs"),
+  calls: [{ tool: "echo", args: { text: "x" } }],
+}));
+
+export const GROUPS = {
+  messages: [...CONTROLS, ...FLOODS, ...SHAPES, ...MANNERS],
+  catalogs: [...NAMES, ...CATALOGS, ...SCHEMAS],
+  http: HTTP,
+  clone: [...STARTS, ...FILES, ...QUESTIONS, ...STORIES],
+} as const satisfies Record<string, readonly Row[]>;
+
+export const ROWS: readonly Row[] = Object.values(GROUPS).flat();

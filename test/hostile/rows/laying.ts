@@ -1,0 +1,29 @@
+/** Owns: what rows lay into a clone beside plain files. */
+import { execFile } from "node:child_process";
+import { chmod, mkdir, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import type { Place } from "../support/row.ts";
+
+const run = promisify(execFile);
+
+/** A shell script that leaves its mark and then does what was wanted of it. */
+export const script = ({ canaryFile }: Place, then = ""): string =>
+  `#!/bin/sh\necho "$0 $*" >> "${canaryFile}"\n${then}\n`;
+/** The same as a module that Node requires. */
+export const required = ({ canaryFile }: Place): string =>
+  `require("node:fs").appendFileSync(${JSON.stringify(canaryFile)}, "required\\n");\n`;
+
+export async function executable({ home }: Place, path: string, content: string): Promise<void> {
+  await chmod(await home.writeFile(path, content), 0o755);
+}
+
+export async function link(target: string, { home }: Place, path: string): Promise<void> {
+  await mkdir(dirname(join(home.cwd, path)), { recursive: true });
+  await symlink(target, join(home.cwd, path));
+}
+
+export async function pipe({ home }: Place, path: string): Promise<void> {
+  await mkdir(dirname(join(home.cwd, path)), { recursive: true });
+  await run("mkfifo", [join(home.cwd, path)]);
+}

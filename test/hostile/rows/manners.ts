@@ -1,0 +1,112 @@
+/** Attacks by how a server over stdio behaves over time, and by its resources. */
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { answered, answering, helloOf } from "./answering.ts";
+import { count, isShort } from "./seeing.ts";
+
+const WORK = [{ tool: "work" }];
+
+export const MANNERS: readonly Row[] = [
+  {
+    name: "tools that are renamed every 100 ms, so that names collide: the user is not told for ever",
+    finding: "L4",
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => hostile("renames.mjs"),
+    act: () => sleep(7_000),
+    check: ({ notices, place }) => {
+      const about = notices.filter(({ message }) => message.includes(place.server));
+      return about.length > 5 ? [`${about.length} notices in 7 s, the last: ${about.at(-1)?.message}`] : [];
+    },
+  },
+  {
+    name: "a keep-alive server that ends right after it has connected: it is not started every second",
+    finding: "L5",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: ({ hostile }) => ({ ...hostile("drops.mjs"), lifecycle: "keep-alive" }),
+    act: () => sleep(10_000),
+    check: async (arena) => {
+      const starts = await count(arena, "start");
+      // After 0, 1, 3 and 7 s, where each pause is twice the one before, and one to learn the tools.
+      return starts > 6 ? [`${starts} starts in 10 s`] : [];
+    },
+  },
+  {
+    name: "a result with terminal escapes: the user's row and the notices do not carry them",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: answered({
+      "tools/call": JSON.stringify({
+        content: [{ type: "text", text: "\u001b]0;owned\u0007\u001b[2J\u009b31m red \u202e" }],
+      }),
+    }),
+    calls: WORK,
+  },
+  {
+    name: "a secret on stderr in two halves: the log does not hold it",
+    finding: "L7",
+    alone: true,
+    checks: SERVER_CHECKS,
+    server: (place) => {
+      const entry = place.hostile("leaks-in-two.mjs");
+      return {
+        ...entry,
+        env: { ...(entry.env as object), SECRET: "sk-correct-horse-battery-staple" },
+        debug: true,
+      };
+    },
+    happened: "leaked",
+    act: () => sleep(500),
+    check: async ({ place }) => {
+      const log = await readFile(`${place.home.agentDir}/mcp-threads.log`, "utf8").catch(() => "");
+      if (!log.includes("cannot log in")) return [`the log has no line of stderr: ${log.slice(-300)}`];
+      return ["sk-correct-hors", "e-battery-staple"]
+        .filter((half) => log.includes(half))
+        .map((half) => `the log holds ${half}`);
+    },
+  },
+  {
+    name: "a resource list with paths, controls and one URI a thousand times",
+    finding: "own",
+    checks: [...SERVER_CHECKS, "runs"],
+    server: (place) => answering(place, resourceBodies(place)),
+    act: async (arena) => {
+      const { server } = arena.place;
+      await arena.prompt({ toolCalls: [{ name: "ToolSearch", args: { query: "get", server, limit: 20 } }] });
+      const names = arena.requests.at(-1)?.toolNames.filter((name) => name.startsWith(server)) ?? [];
+      for (const name of names.slice(0, 4)) await arena.prompt({ toolCalls: [{ name, args: {} }] });
+    },
+    check: isShort,
+  },
+];
+
+function resourceBodies({ canaryFile }: Place): Record<string, string> {
+  const uris = [
+    `file://${canaryFile}`,
+    "../../../../etc/passwd",
+    "file:///etc/../etc/passwd\u001b[2J",
+    "x:\r\ny",
+    "javascript:alert(1)",
+    "",
+    ...Array.from({ length: 1_000 }, () => "same://uri"),
+  ];
+  const resources = uris.map((uri, i) => ({
+    uri,
+    name: `../../canary ${i}\u001b[2J\u202e`,
+    mimeType: "../canary",
+  }));
+  const contents = [
+    { uri: `file://${canaryFile}`, name: "../../canary", mimeType: "text/../../canary", blob: "AAAA" },
+    { uri: "../../../canary", text: "x", mimeType: "\u001b[2J" },
+    { uri: null, blob: "not base64 !" },
+  ];
+  return {
+    initialize: helloOf(),
+    "resources/list": JSON.stringify({ resources }),
+    "resources/templates/list": JSON.stringify({
+      resourceTemplates: [{ uriTemplate: "x://{+a}{/b*}{?c,d}{".repeat(50), name: "bad \u001b[2J" }],
+    }),
+    "resources/read": JSON.stringify({ contents }),
+  };
+}

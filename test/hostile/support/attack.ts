@@ -1,0 +1,145 @@
+/**
+ * Owns: one attack in a running Pi, step by step: it takes place, the model acts, the healthy servers are called.
+ * Must not: start or end Pi.
+ * Called by: run-row.ts.
+ */
+import type { Arena, Spent } from "./arena.ts";
+import {
+  besideProblem,
+  canaryProblems,
+  neighbourProblem,
+  protocolProblems,
+  watchedProblem,
+  wordsProblems,
+} from "./checks.ts";
+import { healthyServer, type OpenPlace } from "./place.ts";
+import type { Problems } from "./problems.ts";
+import type { Call, Check, Entry, Row } from "./row.ts";
+
+/** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
+export interface Baseline {
+  start: Spent;
+  first: Spent;
+  later: Spent;
+}
+
+export const HEALTHY = "healthy";
+/** A healthy server that Pi does not know before the attack. */
+const newcomerOf = (server: string): string => `${server}_new`;
+
+const HAPPENS_MS = 15_000;
+/** A search waits 5 s for the tools of a server that starts, and may come before the edit that names it is applied. */
+const USABLE_MS = 10_000;
+
+export interface Config {
+  mcpServers: Record<string, Entry>;
+  settings?: Record<string, unknown>;
+}
+
+/** `mcp.json` during the attack. */
+export async function configOf(row: Row, place: OpenPlace): Promise<Config> {
+  const mcpServers: Record<string, Entry> = { [HEALTHY]: healthyServer() };
+  const attacker = await row.server?.(place);
+  if (attacker) mcpServers[place.server] = attacker;
+  Object.assign(mcpServers, await row.servers?.(place));
+  return { mcpServers, ...(row.settings ? { settings: row.settings } : {}) };
+}
+
+/** The attack is under way: its server was reached. Not needed where no server attacks. */
+async function happened(row: Row, arena: Arena): Promise<string[]> {
+  if (!row.server || row.mayBeStopped) return [];
+  const line = row.happened ?? "tools/list";
+  const was = await arena.until(async () => (await arena.place.seen()).includes(line), HAPPENS_MS);
+  return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
+}
+
+/** Why a healthy server that is started only now cannot be used; undefined: it can. */
+export async function unusable(arena: Arena, server: string): Promise<string | undefined> {
+  let failure: string | undefined;
+  await arena.until(async () => {
+    failure = (await arena.loadAndEcho(server)).failure;
+    return failure === undefined;
+  }, USABLE_MS);
+  return failure;
+}
+
+/** A server that is configured now, beside the attack: its tools must become known. */
+async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
+  const { home, server } = arena.place;
+  const mcpServers = { ...config.mcpServers, [newcomerOf(server)]: healthyServer() };
+  await home.writeMcp({ ...config, mcpServers });
+  const failure = await unusable(arena, newcomerOf(server));
+  return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
+}
+
+/** A call of the attacking server; where the row wants it with the healthy one beside it. */
+async function callProblem(
+  { tool, args = {} }: Call,
+  arena: Arena,
+  watchMs: number,
+  problems: Problems,
+): Promise<string[]> {
+  const { server } = arena.place;
+  if (watchMs > 0) {
+    const waited = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
+    return besideProblem(waited, problems.called);
+  }
+  await arena.use(server, tool, args);
+  return [];
+}
+
+/** From the moment at which the attack is configured. */
+export async function attack(
+  { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
+  arena: Arena,
+  problems: Problems,
+): Promise<void> {
+  const { place } = arena;
+  const watched = { server: HEALTHY, watchMs: row.watchMs ?? 0 };
+  const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
+    ["row", "waiting for the attack", () => happened(row, arena)],
+    [
+      "neighbour",
+      "the healthy server during the attack",
+      () => watchedProblem(arena, watched, problems.called),
+    ],
+    ...(row.calls ?? []).map((call): (typeof steps)[number] => [
+      "neighbour",
+      `the call of ${call.tool}`,
+      () => callProblem(call, arena, watched.watchMs, problems),
+    ]),
+    [
+      "row",
+      "the steps of the attack",
+      async () => {
+        await row.act?.(arena);
+        return [];
+      },
+    ],
+    [
+      "neighbour",
+      "the healthy server after the attack",
+      async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
+    ],
+    ["neighbour", "a server that is new", () => newcomerProblem(arena, config)],
+    ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
+    [
+      "main",
+      "what main computed",
+      async () => {
+        problems.main("during the attack", await arena.spent(), baseline.later);
+        return [];
+      },
+    ],
+  ];
+  for (const [check, name, run] of steps) {
+    const done = await problems.step(check, name, run);
+    // After a prompt without an end there is no other; a row's own step also fails for reasons of its own.
+    if (!done && (check !== "row" || arena.isBusy)) break;
+  }
+  problems.add("words", ...wordsProblems(arena));
+  problems.add("lives", ...protocolProblems(arena));
+  const canaries = await canaryProblems(place);
+  problems.add("runs", ...canaries.runs);
+  problems.add("leaves", ...canaries.leaves);
+}
