@@ -74,11 +74,11 @@ describe("matches what RegExp matches in either case", () => {
 
 describe("refuses, with the reason and the place", () => {
   it.each([
-    ["(a", "Unterminated group at character 1: ("],
-    ["a)b", "Unmatched ')' at character 2: a)"],
-    ["x[z-a]y", "Range out of order in character class at character 5: x[z-a"],
-    ["*a", "Nothing to repeat at character 1: *"],
-    ["ab(c|d)a{3,2}", "numbers out of order in {} quantifier at character 13: ab(c|d)a{3,2}"],
+    ["(a", 'Unterminated group at character 1: "("'],
+    ["a)b", "Unmatched ')' at character 2: \"a)\""],
+    ["x[z-a]y", 'Range out of order in character class at character 5: "x[z-a"'],
+    ["*a", 'Nothing to repeat at character 1: "*"'],
+    ["ab(c|d)a{3,2}", 'numbers out of order in {} quantifier at character 13: "ab(c|d)a{3,2}"'],
   ])("%j", async (source, problem) => {
     expect(await match(source, [TEXTS])).toEqual({ problem });
   });

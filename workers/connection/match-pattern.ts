@@ -43,7 +43,7 @@ const mistake = (pattern) => {
   const reason = problemOf(pattern);
   let at = pattern.length;
   while (at > 0 && problemOf(pattern.slice(0, at - 1)) === reason) at--;
-  return { problem: reason + " at character " + at + ": " + pattern.slice(Math.max(0, at - 20), at) };
+  return { problem: reason + " at character " + at + ": " + JSON.stringify(pattern.slice(Math.max(0, at - 20), at)) };
 };
 const match = ({ pattern, columns }) => {
   if (problemOf(pattern) !== undefined) return mistake(pattern);

@@ -179,7 +179,11 @@ describe("the other modes", () => {
   });
 
   it.each<[string, string, RegExp]>([
-    ["is wrong", "read_(file", /^The pattern cannot be used: Unterminated group at character 6: read_\(\.$/],
+    [
+      "is wrong",
+      "read_(file",
+      /^The pattern cannot be used: Unterminated group at character 6: "read_\("\.$/,
+    ],
     [
       "would take an engine years",
       "((\\w|\\w)*)*#",
