@@ -7,7 +7,7 @@ import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { contentOf, type EnvSeen, isOwn, withoutDeciding } from "./env-content.ts";
 import { type EnvFile, readEnvFile } from "./env-file.ts";
-import { droppedText, type EnvFolders, isDecidedByFolder, REMOTE, tooLarge } from "./env-launch.ts";
+import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./env-launch.ts";
 import { fillPath, type PathFacts } from "./fill-path.ts";
 import { wayTo } from "./path-stops.ts";
 import { pathsOf } from "./paths.ts";
@@ -42,12 +42,12 @@ class EnvReader {
     if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
     const file = pathsOf(platform).resolve(cwd, path);
     const way = await wayTo(file, platform);
-    if (way.isRemote) return { reason: REMOTE };
-    if (isOwn(definition) && !(await isDecidedByFolder(path, this.#place, way))) return undefined;
-    const { bytes = 0, modifiedMs = 0 } = way.found ?? {};
-    if (bytes > LIMITS.envFileShownBytes) return { reason: tooLarge(bytes) };
+    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#place, way))))
+      return undefined;
+    const unfit = unfitReason(way);
+    if (unfit !== undefined) return { reason: unfit };
     const read = await this.#entries(file);
-    return "reason" in read ? read : { file, entries: read.entries, changedAtMs: modifiedMs };
+    return "reason" in read ? read : { file, entries: read.entries, changedAtMs: way.found?.modifiedMs ?? 0 };
   }
 
   #entries(file: string): Promise<EnvFile> {
