@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ServerDefinition } from "./definition.ts";
-import { contentHash, contentOf, isOwn, withoutDeciding } from "./env-content.ts";
+import { contentOf, isOwn, withoutDeciding } from "./env-content.ts";
 import { readEnvFile } from "./env-file.ts";
 import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 import { pathsOf } from "./paths.ts";
@@ -85,7 +85,7 @@ export async function agreedEntries(
   if ("reason" in read) return read;
   const { entries } = read;
   if (!isOwn(definition))
-    return contentHash(contentOf(entries)) === definition.agreedEnvFile ? { entries } : { changed: true };
+    return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
   const { kept, dropped } = withoutDeciding(entries);
   if (!isFolders || dropped.length === 0) return { entries };
   return { entries: kept, note: droppedText(file, dropped) };

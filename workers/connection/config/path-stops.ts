@@ -9,7 +9,7 @@ import { join, parse, posix, resolve, sep, win32 } from "node:path";
 const MOST_LINKS = 40;
 
 export interface Way {
-  /** Every link that is followed, then the file itself, which need not be there. Only the first may hold links above it. */
+  /** Every link that is followed, each where it really lies, then the file itself, which need not be there. */
   stops: string[];
   /** A part of the way lies on another machine: the way was not followed further. */
   isRemote: boolean;

@@ -10,12 +10,13 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/protocol/limits.ts";
 import { decidesWhatRuns } from "../../../../workers/connection/config/deciding-variables.ts";
 import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
-import { contentHash, contentOf } from "../../../../workers/connection/config/env-content.ts";
+import { contentOf } from "../../../../workers/connection/config/env-content.ts";
 import { agreedEntries } from "../../../../workers/connection/config/env-launch.ts";
 import { lookAtEnvFiles } from "../../../../workers/connection/config/env-look.ts";
 import { applyOverride } from "../../../../workers/connection/config/override.ts";
 import { isRemotePath, isWithin, wayTo } from "../../../../workers/connection/config/path-stops.ts";
 import { resolveTarget } from "../../../../workers/connection/config/resolve.ts";
+import { decideTrust } from "../../../../workers/connection/config/trust.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "./support.ts";
 
 const ENV_TEXT = "NODE_OPTIONS=--require=./evil.cjs\nTOKEN=s3cret\n";
@@ -217,7 +218,7 @@ describe("the user's own server", () => {
 describe("a project's server", () => {
   const agreed = (text: Record<string, string>, source = PROJECT_FILE): ServerDefinition => ({
     ...server(".env", source),
-    agreedEnvFile: contentHash(contentOf(text)),
+    agreedEnvFile: contentOf(text).hash,
   });
   const CONTENT = { NODE_OPTIONS: "--require=./evil.cjs", TOKEN: "s3cret" };
 
@@ -266,6 +267,22 @@ describe("a project's server", () => {
     expect(seen.get(unread[0] as ServerDefinition)).toEqual({
       reason: "the servers name more than 20 envFiles",
     });
+  });
+
+  test("hundreds of servers that name one large file -> it is read once, and none of them is asked for", async () => {
+    const at = await place();
+    const names = Array.from({ length: 20_000 }, (_, i) => `N${i}=`);
+    await writeFile(join(at.cwd, "big.env"), names.join("\n"));
+    const servers = Array.from({ length: 500 }, (_, i) => ({
+      ...server("big.env", PROJECT_FILE),
+      name: `s${i}`,
+    }));
+    const { seen } = await lookAtEnvFiles(servers, { ...at, env: {} });
+    expect(new Set(seen.values()).size).toBe(1);
+    const facts = { projectTrusted: true, canAsk: true, cwd: at.cwd, folder: at.cwd, envFiles: seen };
+    const { pending, refused } = decideTrust(servers, [], facts);
+    expect(pending).toEqual([]);
+    expect(refused[499]?.reason).toMatch(/^all that it would do takes at least \d{6} characters to tell/);
   });
 
   test("a pipe in place of the file -> not opened, neither for the question nor at the start", async () => {
