@@ -14,10 +14,10 @@ const AROUND_ROWS = 18;
 const FEWEST_ROWS = 3;
 /** Pi leaves a cell free on both sides. */
 const AROUND_COLUMNS = 2;
-/** Over RPC the host draws, on a screen that nobody here knows: about as much as a small terminal shows. */
+/** Over RPC the host draws on a screen of unknown size: a page is about what a small terminal shows. */
 const UNKNOWN: Screen = { columns: 80, rows: AROUND_ROWS + 12 };
 
-/** All of the text in order, joined nothing is missing. One page at least. */
+/** Cuts the text into pages; joined, they are the text. There is at least one page. */
 export function pagesOf(text: string, { columns, rows }: Screen = UNKNOWN): string[] {
   const lines = Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
   const width = Math.max(columns - AROUND_COLUMNS, 10);

@@ -2,14 +2,18 @@
  * Owns: the question whether a project's server may run, as the real Pi asks it over RPC: it tells all that runs and
  * which variables of the user go where, and nothing can be allowed before all of it was shown.
  */
+import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
+import { openTerminal } from "../support/terminal.ts";
 import { dialogsOf, live, type Opened, open } from "./rpc-support.ts";
-import { searchFor } from "./support.ts";
+import { home, model, onCleanup, RAW_ENTRY, searchFor } from "./support.ts";
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 
 const files = (servers: Record<string, unknown>) => ({ ".mcp.json": { mcpServers: servers } });
 const hasRun = (at: PiHome): Promise<boolean> =>
@@ -78,6 +82,39 @@ test("more than a screen -> asked page by page; Allow is offered on the last pag
   await expect.poll(() => hasRun(pi.at), { timeout: 40_000 }).toBe(true);
 });
 
+test.skipIf(!hasTmux)(
+  "60 columns, 24 rows -> each page is on the screen, and Enter all the way runs nothing",
+  async () => {
+    const words = `${"w".repeat(200)} 日本語`;
+    const at = await home({ files: files({ long: { ...LONG, args: [...LONG.args, words] } }) });
+    const scripted = await model([]);
+    const terminal = await openTerminal({
+      home: at,
+      model: scripted,
+      extension: RAW_ENTRY,
+      columns: 60,
+      rows: 24,
+    });
+    onCleanup(() => terminal.close());
+    let text = "";
+    for (let page = 1; ; page++) {
+      const screen = await terminal.until(new RegExp(`Page ${page} of \\d+:[^]*(Next page|Allow)`));
+      const from = screen.findIndex((line) => line.includes(`Page ${page} of `)) + 1;
+      text += screen.slice(from, screen.indexOf("", from)).join("");
+      if (screen.some((line) => line.includes("Allow"))) break;
+      await terminal.press("Enter");
+    }
+    // Without the blanks, at which lines are broken.
+    expect(text.replace(/\s/g, "")).toBe(
+      `long: sh -c "${LONG.args[1]}" "${words}", from ${join(at.cwd, ".mcp.json")}`.replace(/\s/g, ""),
+    );
+    await terminal.press("Enter");
+    await terminal.prompt("go");
+    await terminal.until(/go/);
+    expect(await hasRun(at)).toBe(false);
+  },
+);
+
 test("a host that answers Allow on the first of several pages -> nothing runs", async () => {
   const pi = await open({ files: files({ long: LONG }) });
   pi.answer(await pi.dialog(), { value: "Allow" });
@@ -100,7 +137,7 @@ test("more than anybody reads -> never asked, never run, and told with its file 
   const pi = await open({ files: files({ huge, own: live() }) });
   const told = await pi.notice(/^MCP server huge of this project is not started/);
   expect(told).toMatch(
-    /takes \d+ characters to tell, and more than 8000 are not asked for; make its entry in .*\.mcp\.json/,
+    /takes at least \d+ characters to tell, and more than 8000 are not asked for; make its entry in .*\.mcp\.json/,
   );
   expect((await pi.dialog()).title).toContain("own: ");
   expect(await pi.status()).toContain("MCP server huge of this project is not started");

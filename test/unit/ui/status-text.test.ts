@@ -20,6 +20,15 @@ describe("renderStatus", () => {
     );
   });
 
+  test("a question as long as it may be -> its start and its end, and how much is between", () => {
+    const question = `docs: sh -c ${"x".repeat(8_000)}, from /p/.mcp.json`;
+    const status = renderStatus(report({ questions: [{ server: "docs", hash: "h", question }] }));
+    expect(status).toMatch(
+      /\nwaits for your consent: docs: sh -c x+… 7231 more characters …x+, from \/p\/\.mcp\.json$/,
+    );
+    expect(status.length).toBeLessThan(1_000);
+  });
+
   test("several servers -> a line each in their order, only connected ones counted", () => {
     const servers = [
       server("z", { transport: "sse" }),

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { canonical } from "./canonical.ts";
 import type { ServerDefinition } from "./definition.ts";
-import { contentHash, type EnvSeen } from "./env-content.ts";
+import type { EnvSeen } from "./env-content.ts";
 
 const sha256 = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex");
 
@@ -24,7 +24,7 @@ export const placeOf = (folder: string): string =>
 
 /** Hex SHA-256 of all that was shown and of the place. */
 export const consentHash = (definition: ServerDefinition, place: string, seen?: EnvSeen): string => {
-  const envFile = seen && ("content" in seen ? contentHash(seen.content) : "cannot be used");
+  const envFile = seen && ("content" in seen ? seen.content.hash : "cannot be used");
   return sha256({ place, subject: subjectOf(definition), envFile });
 };
 

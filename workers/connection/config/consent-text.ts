@@ -13,12 +13,12 @@ import { quoted, shown, shownUrl } from "./shown-text.ts";
 /** Settings of package managers that are secrets, and decide nothing: their names alone are shown. */
 const SECRET_SETTING =
   /^(npm_config|pnpm_config|yarn|pip|uv|poetry|pdm|cargo|bundle|composer|nuget|docker|helm)_(?!.*(helper|command|provider|program|script)).*(auth|token|secret|passw|passphrase|_key$)/i;
-/** Variables that hold URLs, whose user and password are nobody's business here. */
+/** Variables that hold URLs: the user and password in them are not shown. */
 const HOLDS_URL =
   /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
-const USER_OF_URL = /\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#\\]*@/gi;
+const USER_OF_URL = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#\\]*@/gi;
 
-/** A whole `!command`, and no `!!`, where one is run. */
+/** Whether the value is a whole `!command`; `!!` begins a literal `!`. */
 const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
 const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
 
@@ -45,7 +45,7 @@ function variable(name: string, value: string): string {
   return holdsVariable(value) ? withOrigin(shown(name), value) : shown(name);
 }
 
-/** Words with a comma between; those that say more than a name come first. */
+/** Lists texts with a comma between; those that say more than a name come first. */
 function list(what: string, texts: readonly { text: string; isPlain: boolean }[]): string[] {
   const sorted = [...texts].sort((a, b) => Number(a.isPlain) - Number(b.isPlain));
   return sorted.length === 0 ? [] : [`${what} ${sorted.map(({ text }) => text).join(", ")}`];
@@ -153,6 +153,19 @@ function sent(definition: ServerDefinition): string[] {
 /** Whether a server of the user's own files is below, be it below another one of the project. */
 const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
   replaced !== undefined && (isOwn(replaced) || hidesOwn(replaced));
+
+/**
+ * At least as many characters has the question: counted before it is made, since a file may hold a megabyte of
+ * arguments, and hundreds of servers may name one large envFile.
+ */
+export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): number {
+  const texts =
+    target.kind === "stdio"
+      ? [target.command, ...target.args, target.cwd ?? "", ...Object.keys(target.env)]
+      : [target.url, ...Object.keys(target.headers)];
+  const inFile = seen && "content" in seen ? seen.content.chars : 0;
+  return texts.reduce((sum, text) => sum + text.length, name.length + inFile);
+}
 
 /** The question whether a project's server may run: who, what, what of the user's goes there, and which file wants it. */
 export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {

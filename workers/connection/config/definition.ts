@@ -81,7 +81,7 @@ export interface ServerDefinition extends ExposureRules {
   floor: OwnRules | undefined;
   /** The project's file that switched on what the user's own files switch off: it needs a consent in any case. */
   switchedOnBy: string | undefined;
-  /** `contentHash` of the envFile that the user agreed to: a project's server is started with no other. */
+  /** Hash of the content of the envFile that the user agreed to: a project's server is started with no other. */
   agreedEnvFile?: string | undefined;
   /** What a project's definition took the place of; it counts again where the project's may not. */
   replaced: ServerDefinition | undefined;

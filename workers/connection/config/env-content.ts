@@ -14,21 +14,24 @@ export interface EnvContent {
   names: string[];
   /** Values of the names that decide what runs. */
   deciding: Record<string, string>;
+  /** Hex SHA-256 of both: equal for contents that need no other answer. */
+  hash: string;
+  /** At least as many take a text of both. */
+  chars: number;
 }
 
 /** What was found where a server's envFile should be. `changedAtMs`: when it was written, where that is known. */
 export type EnvSeen = { content: EnvContent; changedAtMs?: number } | { reason: string };
 
 export function contentOf(entries: Entries): EnvContent {
-  const deciding = Object.entries(entries).filter(([name]) => decidesWhatRuns(name));
-  return { names: Object.keys(entries).sort(), deciding: Object.fromEntries(deciding) };
+  const names = Object.keys(entries).sort();
+  const values = Object.entries(entries).filter(([name]) => decidesWhatRuns(name));
+  const deciding = Object.fromEntries(values);
+  const hash = createHash("sha256").update(canonical({ names, deciding })).digest("hex");
+  return { names, deciding, hash, chars: names.reduce((sum, name) => sum + name.length, 0) };
 }
 
-/** Hex SHA-256. Equal for contents that need no other answer. */
-export const contentHash = (content: EnvContent): string =>
-  createHash("sha256").update(canonical(content)).digest("hex");
-
-/** The entries that decide nothing, and the names of the others. */
+/** Takes out the entries that decide what runs, and answers their names. */
 export function withoutDeciding(entries: Entries): { kept: Record<string, string>; dropped: string[] } {
   const dropped = Object.keys(entries).filter(decidesWhatRuns).sort();
   const kept = Object.entries(entries).filter(([name]) => !decidesWhatRuns(name));

@@ -5,11 +5,12 @@
  */
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ServerDefinition } from "./definition.ts";
-import { contentHash, contentOf, isOwn, withoutDeciding } from "./env-content.ts";
+import { contentOf, isOwn, withoutDeciding } from "./env-content.ts";
 import { readEnvFile } from "./env-file.ts";
 import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 import { pathsOf } from "./paths.ts";
 import { listed, shown } from "./shown-text.ts";
+import { findWorktree } from "./worktree.ts";
 
 export interface EnvFolders {
   home: string;
@@ -27,20 +28,32 @@ export type AgreedEntries =
 
 const SHOWN_NAMES = 20;
 
-export const REMOTE = "it lies on another machine";
-/** Of a project's server: what nobody was shown. */
-export const tooLarge = (bytes: number): string => `it has ${bytes} bytes`;
+/** Of a longer name its start is told: it is the start that says what it decides. */
+const NAME_CHARS = 80;
+
+const REMOTE = "it lies on another machine";
+
+/** Why an envFile is not read for a project's server: nobody can be shown what it holds. */
+export function unfitReason({ isRemote, found }: Way): string | undefined {
+  if (isRemote) return REMOTE;
+  if (found?.isSpecial) return "it is no regular file";
+  const { bytes = 0 } = found ?? {};
+  return bytes > LIMITS.envFileShownBytes ? `it has ${bytes} bytes` : undefined;
+}
+
+const briefName = (name: string): string =>
+  name.length <= NAME_CHARS ? shown(name) : `${shown(name.slice(0, NAME_CHARS).toWellFormed())}…`;
 
 /** What an envFile in the session's folder may not decide, in one line without values. */
 export function droppedText(file: string, names: readonly string[]): string {
   const why = names.length === 1 ? "it decides" : "they decide";
-  const what = listed(names.map(shown), SHOWN_NAMES);
+  const what = listed(names.map(briefName), SHOWN_NAMES);
   return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs`;
 }
 
 /**
  * Whether the session's folder decides what a path leads to: it is relative, or the file or a link on the way to it
- * lies there. Where Pi runs in the home folder, or above it, that folder is no clone.
+ * lies there, or elsewhere in the same worktree. Where Pi runs in the home folder, or above it, that is no clone.
  */
 export async function isDecidedByFolder(
   path: string,
@@ -48,8 +61,13 @@ export async function isDecidedByFolder(
   { stops }: Pick<Way, "stops">,
 ): Promise<boolean> {
   const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
-  if (isWithin(user, folder, platform)) return false;
-  return !pathsOf(platform).isAbsolute(path) || stops.some((stop) => isWithin(stop, folder, platform));
+  const isHome = (one: string): boolean => isWithin(user, one, platform);
+  if (isHome(folder)) return false;
+  if (!pathsOf(platform).isAbsolute(path)) return true;
+  const worktree = await findWorktree(folder);
+  // Some keep all of their home folder in Git.
+  const clone = worktree === undefined || isHome(worktree) ? folder : worktree;
+  return stops.some((stop) => isWithin(stop, clone, platform));
 }
 
 /** `path`: as resolved, relative to the session's folder where it is not absolute. Never throws. */
@@ -61,14 +79,13 @@ export async function agreedEntries(
   const file = pathsOf(folders.platform ?? process.platform).resolve(folders.cwd, path);
   const way = await wayTo(file, folders.platform);
   const isFolders = await isDecidedByFolder(path, folders, way);
-  if (way.isRemote && (isFolders || !isOwn(definition))) return { reason: REMOTE };
-  const { bytes = 0 } = way.found ?? {};
-  if (bytes > LIMITS.envFileShownBytes && !isOwn(definition)) return { reason: tooLarge(bytes) };
+  const unfit = isOwn(definition) ? way.isRemote && isFolders && REMOTE : unfitReason(way);
+  if (unfit) return { reason: unfit };
   const read = await readEnvFile(file);
   if ("reason" in read) return read;
   const { entries } = read;
   if (!isOwn(definition))
-    return contentHash(contentOf(entries)) === definition.agreedEnvFile ? { entries } : { changed: true };
+    return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
   const { kept, dropped } = withoutDeciding(entries);
   if (!isFolders || dropped.length === 0) return { entries };
   return { entries: kept, note: droppedText(file, dropped) };

@@ -5,9 +5,9 @@
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import type { ConfigProblem } from "../../../src/protocol/types.ts";
 import type { ServerDefinition } from "./definition.ts";
-import { contentOf, type EnvSeen, isOwn, withoutDeciding } from "./env-content.ts";
-import { type EnvFile, readEnvFile } from "./env-file.ts";
-import { droppedText, type EnvFolders, isDecidedByFolder, REMOTE, tooLarge } from "./env-launch.ts";
+import { contentOf, type EnvContent, type EnvSeen, isOwn, withoutDeciding } from "./env-content.ts";
+import { readEnvFile } from "./env-file.ts";
+import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./env-launch.ts";
 import { fillPath, type PathFacts } from "./fill-path.ts";
 import { wayTo } from "./path-stops.ts";
 import { pathsOf } from "./paths.ts";
@@ -20,12 +20,16 @@ export interface EnvLook {
   files: string[];
 }
 
-type Found = { file: string; entries: Record<string, string>; changedAtMs: number } | { reason: string };
+type Found =
+  | { file: string; content: EnvContent; dropped: string[]; changedAtMs: number }
+  | { reason: string };
+
+const TOO_MANY = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
 
 /** Finds the envFiles of one look; each file is read once, and no more of them than the limit. */
 class EnvReader {
   readonly #place: PathFacts & EnvFolders;
-  readonly #read = new Map<string, Promise<EnvFile>>();
+  readonly #read = new Map<string, Promise<Found>>();
 
   constructor(place: PathFacts & EnvFolders) {
     this.#place = place;
@@ -42,37 +46,35 @@ class EnvReader {
     if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
     const file = pathsOf(platform).resolve(cwd, path);
     const way = await wayTo(file, platform);
-    if (way.isRemote) return { reason: REMOTE };
-    if (isOwn(definition) && !(await isDecidedByFolder(path, this.#place, way))) return undefined;
-    const { bytes = 0, modifiedMs = 0 } = way.found ?? {};
-    if (bytes > LIMITS.envFileShownBytes) return { reason: tooLarge(bytes) };
-    const read = await this.#entries(file);
-    return "reason" in read ? read : { file, entries: read.entries, changedAtMs: modifiedMs };
-  }
-
-  #entries(file: string): Promise<EnvFile> {
+    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#place, way))))
+      return undefined;
+    const unfit = unfitReason(way);
+    if (unfit !== undefined) return { reason: unfit };
     const known = this.#read.get(file);
     if (known) return known;
-    if (this.#read.size >= LIMITS.envFilesLookedAt) {
-      const reason = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
-      return Promise.resolve({ reason });
-    }
-    const read = readEnvFile(file);
+    if (this.#read.size >= LIMITS.envFilesLookedAt) return { reason: TOO_MANY };
+    const read = this.#readFile(file, way.found?.modifiedMs ?? 0);
     this.#read.set(file, read);
     return read;
+  }
+
+  async #readFile(file: string, changedAtMs: number): Promise<Found> {
+    const read = await readEnvFile(file);
+    if ("reason" in read) return read;
+    const { dropped } = withoutDeciding(read.entries);
+    return { file, content: contentOf(read.entries), dropped, changedAtMs };
   }
 }
 
 /** Of the user's own server: what it will not get of a file in the session's folder. */
 function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
-  const dropped = "reason" in found ? [] : withoutDeciding(found.entries).dropped;
-  if ("reason" in found || dropped.length === 0) return [];
+  if ("reason" in found || found.dropped.length === 0) return [];
   return [
     {
       severity: "warning",
       file: definition.file,
       key: `${definition.name}.envFile`,
-      message: droppedText(found.file, dropped),
+      message: droppedText(found.file, found.dropped),
       remedy: 'Write what you need of it into "env" of the server, or keep the file in another folder.',
     },
   ];
@@ -96,8 +98,7 @@ export async function lookAtEnvFiles(
     const found = await reader.find(definition, target.envFile);
     if (!found) continue;
     if (isOwn(definition)) problems.push(...leftOut(definition, found));
-    else if ("reason" in found) seen.set(definition, found);
-    else seen.set(definition, { content: contentOf(found.entries), changedAtMs: found.changedAtMs });
+    else seen.set(definition, found);
   }
   return { seen, problems, files: reader.files };
 }

@@ -42,27 +42,28 @@ interface Frame {
   opening: string;
   name: string;
   text: string;
-  /** Not set, and needed if this default is used. */
-  missing: string[];
+  /** How many variables were missing before it began: those of a default that is not used do not count. */
+  missingBefore: number;
   /** Braces that an escape opened: the next `}` closes these. */
   braces: number;
 }
 
-const frame = (opening: string, name: string): Frame => ({ opening, name, text: "", missing: [], braces: 0 });
+const frame = (opening: string, name: string, missingBefore: number): Frame => ({
+  opening,
+  name,
+  text: "",
+  missingBefore,
+  braces: 0,
+});
 
-/** What a default that is complete stands for. As in a shell, `:-` also stands in for an empty value. */
-function close({ text, missing }: Frame, into: Frame, value: string | undefined): void {
-  into.text += value ? value : text;
-  if (!value) into.missing.push(...missing);
-}
-
-/** The text with every variable replaced by what `fillWith` says. Linear in the text. */
+/** The text with every variable replaced by what `fillWith` says. Linear in the text, however deep defaults are nested. */
 function fill(
   text: string,
   fillWith: (name: string) => string | undefined,
 ): { text: string; missing: string[] } {
   const open: Frame[] = [];
-  const whole = frame("", "");
+  const missing: string[] = [];
+  const whole = frame("", "", 0);
   let at = whole;
   let seen = 0;
   for (const { 0: token, index, groups = {} } of text.matchAll(TOKEN)) {
@@ -74,11 +75,14 @@ function fill(
       if (escaped !== "$$env:") at.braces++;
     } else if (opening !== undefined) {
       open.push(at);
-      at = frame(opening, defaulted);
+      at = frame(opening, defaulted, missing.length);
     } else if (end !== undefined) {
       const parent = at.braces === 0 ? open.pop() : undefined;
       if (parent) {
-        close(at, parent, fillWith(at.name));
+        // As in a shell, `:-` also stands in for an empty value.
+        const value = fillWith(at.name);
+        if (value) missing.length = at.missingBefore;
+        parent.text += value ? value : at.text;
         at = parent;
       } else {
         at.text += end;
@@ -87,7 +91,7 @@ function fill(
     } else {
       const name = braced ?? plain ?? bare ?? "";
       const value = fillWith(name);
-      if (value === undefined) at.missing.push(name);
+      if (value === undefined) missing.push(name);
       at.text += value ?? "";
     }
   }
@@ -95,10 +99,9 @@ function fill(
   // What is never closed is no variable.
   for (let parent = open.pop(); parent; parent = open.pop()) {
     parent.text += at.opening + at.text;
-    parent.missing.push(...at.missing);
     at = parent;
   }
-  return { text: whole.text, missing: whole.missing };
+  return { text: whole.text, missing };
 }
 
 /** `missing`: variables that are not set and have no default. */

@@ -9,12 +9,12 @@ import { join, parse, posix, resolve, sep, win32 } from "node:path";
 const MOST_LINKS = 40;
 
 export interface Way {
-  /** Every link that is followed, then the file itself, which need not be there. Only the first may hold links above it. */
+  /** Every link that is followed, each where it really lies, then the file itself, which need not be there. */
   stops: string[];
   /** A part of the way lies on another machine: the way was not followed further. */
   isRemote: boolean;
-  /** Of the file itself, where it is there and no link. */
-  found?: { bytes: number; modifiedMs: number };
+  /** What is at the end of the way. `isSpecial`: a pipe or a device, which may block whoever reads it. */
+  found?: { bytes: number; modifiedMs: number; isSpecial: boolean };
 }
 
 /** A network path of Windows, `\\machine\share`, however it is written. */
@@ -40,7 +40,8 @@ export async function wayTo(file: string, platform: NodeJS.Platform = process.pl
       at = next;
       if (found && rest.length === 0) {
         const { size: bytes, mtimeMs: modifiedMs } = found;
-        return { stops: [...stops, at], isRemote: false, found: { bytes, modifiedMs } };
+        const isSpecial = !found.isFile() && !found.isDirectory();
+        return { stops: [...stops, at], isRemote: false, found: { bytes, modifiedMs, isSpecial } };
       }
       continue;
     }

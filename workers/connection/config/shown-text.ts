@@ -3,7 +3,7 @@
  * question, or for other letters than it has. Nothing is cut here. Pure.
  */
 
-/** Controls, marks that turn or hide letters, line ends, blanks that are none: all but visible signs and the space. */
+/** Controls, marks that turn or hide letters, line ends, and blanks other than the space. */
 const UNFIT = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|(?! )\p{Zs}/u;
 /** A mark draws over what stands before it; three of them on a letter are enough for any language. */
 const STRAY_MARK = /(?<![\p{L}\p{M}])\p{M}|(?<=\p{M}{3})\p{M}/u;

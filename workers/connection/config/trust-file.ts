@@ -1,7 +1,7 @@
 /**
  * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 2, 0600, written
  * whole by one process at a time; version 1 is read. A file that is no such file holds nothing and is kept aside,
- * never lost: and since nobody knows what it refused, everything awaits an answer from then on.
+ * never lost. Since nobody knows what such a file refused, everything awaits an answer from then on.
  */
 import * as z from "zod";
 import { messageOf } from "../../../src/protocol/errors.ts";

@@ -21,21 +21,21 @@ export interface Consent {
   decidedAt: number;
 }
 
-/** Of permissions the oldest go first: what is gone is asked for again. */
+/** The oldest permissions go first: their servers are asked for again. */
 const KEPT_ALLOWED = 1_000;
-/** A user answers each of these: more than anybody does. */
+/** The user gives each of these answers by hand, so that nobody reaches this number. */
 const KEPT_REFUSED = 1_000;
-/** A model that writes files makes these, so that they are few. Beyond it, everything awaits an answer. */
+/** A model that writes files can make any number of these. Beyond this one, everything awaits an answer. */
 const KEPT_AWAITING = 500;
 
 const NAME_CHARS = 60;
 const FILE_CHARS = 200;
 
-/** Two decisions about the same: the newer one counts. */
+/** Two decisions with the same key are about the same server in the same folder: the newer one counts. */
 export const keyOf = ({ subject, place, hash }: Pick<Consent, "subject" | "place" | "hash">): string =>
   subject === undefined ? hash : `${subject} ${place}`;
 
-/** One awaits, whichever it is: the servers of every project are asked for unless there is a decision of their own. */
+/** Stands for every server of every project: each is asked for unless there is a decision of its own. */
 export const everythingAwaits = (nowMs: number): Consent => ({
   hash: EVERY_SUBJECT,
   subject: EVERY_SUBJECT,
@@ -46,7 +46,7 @@ export const everythingAwaits = (nowMs: number): Consent => ({
   decidedAt: nowMs,
 });
 
-/** Version 1 wrote one that stood for all servers of a file. */
+/** Version 1 wrote a record that stood for all servers of one file; it counts for all. */
 export const isEverything = ({ server, subject, decision }: Consent): boolean =>
   decision === "awaiting" && (subject === EVERY_SUBJECT || (subject === undefined && server === "*"));
 
@@ -87,9 +87,9 @@ export function merge(known: readonly Consent[], added: readonly Consent[]): Con
 
 /** How one server stands to the records. */
 export interface Standing {
-  /** Of the folder where Pi runs: `changed` where what was allowed is not what would run now. */
+  /** The decision of the folder where Pi runs. `changed`: what was allowed there is not what would run now. */
   own: Decision | "changed" | undefined;
-  /** It may not run unasked for what is known of other folders, or of everything. */
+  /** What decisions of other folders, or about everything, say: it may not run unasked. */
   elsewhere: "refused" | "awaiting" | undefined;
 }
 
@@ -102,12 +102,12 @@ export interface Subject {
   firstVersion: { hash: string; coversAll: boolean };
 }
 
-/** Answers how servers stand; made once for many. */
+/** Indexes the records once and answers how each server stands to them. */
 export function createRecords(consents: readonly Consent[]): (server: Subject) => Standing {
   const byKey = new Map(consents.map((consent) => [keyOf(consent), consent]));
   const denied = consents.filter(({ decision }) => decision !== "allowed");
   const bySubject = Map.groupBy(denied, ({ subject }) => subject);
-  /** Version 1 bound these to a path that may have changed since: the name is all that is left. */
+  /** Version 1 bound its refusals to a path, which may have changed since: only the server's name is left to know them by. */
   const namesBefore = new Set(bySubject.get(undefined)?.map(({ server }) => briefName(server)));
   const everything = denied.some(isEverything);
 

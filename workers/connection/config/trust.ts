@@ -7,9 +7,9 @@
  */
 import { LIMITS } from "../../../src/protocol/limits.ts";
 import { consentHash, firstVersionHash, placeOf, subjectOf } from "./consent-keys.ts";
-import { consentQuestion } from "./consent-text.ts";
+import { consentQuestion, leastChars } from "./consent-text.ts";
 import type { ServerDefinition } from "./definition.ts";
-import { contentHash, type EnvSeen, isOwn } from "./env-content.ts";
+import { type EnvSeen, isOwn } from "./env-content.ts";
 import { type Consent, createRecords, type Standing } from "./trust-records.ts";
 
 export interface TrustFacts {
@@ -80,9 +80,15 @@ function isEnvNewer(definition: ServerDefinition, { envFiles, startedAtMs }: Tru
   return (seen.changedAtMs ?? 0) > startedAtMs;
 }
 
-/** Nobody reads a question of any length: what is too long to be checked is not offered. */
-const tooLong = (chars: number, { file }: ServerDefinition): string =>
-  `all that it would do takes ${chars} characters to tell, and more than ${LIMITS.consentChars} are not asked for; make its entry in ${file}, or its envFile, shorter`;
+/** Nobody checks a question of any length, so a longer one is not asked. */
+function questionOf(definition: ServerDefinition, seen?: EnvSeen): { question: string } | { reason: string } {
+  const least = leastChars(definition, seen);
+  const question = least > LIMITS.consentChars ? "" : consentQuestion(definition, seen);
+  const chars = Math.max(least, question.length);
+  if (chars <= LIMITS.consentChars) return { question };
+  const reason = `all that it would do takes at least ${chars} characters to tell, and more than ${LIMITS.consentChars} are not asked for`;
+  return { reason: `${reason}; make its entry in ${definition.file}, or its envFile, shorter` };
+}
 
 /** Decides for every server. A switched-off server is let through: it does not run. */
 export function decideTrust(
@@ -99,7 +105,7 @@ export function decideTrust(
     accepted: new Set(facts.accepted ?? []),
   };
   const allow = (definition: ServerDefinition, seen: EnvSeen | undefined): void => {
-    const agreedEnvFile = seen && "content" in seen ? contentHash(seen.content) : undefined;
+    const agreedEnvFile = seen && "content" in seen ? seen.content.hash : undefined;
     result.allowed.push(agreedEnvFile === undefined ? definition : { ...definition, agreedEnvFile });
   };
   const decide = (definition: ServerDefinition): void => {
@@ -120,9 +126,9 @@ export function decideTrust(
     }
     if (decided.may === "never") result.refused.push({ ...asked, reason: decided.reason });
     else {
-      const question = consentQuestion(definition, seen);
-      if (question.length <= LIMITS.consentChars) result.pending.push({ ...asked, question });
-      else result.refused.push({ ...asked, reason: tooLong(question.length, definition) });
+      const made = questionOf(definition, seen);
+      if ("question" in made) result.pending.push({ ...asked, ...made });
+      else result.refused.push({ ...asked, ...made });
     }
     if (definition.replaced) decide(definition.replaced);
   };

@@ -2,18 +2,21 @@
  * Owns: what an envFile may decide: whose file it is, what is left out of it, and that a server is started with no
  * other content than the one that was agreed to. Real files and links.
  */
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/protocol/limits.ts";
 import { decidesWhatRuns } from "../../../../workers/connection/config/deciding-variables.ts";
 import type { ServerDefinition } from "../../../../workers/connection/config/definition.ts";
-import { contentHash, contentOf } from "../../../../workers/connection/config/env-content.ts";
+import { contentOf } from "../../../../workers/connection/config/env-content.ts";
 import { agreedEntries } from "../../../../workers/connection/config/env-launch.ts";
 import { lookAtEnvFiles } from "../../../../workers/connection/config/env-look.ts";
 import { applyOverride } from "../../../../workers/connection/config/override.ts";
 import { isRemotePath, isWithin, wayTo } from "../../../../workers/connection/config/path-stops.ts";
 import { resolveTarget } from "../../../../workers/connection/config/resolve.ts";
+import { decideTrust } from "../../../../workers/connection/config/trust.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "./support.ts";
 
 const ENV_TEXT = "NODE_OPTIONS=--require=./evil.cjs\nTOKEN=s3cret\n";
@@ -54,7 +57,7 @@ describe("decidesWhatRuns", () => {
 /** A home with a clone in it, in which Pi runs. */
 async function place(): Promise<{ home: string; cwd: string }> {
   const home = await temporaryFolder();
-  const cwd = join(home, "clone");
+  const cwd = join(home, "work", "clone");
   await put(join(cwd, ".env"), ENV_TEXT);
   await put(join(home, "mine.env"), ENV_TEXT);
   return { home, cwd };
@@ -69,13 +72,30 @@ describe("the user's own server", () => {
   test.each<[string, (at: { home: string; cwd: string }) => Promise<string>, string[]]>([
     ["a relative path", async () => ".env", ["TOKEN"]],
     ["a path in the folder", async ({ cwd }) => join(cwd, ".env"), ["TOKEN"]],
-    ["a path out of the folder that starts in it", async () => "../mine.env", ["TOKEN"]],
+    ["a path out of the folder that starts in it", async () => "../../mine.env", ["TOKEN"]],
+    [
+      "a path in the clone above the folder",
+      async ({ cwd, home }) => {
+        await mkdir(join(cwd, "..", ".git"));
+        await rename(join(home, "mine.env"), join(cwd, "..", "theirs.env"));
+        return join(cwd, "..", "theirs.env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a path in the home folder, which is a worktree itself",
+      async ({ home }) => {
+        await mkdir(join(home, ".git"));
+        return join(home, "mine.env");
+      },
+      WHOLE,
+    ],
     ["a path of its own", async ({ home }) => join(home, "mine.env"), WHOLE],
     [
       "a folder of a name that only begins like it",
       async ({ cwd, home }) => {
         await put(`${cwd}2/.env`, ENV_TEXT);
-        return join(home, "clone2", ".env");
+        return join(home, "work", "clone2", ".env");
       },
       WHOLE,
     ],
@@ -160,12 +180,15 @@ describe("the user's own server", () => {
   test("is told by a problem before it is started, with names and no value; names of any kind and number", async () => {
     const at = await place();
     const many = Array.from({ length: 30 }, (_, i) => `LD_${i}=s3cret`);
-    await writeFile(join(at.cwd, ".env"), [...many, "LD_\u001b[2K\u202e=s3cret"].join("\n"));
+    await writeFile(
+      join(at.cwd, ".env"),
+      [...many, `LD_Z${"z".repeat(500)}=s3cret`, "LD_\u001b[2K\u202e=s3cret"].join("\n"),
+    );
     const own = server(".env");
     const { problems, seen, files } = await lookAtEnvFiles([own], { ...at, env: {} });
     expect(problems).toMatchObject([{ severity: "warning", file: USER.file, key: "docs.envFile" }]);
     expect(problems[0]?.message).toMatch(
-      /\.env lies in the folder that Pi runs in and sets "LD_\\u001b\[2K\\u\{202e\}", LD_0, .*, 11 more: left out/,
+      /\.env lies in the folder that Pi runs in and sets "LD_\\u001b\[2K\\u\{202e\}", LD_0, .*, 12 more: left out/,
     );
     for (const hidden of ["s3cret", "\u001b"]) expect(problems[0]?.message).not.toContain(hidden);
     expect(seen.size).toBe(0);
@@ -195,7 +218,7 @@ describe("the user's own server", () => {
 describe("a project's server", () => {
   const agreed = (text: Record<string, string>, source = PROJECT_FILE): ServerDefinition => ({
     ...server(".env", source),
-    agreedEnvFile: contentHash(contentOf(text)),
+    agreedEnvFile: contentOf(text).hash,
   });
   const CONTENT = { NODE_OPTIONS: "--require=./evil.cjs", TOKEN: "s3cret" };
 
@@ -244,6 +267,34 @@ describe("a project's server", () => {
     expect(seen.get(unread[0] as ServerDefinition)).toEqual({
       reason: "the servers name more than 20 envFiles",
     });
+  });
+
+  test("hundreds of servers that name one large file -> it is read once, and none of them is asked for", async () => {
+    const at = await place();
+    const names = Array.from({ length: 20_000 }, (_, i) => `N${i}=`);
+    await writeFile(join(at.cwd, "big.env"), names.join("\n"));
+    const servers = Array.from({ length: 500 }, (_, i) => ({
+      ...server("big.env", PROJECT_FILE),
+      name: `s${i}`,
+    }));
+    const { seen } = await lookAtEnvFiles(servers, { ...at, env: {} });
+    expect(new Set(seen.values()).size).toBe(1);
+    const facts = { projectTrusted: true, canAsk: true, cwd: at.cwd, folder: at.cwd, envFiles: seen };
+    const { pending, refused } = decideTrust(servers, [], facts);
+    expect(pending).toEqual([]);
+    expect(refused[499]?.reason).toMatch(/^all that it would do takes at least \d{6} characters to tell/);
+  });
+
+  test("a pipe in place of the file -> not opened, neither for the question nor at the start", async () => {
+    const at = await place();
+    await promisify(execFile)("mkfifo", [join(at.cwd, "pipe.env")]);
+    const pipe = server("pipe.env", PROJECT_FILE);
+    const reason = "it is no regular file";
+    expect((await lookAtEnvFiles([pipe], { ...at, env: {} })).seen.get(pipe)).toEqual({ reason });
+    expect(await agreedEntries(pipe, "pipe.env", at)).toEqual({ reason });
+    // For the user's own server in the folder it is not opened before its start either.
+    const own = server("pipe.env");
+    expect(await lookAtEnvFiles([own], { ...at, env: {} })).toMatchObject({ problems: [], files: [] });
   });
 
   test("that is switched off, or that took the place of another one -> looked at only where it may run", async () => {

@@ -69,6 +69,15 @@ describe("plan", () => {
     expect(change).toMatchObject({ action, name: "a", ...(keys && { keys }) });
   });
 
+  test("another content of the envFile was agreed to -> another process has it", () => {
+    const before = { ...definition("a", { ...STDIO, envFile: ".env" }), agreedEnvFile: "one" };
+    const change = plan(configuration([before]), configuration([{ ...before, agreedEnvFile: "two" }]));
+    expect(change.servers).toMatchObject([{ action: "restart", keys: ["content of envFile"] }]);
+    expect(plan(configuration([before]), configuration([{ ...before }])).servers).toMatchObject([
+      { action: "keep" },
+    ]);
+  });
+
   test("added starts, removed stops, moved to another file updates", () => {
     const before = configuration([definition("old", STDIO), definition("moved", STDIO, USER)]);
     const after = configuration([definition("moved", STDIO, PROJECT_PI), definition("new", STDIO)], {

@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../src/protocol/errors.ts";
-import { escapeVariables, interpolate } from "../../../../workers/connection/config/interpolate.ts";
+import {
+  escapeVariables,
+  interpolate,
+  variablesIn,
+} from "../../../../workers/connection/config/interpolate.ts";
 import { type ResolvedTarget, resolveTarget } from "../../../../workers/connection/config/resolve.ts";
 import { runCommand } from "../../../../workers/connection/config/run-command.ts";
 import { createRandom, definition, put, temporaryFolder } from "./support.ts";
@@ -62,6 +66,31 @@ test("20,000 texts of dollars and braces: escaped, each is given back as it was"
     const text = Array.from({ length: 8 }, () => parts[Math.floor(random() * parts.length)]).join("");
     expect(interpolate(escapeVariables(text), ENV)).toEqual({ text, missing: [] });
   }
+});
+
+test("defaults nested however deep, and any number of variables -> linear, and nothing is lost", () => {
+  const nested = "${A:-${B}".repeat(40_000);
+  expect(interpolate(nested, ENV).missing).toHaveLength(40_000);
+  expect(interpolate(`${nested}${"}".repeat(40_000)}`, { ...ENV, A: "a" })).toEqual({
+    text: "a",
+    missing: [],
+  });
+  expect(interpolate(`\${A:-${"${B}".repeat(300_000)}`, ENV).missing).toHaveLength(300_000);
+  expect(variablesIn(nested)).toEqual({ names: ["B"], hasText: true, hasDefault: false });
+});
+
+test.each<[string, string[], boolean, boolean]>([
+  ["plain", [], true, false],
+  ["", [], false, false],
+  ["${A}", ["A"], false, false],
+  ["x${A}", ["A"], true, false],
+  ["${A:-x}", ["A"], false, true],
+  ["${A:-}", ["A"], false, false],
+  ["${A:-${B:-$env:C}}{env:D}", ["C", "B", "A", "D"], false, false],
+  ["$${A} $$env:B {{env:C} ${D", [], true, false],
+  ["${:-$}${A}", ["A"], true, false],
+])("%s takes %o; other text: %s, a default: %s", (text, names, hasText, hasDefault) => {
+  expect(variablesIn(text)).toEqual({ names, hasText, hasDefault });
 });
 
 test("on Windows the case of a name does not matter", () => {

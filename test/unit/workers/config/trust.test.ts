@@ -3,6 +3,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/protocol/limits.ts";
 import {
   consentHash,
   EVERY_SUBJECT,
@@ -186,6 +187,28 @@ describe("decideTrust", () => {
     const on = definition("b", RAW, PROJECT_PI);
     const later = decideTrust([IN.pi, on], [], { ...TRUSTED, accepted });
     expect(summary(later)).toEqual({ allowed: ["a"], pending: ["b"], refused: [] });
+  });
+
+  test("more than anybody reads -> never asked for, with what to do; allowed before, it goes on running", () => {
+    const longest = "x".repeat(LIMITS.consentChars - "a: x , from /work/app/.mcp.json".length);
+    const asked = definition("a", { command: "x", args: [longest] }, PROJECT_FILE);
+    const long = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_FILE);
+    expect(summary(decideTrust([asked], [], TRUSTED))).toEqual(ask);
+    expect(decideTrust([long], [], TRUSTED).refused).toMatchObject([
+      {
+        reason:
+          "all that it would do takes at least 8001 characters to tell, and more than 8000 are not asked for; " +
+          "make its entry in /work/app/.mcp.json, or its envFile, shorter",
+      },
+    ]);
+    expect(summary(decideTrust([long], [consent(long)], TRUSTED))).toEqual(run);
+    const megabyte = definition("a", { command: "x", args: ["y".repeat(1_000_000)] }, PROJECT_FILE);
+    expect(decideTrust([megabyte], [], TRUSTED).refused[0]?.reason).toContain(
+      "takes at least 1000002 characters",
+    );
+    const live = { ...TRUSTED, accepted: new Set<string>() };
+    const onPi = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_PI);
+    expect(awaitingConsents(decideTrust([onPi], [], live), [], live, 7)).toHaveLength(1);
   });
 
   test("the user's server runs in place of a project's that may not", () => {
