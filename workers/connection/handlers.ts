@@ -8,14 +8,16 @@ import { createCachePool } from "./cache-pool.ts";
 import type { Log } from "./log.ts";
 import type { Handlers } from "./serve.ts";
 import { openSession, type Session } from "./session.ts";
+import type { Talkers } from "./talkers.ts";
 
 export function createHandlers(options: {
   emit: (event: WorkerEvent) => void;
   log: Log;
+  talkers: Talkers;
   /** For the cache worker, which does not inherit it. */
   compileCache?: string | undefined;
 }): Handlers {
-  const { emit, log } = options;
+  const { emit, log, talkers } = options;
   const cache = createCachePool(log, options.compileCache);
   let session: Session | undefined;
 
@@ -27,7 +29,7 @@ export function createHandlers(options: {
   return {
     startSession: async (facts) => {
       await session?.close();
-      session = openSession(facts, { emit, log, cache });
+      session = openSession(facts, { emit, log, cache, talkers });
       await session.planned;
       return undefined;
     },

@@ -27,6 +27,7 @@ const STATES = {
   "needs-auth": { name: "needs-auth", error: needsAuth },
   "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
   "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
+  "held back": { name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true },
   closing: { name: "closing" },
   disabled: { name: "disabled" },
 } as const satisfies Record<string, ServerPhase>;
@@ -43,6 +44,7 @@ const EVENTS = {
   "open-failed": { type: "open-failed", error, nowMs: NOW },
   "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
   dropped: { type: "dropped", error },
+  "held-back": { type: "held-back", error },
   "idle-expired": { type: "idle-expired" },
   renewed: { type: "renewed" },
   closed: { type: "closed" },
@@ -75,18 +77,23 @@ const WANTED: Row = {
   "needs-auth": [connecting(0), OPEN],
   "failed, still to wait": [undefined, refuse("waiting-to-retry")],
   "failed, waited": [connecting(3), OPEN],
+  "held back": [connecting(0), OPEN],
   closing: [undefined, refuse("closing")],
   disabled: [undefined, refuse("disabled")],
 };
 const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
   "wanted by a call": WANTED,
-  "wanted in the background": WANTED,
+  "wanted in the background": { ...WANTED, "held back": [undefined, refuse("waiting-to-retry")] },
   "wanted by the user": {
     ...WANTED,
     "failed, still to wait": [connecting(0), OPEN],
     "failed, waited": [connecting(0), OPEN],
   },
-  "wanted by the timer": { ...WANTED, "failed, still to wait": [connecting(3), OPEN] },
+  "wanted by the timer": {
+    ...WANTED,
+    "failed, still to wait": [connecting(3), OPEN],
+    "held back": [undefined, refuse("waiting-to-retry")],
+  },
   opened: {
     connecting: [{ name: "connected" }, []],
     "connecting again": [{ name: "connected" }, []],
@@ -94,6 +101,10 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
   "open-failed with 401": {
     connecting: [{ name: "needs-auth", error: needsAuth }, []],
     "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
+  },
+  "held-back": {
+    idle: [STATES["held back"], []],
+    "idle after a drop": [STATES["held back"], []],
   },
   renewed: { connected: [{ name: "idle" }, CLOSE] },
   closed: Object.fromEntries(
