@@ -10,6 +10,7 @@ import type { WorkerEvent } from "../src/protocol/types.ts";
 import { createHandlers } from "./connection/handlers.ts";
 import { createLog } from "./connection/log.ts";
 import { serve } from "./connection/serve.ts";
+import { createTalkers } from "./connection/talkers.ts";
 
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");
 
@@ -36,5 +37,7 @@ process.on("unhandledRejection", (reason) => {
   log.error(`unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}`);
 });
 
-expose(serve(createHandlers({ emit, log, compileCache: boot.compileCache }), log), nodeEndpoint(parentPort));
+const talkers = createTalkers(boot.talk, emit);
+const handlers = createHandlers({ emit, log, talkers, compileCache: boot.compileCache });
+expose(serve(handlers, log), nodeEndpoint(parentPort));
 log.info("started");

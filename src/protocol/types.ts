@@ -28,6 +28,11 @@ export interface SessionFacts {
   startedAtMs?: number;
   /** Of the worker before, if that crashed. */
   accepted?: AcceptedBefore;
+  /**
+   * Servers that are not to be connected by themselves, and why in a sentence without its end: they were at work when
+   * an earlier worker of this session died.
+   */
+  heldBack?: { server: string; why: string }[];
   /** Checksum of the snapshot that main already shows; equal content is not sent again. */
   snapshotChecksum: number | undefined;
 }
@@ -203,6 +208,8 @@ export interface RemovedTools {
 export type WorkerEvent =
   | { type: "spawned"; pid: number; server: string }
   | { type: "exited"; pid: number; server: string }
+  /** By this number the shared record (talk.ts) names the server. */
+  | { type: "talker"; slot: number; server: string }
   /** The configured servers are known: at the start, before anything connects, and after each change. */
   | ({
       type: "planned";

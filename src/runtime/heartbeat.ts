@@ -1,5 +1,5 @@
 /**
- * Finds a worker that hangs: asks it again and again and reports when one question stays unanswered. A
+ * Finds a worker that hangs: asks it again and again and reports, once, when one question stays unanswered. A
  * pause of this process itself (a suspended machine, a stalled main thread) is not held against the worker.
  */
 export interface Heartbeat {
@@ -38,16 +38,17 @@ export function startHeartbeat(options: {
     // The answer may lie in the queue behind this timer: let it be read first.
     setImmediate(() =>
       setImmediate(() => {
-        if (askedAt !== undefined && !stopped) options.onHang();
+        if (askedAt === undefined || stopped) return;
+        stop();
+        options.onHang();
       }),
     );
   };
   const timer = setInterval(tick, intervalMs);
   timer.unref();
-  return {
-    stop: () => {
-      stopped = true;
-      clearInterval(timer);
-    },
+  const stop = (): void => {
+    stopped = true;
+    clearInterval(timer);
   };
+  return { stop };
 }

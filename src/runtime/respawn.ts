@@ -2,7 +2,7 @@
  * Keeps one worker alive: starts it, finds its end or its hanging, and starts another after a pause, but
  * not for ever. Knows nothing of what is said to it.
  */
-import { ThreadsError } from "../protocol/errors.ts";
+import { messageOf, ThreadsError } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
@@ -11,8 +11,18 @@ import type { RuntimeThread } from "./thread.ts";
 export interface KeptWorker {
   /** The worker that runs, or the next one while it is being started. Rejects with `runtime_stopped`. */
   ready(signal: AbortSignal | undefined): Promise<Rpc>;
-  /** Ends it for good; requests that are open fail. */
+  /**
+   * Ends it for good; requests that are open fail. Settles soon after the farewell, also where the thread does not end:
+   * one in native code cannot be interrupted. Never rejects.
+   */
   stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void>;
+}
+
+/** How a worker ended. */
+export interface WorkerEnd {
+  /** For people: why the worker ended. */
+  reason: string;
+  outOfMemory: boolean;
 }
 
 export interface Crash {
@@ -20,9 +30,24 @@ export interface Crash {
   reason: string;
   /** No other worker is started: it crashed too often. */
   givenUp: boolean;
+  /** Servers that caused it, as far as is known: the next worker does not connect them by itself. */
+  heldBack?: string[];
+}
+
+export interface KeepOptions {
+  start: () => Promise<RuntimeThread>;
+  /** A worker runs: say what it must know. */
+  onStart: (rpc: Rpc) => void;
+  /** A worker is gone, asked or not: clean up behind it. */
+  onGone: () => void;
+  /** Servers that caused the end. They will not do so again by themselves, so that this end is not counted. */
+  blame?: (end: WorkerEnd) => string[];
+  onCrash: (crash: Crash) => void;
 }
 
 const MINUTE_MS = 60_000;
+/** A thread that runs JavaScript ends within some milliseconds. */
+const TERMINATE_MS = 200;
 
 function createNext(): PromiseWithResolvers<Rpc> {
   const next = Promise.withResolvers<Rpc>();
@@ -31,15 +56,47 @@ function createNext(): PromiseWithResolvers<Rpc> {
   return next;
 }
 
-export function keepWorker(options: {
-  start: () => Promise<RuntimeThread>;
-  /** A worker runs: say what it must know. */
-  onStart: (rpc: Rpc) => void;
-  /** A worker is gone, asked or not: clean up behind it. */
-  onGone: () => void;
-  onCrash: (crash: Crash) => void;
-}): KeptWorker {
-  const crashes: number[] = [];
+const stoppedError = (message: string): ThreadsError =>
+  new ThreadsError("runtime_stopped", message, { remedy: "/reload starts the MCP servers again." });
+
+const STOPPED = "The MCP servers of this session are stopped.";
+
+/** Settles with the promise, however that settles, or after the time. */
+async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise.catch(() => undefined), late]);
+  clearTimeout(timer);
+}
+
+/** When workers ended of late. */
+class Ends {
+  #all: number[] = [];
+  #counted: number[] = [];
+
+  /** `isCounted`: nobody but the worker itself is to blame. */
+  add(isCounted: boolean): void {
+    const now = performance.now();
+    const isRecent = (at: number): boolean => now - at < MINUTE_MS;
+    this.#all = [...this.#all, now].filter(isRecent);
+    this.#counted = [...this.#counted, ...(isCounted ? [now] : [])].filter(isRecent);
+  }
+
+  get counted(): number {
+    return this.#counted.length;
+  }
+
+  /** Until the next worker is started. */
+  get delayMs(): number {
+    const delays = LIMITS.respawnMs;
+    return delays[Math.min(this.#all.length, delays.length) - 1] ?? 0;
+  }
+}
+
+export function keepWorker(options: KeepOptions): KeptWorker {
+  const ends = new Ends();
   let current: { thread: RuntimeThread; rpc: Rpc; heartbeat: Heartbeat } | undefined;
   let next = createNext();
   /** Whether `next` has been resolved. */
@@ -47,66 +104,77 @@ export function keepWorker(options: {
   let timer: NodeJS.Timeout | undefined;
   let stopping = false;
 
-  const giveUp = (message: string): void => {
-    next.reject(
-      new ThreadsError("runtime_stopped", message, { remedy: "/reload starts the MCP servers again." }),
-    );
-  };
-
-  const onExit = (reason: string): void => {
+  const onEnd = (end: WorkerEnd): void => {
     current?.heartbeat.stop();
     current = undefined;
-    options.onGone();
+    try {
+      options.onGone();
+    } catch {
+      // What cannot be cleaned up must not keep the next worker from starting.
+    }
     if (stopping) return;
-    // Whoever waits already goes on waiting for the next one; a promise that was kept is replaced.
+    // Callers that wait keep waiting for the next worker; a promise that is resolved already is replaced.
     if (kept) next = createNext();
     kept = false;
-    const now = performance.now();
-    crashes.push(now);
-    const recent = crashes.filter((at) => now - at < MINUTE_MS).length;
-    const givenUp = recent > LIMITS.respawnsAMinute;
-    options.onCrash({ reason, givenUp });
+    const heldBack = options.blame?.(end) ?? [];
+    ends.add(heldBack.length === 0);
+    const { reason } = end;
+    const givenUp = ends.counted > LIMITS.respawnsAMinute;
     if (givenUp) {
-      giveUp(`The connection worker crashed ${recent} times within a minute (${reason}).`);
+      const count = ends.counted;
+      next.reject(stoppedError(`The connection worker crashed ${count} times within a minute (${reason}).`));
+    } else timer = setTimeout(start, ends.delayMs);
+    options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
+  };
+
+  /** Takes a thread on until its end, which is told once. */
+  const watch = (thread: RuntimeThread): void => {
+    const rpc = createRpc(thread);
+    let known: string | undefined;
+    const end = (reason: string): void => {
+      known ??= reason;
+      thread.terminate().catch(() => undefined);
+    };
+    const heartbeat = startHeartbeat({
+      timeoutMs: LIMITS.heartbeatMs,
+      ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
+      onHang: () => end(`it did not answer for ${LIMITS.heartbeatMs / 1_000} s`),
+    });
+    current = { thread, rpc, heartbeat };
+    thread.exited
+      .then(({ exitCode, reason, outOfMemory = false }) =>
+        onEnd({ reason: known ?? reason ?? `exit code ${exitCode}`, outOfMemory }),
+      )
+      // A throw of a callback must not end Pi.
+      .catch(() => undefined);
+    try {
+      options.onStart(rpc);
+    } catch (error) {
+      // A worker that knows nothing of the session must not stay beside the next one.
+      end(messageOf(error));
       return;
     }
-    const delays = LIMITS.respawnMs;
-    timer = setTimeout(() => void run(), delays[Math.min(recent, delays.length) - 1]);
+    kept = true;
+    next.resolve(rpc);
   };
 
   const run = async (): Promise<void> => {
     try {
       const thread = await options.start();
-      if (stopping) return void (await thread.terminate());
-      const rpc = createRpc(thread);
-      let hung = false;
-      const heartbeat = startHeartbeat({
-        timeoutMs: LIMITS.heartbeatMs,
-        ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
-        onHang: () => {
-          hung = true;
-          void thread.terminate();
-        },
-      });
-      current = { thread, rpc, heartbeat };
-      void thread.exited.then(({ exitCode, reason }) =>
-        onExit(hung ? "it did not answer for 5 s" : (reason ?? `exit code ${exitCode}`)),
-      );
-      options.onStart(rpc);
-      kept = true;
-      next.resolve(rpc);
+      if (stopping) thread.terminate().catch(() => undefined);
+      else watch(thread);
     } catch (error) {
-      onExit(error instanceof Error ? error.message : String(error));
+      onEnd({ reason: messageOf(error), outOfMemory: false });
     }
   };
+  const start = (): void => {
+    run().catch(() => undefined);
+  };
 
-  void run();
+  start();
   return {
     ready: (signal) => {
-      if (stopping)
-        return Promise.reject(
-          new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped."),
-        );
+      if (stopping) return Promise.reject(new ThreadsError("runtime_stopped", STOPPED));
       if (current) return Promise.resolve(current.rpc);
       return new Promise((resolve, reject) => {
         const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
@@ -121,12 +189,16 @@ export function keepWorker(options: {
     stop: async (farewell) => {
       stopping = true;
       clearTimeout(timer);
-      giveUp("The MCP servers of this session are stopped.");
+      next.reject(stoppedError(STOPPED));
       if (!current) return;
-      const { thread, rpc } = current;
-      await farewell(rpc);
-      await thread.terminate();
-      await thread.exited;
+      const { thread, rpc, heartbeat } = current;
+      heartbeat.stop();
+      await farewell(rpc).catch(() => undefined);
+      await settledWithin(
+        thread.terminate().then(() => thread.exited),
+        TERMINATE_MS,
+      );
+      rpc.end(new ThreadsError("runtime_stopped", STOPPED));
     },
   };
 }

@@ -22,6 +22,8 @@ export interface Rpc {
   ): Promise<ConnectionMethods[M]["value"]>;
   /** Number of requests that have not settled. */
   readonly open: number;
+  /** Fails every request, open or to come: the worker will not answer any more. */
+  end(error: ThreadsError): void;
 }
 
 type Send = (requestId: number, params: unknown) => Promise<Reply<unknown>>;
@@ -31,8 +33,12 @@ export function createRpc(thread: RuntimeThread): Rpc {
   const open = new Map<number, (error: ThreadsError) => void>();
   let gone: ThreadsError | undefined;
 
-  thread.exited.then(({ exitCode, reason }) => {
-    gone = new ThreadsError(
+  const end = (error: ThreadsError): void => {
+    gone ??= error;
+    for (const fail of open.values()) fail(gone);
+  };
+  void thread.exited.then(({ exitCode, reason }) => {
+    const error = new ThreadsError(
       "runtime_restarted",
       `The connection worker ended with code ${exitCode}${reason === undefined ? "" : `: ${reason}`}.`,
       {
@@ -40,7 +46,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
         data: { exitCode },
       },
     );
-    for (const fail of open.values()) fail(gone);
+    end(error);
   });
 
   const request = async (
@@ -84,6 +90,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
     get open() {
       return open.size;
     },
+    end,
   };
 }
 

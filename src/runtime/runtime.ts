@@ -10,6 +10,7 @@ import type { CallResult, CallToolParams, SessionFacts, WorkerEvent } from "../p
 import { createPidRegistry } from "./pids.ts";
 import { type Crash, keepWorker } from "./respawn.ts";
 import type { RequestOptions } from "./rpc.ts";
+import { createSuspicion } from "./suspicion.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
@@ -41,7 +42,10 @@ export interface Runtime {
   /** Never fails and keeps nothing alive: for what nobody waits for. */
   tell<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
-  /** Closes all servers and ends the thread, within `LIMITS.shutdownMs`; kills what is left. */
+  /**
+   * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment; kills what is left. Never rejects,
+   * and does not wait for a thread that cannot be ended.
+   */
   stop(): Promise<void>;
 }
 
@@ -82,28 +86,35 @@ function ofCall({ server, tool }: CallToolParams, error: unknown): unknown {
 export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
   const files = createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  const suspicion = createSuspicion();
   let first = true;
+  let isStopped = false;
 
   const onEvent = (event: WorkerEvent): void => {
     if (event.type === "spawned") pids.add(event.pid);
     if (event.type === "exited") pids.remove(event.pid);
+    // Of a thread that did not end in time; nobody else would end what it started last.
+    if (isStopped && event.type === "spawned") pids.killAll();
+    suspicion.see(event);
     options.onEvent(event);
   };
 
+  const startOptions: RequestOptions = { deadlineMs: LIMITS.startupTimeoutMs, background: true };
   const worker = keepWorker({
     start: async () => {
       const url = first ? files.url : await files.locate();
       first = false;
-      return startThread({ logFile: options.logFile, onEvent, url });
+      return startThread({ logFile: options.logFile, onEvent, url, talk: suspicion.startWorker() });
     },
     onStart: (rpc) => {
       rpc
-        .request("startSession", options.facts(), { deadlineMs: LIMITS.startupTimeoutMs, background: true })
+        .request("startSession", { ...options.facts(), ...suspicion.facts() }, startOptions)
         .then(() => files.remember(), options.onStartFailed)
         // Without the copy only a worker that crashes after its package was deleted cannot come back.
         .catch((error: Error) => tell("log", { level: "warn", message: `worker files: ${error.message}` }));
     },
     onGone: pids.killAll,
+    blame: suspicion.blame,
     onCrash: options.onCrash,
   });
 
@@ -142,7 +153,12 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         // A worker that does not finish in time is ended; what it leaves running is killed behind it.
         await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
       });
-      pids.killAll();
+      isStopped = true;
+      try {
+        pids.killAll();
+      } catch {
+        // Nobody could do anything about it, and a rejection here would end Pi.
+      }
       pids.dispose();
       await files.dispose();
     },

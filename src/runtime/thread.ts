@@ -4,23 +4,32 @@
  */
 import * as nodeModule from "node:module";
 import { dirname } from "node:path";
-import { MessageChannel, Worker } from "node:worker_threads";
+import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { ConnectionApi } from "../protocol/api.ts";
 import type { WorkerBoot } from "../protocol/boot.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
+import { createTalkMemory } from "../protocol/talk.ts";
 import type { WorkerEvent } from "../protocol/types.ts";
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;
-  /** Settles with the exit code and, where it crashed, with why. Never rejects. */
-  exited: Promise<{ exitCode: number; reason: string | undefined }>;
+  /** Settles with the exit code and, where it crashed, with why. Never rejects; all of its events have come by then. */
+  exited: Promise<ThreadEnd>;
   /** While held, the thread keeps the process alive. */
   hold(): void;
   release(): void;
+  /** Settles when the thread has ended. One in native code, which cannot be interrupted, ends after that. */
   terminate(): Promise<void>;
+}
+
+export interface ThreadEnd {
+  exitCode: number;
+  reason: string | undefined;
+  /** It reached the limit of its heap. */
+  outOfMemory?: true;
 }
 
 /**
@@ -39,10 +48,13 @@ export function startThread(options: {
   logFile: string;
   onEvent: (event: WorkerEvent) => void;
   url: URL;
+  /** For the worker to write into (protocol/talk.ts). */
+  talk?: SharedArrayBuffer;
 }): RuntimeThread {
   const { port1: events, port2 } = new MessageChannel();
   const compileCache = compileCacheFolder();
-  const boot = { events: port2, logFile: options.logFile, compileCache } satisfies WorkerBoot;
+  const talk = options.talk ?? createTalkMemory();
+  const boot = { events: port2, logFile: options.logFile, compileCache, talk } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: boot,
@@ -59,9 +71,11 @@ export function startThread(options: {
   worker.stderr.destroy();
 
   let reason: string | undefined;
+  let outOfMemory = false;
   // Without this listener an error in the worker would end Pi.
   worker.on("error", (error) => {
     reason = messageOf(error);
+    outOfMemory = (error as NodeJS.ErrnoException | null)?.code === "ERR_WORKER_OUT_OF_MEMORY";
   });
   events.on("message", (event: WorkerEvent) => options.onEvent(event));
   const api = wrap<ConnectionApi>(nodeEndpoint(worker));
@@ -69,12 +83,17 @@ export function startThread(options: {
   events.unref();
 
   let holders = 0;
+  let terminating: Promise<unknown> | undefined;
   return {
     api,
     exited: new Promise((resolve) => {
       worker.once("exit", (exitCode) => {
+        // Closing would drop what has not been read: a process that was started last would be forgotten.
+        for (let last = receiveMessageOnPort(events); last; last = receiveMessageOnPort(events)) {
+          options.onEvent(last.message as WorkerEvent);
+        }
         events.close();
-        resolve({ exitCode, reason });
+        resolve({ exitCode, reason, ...(outOfMemory ? { outOfMemory: true as const } : {}) });
       });
     }),
     hold: () => {
@@ -84,7 +103,9 @@ export function startThread(options: {
       if (--holders === 0) worker.unref();
     },
     terminate: async () => {
-      await worker.terminate();
+      // Each call of Node's own would add a listener until the thread has ended.
+      terminating ??= worker.terminate();
+      await terminating;
     },
   };
 }

@@ -2,6 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { unpackTarball } from "../support/package-under-node-modules.ts";
@@ -16,6 +17,7 @@ import {
   model,
   onCleanup,
   readLog,
+  root,
   SERVERS,
   searchFor,
 } from "./support.ts";
@@ -185,6 +187,52 @@ describe("calls that fail", () => {
     expect(answer).toContain("No such tool: s__ecko");
     expect(scripted.requests[1]?.toolNames).toContain("s__echo");
   });
+});
+
+describe("a server at whose message the connection worker ends", () => {
+  test.each(["raw TypeScript", "packed package"] as const)(
+    "Pi lives, the server is named once and not connected again, the healthy one answers (%s)",
+    async (build) => {
+      const eager = (name: string) => ({ ...fixtureServer(name), lifecycle: "eager" });
+      const scripted = await model([
+        searchFor("work"),
+        call("good__work", {}),
+        { text: "ok" },
+        { text: "ok" },
+      ]);
+      const at = await home({
+        mcp: { mcpServers: { bad: eager("breaks-worker.mjs"), good: eager("noisy.mjs") } },
+      });
+      const fault = pathToFileURL(join(root, "test/fixtures/break-on-message.mjs")).href;
+      const rpc = await startRpc({
+        home: at,
+        model: scripted,
+        extensions: await entryOf(build),
+        env: { NODE_OPTIONS: `--import=${fault}` },
+      });
+      onCleanup(() => rpc.stop());
+      const named = await rpc.waitFor((event) => JSON.stringify(event).includes("MCP server bad: "));
+      expect(JSON.stringify(named)).toContain(
+        "MCP server bad: the connection worker ended while it handled a message of bad (exit code 9). " +
+          "The server is not connected by itself any more. " +
+          "A call of one of its tools or /mcp reconnect bad connects it.",
+      );
+      const [, answer] = toolEnds(await rpc.prompt("go"));
+      expect(answer).toMatchObject({ toolName: "good__work", isError: false, text: "through the noise" });
+      await rpc.prompt("again");
+      const told = notices(rpc.events).filter(({ message }) => /worker|bad/.test(message));
+      expect(told.map(({ level }) => level).sort()).toEqual(["error", "warning"]);
+      const status = notices(await rpc.command("/mcp"))
+        .map(({ message }) => message)
+        .join("\n");
+      expect(status).toMatch(/^bad: failed .*not connected by itself/m);
+      expect(status).toContain("good: connected");
+      expect(await rpc.stop()).toMatchObject({ code: 0 });
+      expect(rpc.stderr).toBe("");
+      const workers = (await readLog(at)).match(/\[connection#\d+\] started$/gm) ?? [];
+      expect(workers).toHaveLength(2);
+    },
+  );
 });
 
 describe("other extensions and projects", () => {

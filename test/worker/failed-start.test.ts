@@ -23,6 +23,7 @@ async function open(fault: (event: WorkerEvent) => void) {
       events.push(event);
     },
     log: createLog({ file: logFile, label: "test" }),
+    talkers: { of: () => () => undefined },
   });
   onCleanup(() => handlers.shutdown({}, never));
   const facts: SessionFacts = {

@@ -1,14 +1,19 @@
 /** Owns: a worker that crashes, ends, hangs or runs out of memory, and a cache worker that fails: the session goes on. */
+import { execFileSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../src/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/protocol/types.ts";
+import { answerWell, serve } from "../support/http-server.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import {
   BUILDS,
   breakable,
+  breaksOnMessage,
+  configure,
   createPlace,
   fixture,
   onCleanup,
@@ -151,6 +156,109 @@ describe("a connection worker that breaks", () => {
     await at.runtime.stop();
     expect((await open).code).toMatch(/^(runtime_stopped|runtime_restarted)$/);
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
+  });
+
+  test.skipIf(process.platform === "win32")(
+    "stopped while it is in native code, which cannot be interrupted -> settles, nothing is left",
+    async () => {
+      const at = await startBreakable();
+      const fifo = join(at.agentDir, "mcp-threads.log.fifo");
+      execFileSync("mkfifo", [fifo]);
+      const open = at.failedCall("stubborn", "work");
+      await tellWorker(at, "stuck");
+      await until(
+        async () => (await readIfThere(join(at.agentDir, "mcp-threads.log.break"))) === "" || undefined,
+      );
+      await at.runtime.stop();
+      expect(await open).toMatchObject({ code: "runtime_stopped" });
+      expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
+      // The thread is in there still: only now it gets on, and ends.
+      closeSync(openSync(fifo, "w"));
+      expect(at.crashes).toEqual([]);
+    },
+  );
+});
+
+describe("a server at whose message the worker ends", () => {
+  const say =
+    (name: string, state: ServerState) =>
+    ({ status }: { status: ServerStatus }): boolean =>
+      status.name === name && status.state === state && status.error?.code === "server_died";
+
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    ["exits", { lifecycle: "eager" }, /\(exit code 9\)/],
+    ["exits", { lifecycle: "keep-alive" }, /\(exit code 9\)/],
+    ["exits", {}, /\(exit code 9\)/],
+    ["hangs", { lifecycle: "eager", env: { WAY: "hang" } }, /\(it did not answer for 5 s\)/],
+    ["runs out of memory", { lifecycle: "eager", env: { WAY: "oom" } }, /\(.*(memory|5 s)/],
+  ])(
+    "the worker %s, %j -> the next one connects the others, not that one, and says so by name",
+    async (_name, { env, ...more }, reason) => {
+      const bad = fixture("breaks-worker.mjs", env as Record<string, string> | undefined, more);
+      const good = fixture("noisy.mjs", {}, { lifecycle: "eager" });
+      const at = await start({ bad, good }, { workerUrl: breaksOnMessage });
+      expect(await at.crash(1)).toEqual({
+        reason: expect.any(String),
+        givenUp: false,
+        heldBack: ["bad"],
+      });
+      const { status } = await at.event("server", say("bad", "failed"));
+      expect(status.error?.message).toMatch(
+        /^bad: the connection worker ended while it handled a message of bad .*The server is not connected by itself any more\.$/,
+      );
+      expect(status.error?.message).toMatch(reason);
+      expect(status.error?.remedy).toBe("A call of one of its tools or /mcp reconnect bad connects it.");
+      expect(textOf(await at.call("good", "work"))).toBe("through the noise");
+      expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+      at.runtime.tell("turnEnded", {});
+      expect(await at.settled("bad")).toMatchObject({ state: "failed" });
+      expect(at.crashes).toHaveLength(1);
+    },
+  );
+
+  test("over HTTP -> held back just as well", async () => {
+    const server = await serve((asked, response) => {
+      if (asked.message.method !== "tools/list") return answerWell(asked, response);
+      const tools = [{ name: "work", description: "break-the-worker:exit" }];
+      const message = { jsonrpc: "2.0", id: asked.message.id, result: { tools } };
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(message));
+    });
+    const at = await start({ bad: { url: server.url, lifecycle: "eager" } }, { workerUrl: breaksOnMessage });
+    expect(await at.crash(1)).toMatchObject({ heldBack: ["bad"] });
+    await at.event("server", say("bad", "failed"));
+    expect(server.log.filter((line) => line === "POST tools/list")).toHaveLength(1);
+  });
+
+  test("wanted by the user all the same -> connected, and held back again after it", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "record");
+    const starts = async (): Promise<number> => (await readIfThere(RECORD)).split("\n").length - 1;
+    const bad = fixture("breaks-worker.mjs", { RECORD }, { lifecycle: "eager" });
+    const at = await start({ bad, good: fixture("noisy.mjs") }, { place, workerUrl: breaksOnMessage });
+    await at.crash(1);
+    await at.event("server", say("bad", "failed"));
+    expect(await starts()).toBe(1);
+    const since = at.events.length;
+    await expect(at.runtime.ask("reconnect", { server: "bad" })).rejects.toMatchObject({
+      code: "runtime_restarted",
+    });
+    expect(await at.crash(2)).toMatchObject({ heldBack: ["bad"], givenUp: false });
+    await at.event("server", say("bad", "failed"), since);
+    expect(textOf(await at.call("good", "work"))).toBe("through the noise");
+    expect(await starts()).toBe(2);
+  });
+
+  test("a call of it breaks the worker, then its definition is edited -> the server is connected again", async () => {
+    const place = await createPlace();
+    const bad = fixture("breaks-worker.mjs", { CALL: "1" }, { lifecycle: "eager" });
+    const at = await start({ bad }, { place, workerUrl: breaksOnMessage });
+    expect(await at.settled("bad")).toMatchObject({ state: "connected" });
+    expect(await at.failedCall("bad", "work")).toMatchObject({ code: "runtime_restarted" });
+    await at.event("server", say("bad", "failed"));
+    const since = at.events.length;
+    await configure(place, { bad: { ...bad, args: [...(bad.args as string[]), "edited"] } });
+    await at.event("server", inState("bad", "connected"), since);
+    expect(at.crashes).toHaveLength(1);
   });
 });
 

@@ -26,8 +26,7 @@ afterEach(async () => {
   }
 });
 
-function start(worker: string): Started {
-  const events: WorkerEvent[] = [];
+function start(worker: string, events: WorkerEvent[] = []): Started {
   const waiting: ((event: WorkerEvent) => void)[] = [];
   const thread = startThread({
     logFile: "",
@@ -189,6 +188,31 @@ describe("rpc.request", () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off("unhandledRejection", note);
     expect(unhandled).toEqual([]);
+  });
+});
+
+describe("startThread", () => {
+  test("a worker that says much and ends with it -> all of it has come when its end is told", async () => {
+    const events: WorkerEvent[] = [];
+    const { rpc, thread } = start("says-and-ends.mjs", events);
+    await rpc.request("ping", {}, { deadlineMs });
+    const failed = failure(rpc.request("status", {}, { deadlineMs }));
+    // Main stands still meanwhile, so that it learns everything at once, the end first.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    await failed;
+    await thread.exited;
+    expect(events).toHaveLength(1_000);
+  });
+
+  test("ended again and again -> no listener is left behind each time", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    const { thread } = start("silent.mjs");
+    await Promise.all(Array.from({ length: 30 }, () => thread.terminate()));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
   });
 });
 

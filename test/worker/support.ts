@@ -106,6 +106,8 @@ export interface Started extends Place {
 
 /** The worker of `tellWorker`. */
 export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+/** A worker that breaks at a message of `breaks-worker.mjs`. */
+export const breaksOnMessage = pathToFileURL(join(fixtures, "workers", "breaks-on-message.ts"));
 /** The catalog that main was sent last. Its file may not be written yet. */
 export function newestCatalog({ events }: Started): Catalog {
   const event = events.findLast(({ type }) => type === "catalog");
@@ -121,7 +123,7 @@ export async function currentCatalog(at: Started): Promise<Catalog> {
   return newestCatalog(at);
 }
 
-export type Way = "crash" | "exit" | "hang" | "oom";
+export type Way = "crash" | "exit" | "hang" | "oom" | "stuck";
 let told = 0;
 /** Breaks the worker, or has it write what its heap holds. The file appears whole: it must not be read half written. */
 export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promise<void> {

@@ -9,14 +9,16 @@ import type { Log } from "./log.ts";
 import { createPatternMatcher } from "./match-pattern.ts";
 import type { Handlers } from "./serve.ts";
 import { openSession, type Session } from "./session.ts";
+import type { Talkers } from "./talkers.ts";
 
 export function createHandlers(options: {
   emit: (event: WorkerEvent) => void;
   log: Log;
+  talkers: Talkers;
   /** For the cache worker, which does not inherit it. */
   compileCache?: string | undefined;
 }): Handlers {
-  const { emit, log } = options;
+  const { emit, log, talkers } = options;
   const cache = createCachePool(log, options.compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
@@ -29,7 +31,7 @@ export function createHandlers(options: {
   return {
     startSession: async (facts) => {
       await session?.close();
-      session = openSession(facts, { emit, log, cache });
+      session = openSession(facts, { emit, log, cache, talkers });
       await session.planned;
       return undefined;
     },

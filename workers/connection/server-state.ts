@@ -24,7 +24,8 @@ export type ServerPhase =
   | { name: "connecting"; failures: number }
   | { name: "connected"; failures: number; sinceMs: number }
   | { name: "needs-auth"; error: ThreadsError }
-  | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number }
+  /** `heldBack`: only a call or the user connects it. */
+  | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number; heldBack?: true }
   | { name: "closing" }
   | { name: "disabled" };
 
@@ -41,6 +42,8 @@ export type ServerEvent =
   | { type: "open-failed"; error: ThreadsError; nowMs: number }
   /** The connection ended without our doing, or its health check failed. */
   | { type: "dropped"; error: ThreadsError; nowMs: number }
+  /** It was at work when an earlier worker died: it is not to be connected by itself. */
+  | { type: "held-back"; error: ThreadsError }
   /** Nothing used it for the idle time. */
   | { type: "idle-expired" }
   /** The user wants another connection in place of this one. */
@@ -77,6 +80,9 @@ function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): T
     case "connected":
       return stay(state);
     case "failed":
+      if (state.heldBack && event.by !== "call" && event.by !== "user") {
+        return stay(state, { type: "refuse", reason: "waiting-to-retry" });
+      }
       if ((event.by === "call" || event.by === "background") && event.nowMs < state.retryAtMs) {
         return stay(state, { type: "refuse", reason: "waiting-to-retry" });
       }
@@ -138,6 +144,11 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
       return state.name === "connecting" ? onOpenFailed(state, event, policy) : stay(state);
     case "dropped":
       return state.name === "connected" ? onDropped(state, event, policy) : stay(state);
+    case "held-back": {
+      if (state.name !== "idle") return stay(state);
+      const { error } = event;
+      return stay({ name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true });
+    }
     case "idle-expired":
       if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);
       return { state: { name: "idle" }, effects: [{ type: "close" }] };

@@ -18,7 +18,7 @@ import type { Gate } from "./gate.ts";
 import type { Log } from "./log.ts";
 import { createRedactor, NO_SECRETS, type Redactor, redactError } from "./redact.ts";
 import { offeredTools } from "./resources/tools.ts";
-import { excludedTool, refusal, statusError, unknownTool } from "./server-errors.ts";
+import { excludedTool, heldBackError, refusal, statusError, unknownTool } from "./server-errors.ts";
 import { createServerLog, type ServerLog } from "./server-log.ts";
 import { asReason, withName } from "./server-name.ts";
 import { type KnownTools, ServerOffer } from "./server-offer.ts";
@@ -31,6 +31,7 @@ import {
 } from "./server-state.ts";
 import { createIdleClock, startHealthCheck } from "./server-timers.ts";
 import { abortable, during } from "./signals.ts";
+import type { Talkers } from "./talkers.ts";
 import { createThrottle } from "./throttle.ts";
 import type { CloseTimes } from "./transports/stdio.ts";
 
@@ -40,6 +41,8 @@ export interface ServerContext {
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
+  /** Absent: nobody wants to know who is talking. */
+  talkers?: Talkers;
   /** As they are now: they may change while the session is open. */
   settings: () => Settings;
   onStatus: (server: Server) => void;
@@ -152,6 +155,11 @@ export class Server {
   restore(known: KnownTools): void {
     this.#offer.restore(known);
     this.#context.onStatus(this);
+  }
+
+  /** Leaves it to a call or the user to connect it. `why`: a sentence without its end. */
+  holdBack(why: string): void {
+    this.#dispatch({ type: "held-back", error: heldBackError(this.name, why) });
   }
 
   /** Shows the tools of the server that this one replaces until it has listed its own. */
@@ -281,6 +289,7 @@ export class Server {
       redact: (text) => this.#redact(text),
       onClosed: () => this.#onClosed(opened),
       onListChanged: () => this.#refresh.request(),
+      onBytes: this.#context.talkers?.of(this.name),
     });
     opened = connection;
     this.#connection = connection;

@@ -34,12 +34,14 @@ import { isIdle, type Plan } from "./plan.ts";
 import { createResults } from "./results.ts";
 import type { KnownTools } from "./server-offer.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
+import type { Talkers } from "./talkers.ts";
 import { createUserEdits, type UserEdits } from "./user-edits.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
   log: Log;
   cache: CachePool;
+  talkers: Talkers;
 }
 
 export interface Session extends UserEdits {
@@ -93,7 +95,7 @@ const NOTICE_WAIT_MS = 10_000;
 /** After the start of the session: Pi has made its first request by then. */
 const PRELOAD_MS = 1_500;
 
-export function openSession(facts: SessionFacts, { emit, log, cache }: SessionContext): Session {
+export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
   const cachePath = cacheFile(agentDir);
   const lifetime = new AbortController();
@@ -109,6 +111,8 @@ export function openSession(facts: SessionFacts, { emit, log, cache }: SessionCo
     npxCacheFile: npxCacheFile(agentDir),
     log,
     emit,
+    talkers,
+    heldBack: new Map(facts.heldBack?.map(({ server, why }) => [server, why])),
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),

@@ -42,10 +42,17 @@ const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
 
-export function createSupervisor(context: Omit<ServerContext, "gate">): Supervisor {
+export interface SupervisorContext extends Omit<ServerContext, "gate"> {
+  /** Servers that the first plan does not connect by itself -> why, in a sentence without its end. */
+  heldBack?: ReadonlyMap<string, string>;
+}
+
+export function createSupervisor(context: SupervisorContext): Supervisor {
   const gate = createGate(LIMITS.connectsAtATime);
   const listeners = new Set<() => void>();
   const removed = new Set<string>();
+  /** Once for each: whoever edits the server's definition wants it to be tried. */
+  const heldBack = new Map(context.heldBack);
   let withheld: ReadonlyMap<string, string> = new Map();
   /** Servers that were replaced or removed, until they are closed. */
   const leaving = new Set<Promise<void>>();
@@ -137,6 +144,9 @@ export function createSupervisor(context: Omit<ServerContext, "gate">): Supervis
         const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
         if (entry) server.restore(entry);
         if (!server.definition.enabled) continue;
+        const why = heldBack.get(server.name);
+        heldBack.delete(server.name);
+        if (why !== undefined) server.holdBack(why);
         if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
       }
     },

@@ -23,10 +23,7 @@ function track(ask: () => Promise<unknown>) {
       asked.push(sinceStart());
       return ask();
     },
-    onHang: () => {
-      hangs.push(sinceStart());
-      heartbeat?.stop();
-    },
+    onHang: () => hangs.push(sinceStart()),
   });
   return { asked, hangs };
 }
@@ -52,9 +49,9 @@ describe("startHeartbeat", () => {
     expect(hangs).toEqual([]);
   });
 
-  test("a worker that never answers -> hanging 5 s after the question", async () => {
+  test("a worker that never answers -> hanging 5 s after the question, told once", async () => {
     const { asked, hangs } = track(never);
-    await vi.advanceTimersByTimeAsync(20_000);
+    await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toEqual([2_500]);
     expect(hangs).toEqual([7_500]);
   });

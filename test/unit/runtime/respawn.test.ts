@@ -1,8 +1,8 @@
 /** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ThreadsError } from "../../../src/protocol/errors.ts";
-import { type Crash, keepWorker } from "../../../src/runtime/respawn.ts";
-import type { RuntimeThread } from "../../../src/runtime/thread.ts";
+import { type Crash, type KeepOptions, keepWorker } from "../../../src/runtime/respawn.ts";
+import type { RuntimeThread, ThreadEnd } from "../../../src/runtime/thread.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -14,25 +14,39 @@ afterEach(() => {
 interface FakeThread {
   thread: RuntimeThread;
   crash: (reason: string) => void;
+  /** How often it was to be ended. */
+  terminations: () => number;
 }
 
-function createFakeThread(): FakeThread {
-  const { promise, resolve } = Promise.withResolvers<{ exitCode: number; reason: string | undefined }>();
-  const answer = async () => ({ ok: true, value: undefined });
+/** `isStuck`: in native code, which cannot be interrupted. */
+function createFakeThread(isStuck: boolean): FakeThread {
+  const { promise, resolve } = Promise.withResolvers<ThreadEnd>();
+  const answer = () => (isStuck ? new Promise(() => undefined) : Promise.resolve({ ok: true }));
+  let terminations = 0;
   return {
     crash: (reason) => resolve({ exitCode: 1, reason }),
+    terminations: () => terminations,
     thread: {
       api: { cancel: answer, ping: answer, status: answer } as unknown as RuntimeThread["api"],
       exited: promise,
       hold: () => undefined,
       release: () => undefined,
-      terminate: async () => resolve({ exitCode: 1, reason: undefined }),
+      terminate: async () => {
+        terminations++;
+        if (!isStuck) resolve({ exitCode: 1, reason: undefined });
+        await promise;
+      },
     },
   };
 }
 
-/** `startable`: which starts, from 0, do not throw. */
-function keep(startable: (start: number) => boolean = () => true) {
+interface Keep extends Partial<KeepOptions> {
+  /** Which starts, from 0, do not throw. */
+  startable?: (start: number) => boolean;
+  isStuck?: boolean;
+}
+
+function keep({ startable = () => true, isStuck = false, ...more }: Keep = {}) {
   const startedAt = performance.now();
   const starts: number[] = [];
   const threads: FakeThread[] = [];
@@ -42,18 +56,20 @@ function keep(startable: (start: number) => boolean = () => true) {
     start: async () => {
       starts.push(Math.round(performance.now() - startedAt));
       if (!startable(starts.length - 1)) throw new Error("no temp folder");
-      const made = createFakeThread();
+      const made = createFakeThread(isStuck);
       threads.push(made);
       return made.thread;
     },
     onStart: () => undefined,
     onGone: () => gone++,
     onCrash: (crash) => crashes.push(crash),
+    ...more,
   });
   return {
     worker,
     starts,
     crashes,
+    threads,
     gone: () => gone,
     crash: async (reason = "boom") => {
       threads.at(-1)?.crash(reason);
@@ -119,7 +135,7 @@ describe("keepWorker", () => {
   });
 
   test("asked before a start that fails -> gets the worker of the next start", async () => {
-    const { worker, starts } = keep((start) => start > 0);
+    const { worker, starts } = keep({ startable: (start) => start > 0 });
     let settled: string | undefined;
     void codeOf(worker.ready(undefined)).then((code) => {
       settled = code;
@@ -131,7 +147,7 @@ describe("keepWorker", () => {
   });
 
   test("asked before starts that all fail -> told so in the end", async () => {
-    const { worker } = keep(() => false);
+    const { worker } = keep({ startable: () => false });
     let settled: string | undefined;
     void codeOf(worker.ready(undefined)).then((code) => {
       settled = code;
@@ -191,5 +207,80 @@ describe("keepWorker", () => {
     await vi.advanceTimersByTimeAsync(600_000);
     expect(starts).toHaveLength(1);
     expect(await codeOf(worker.ready(undefined))).toBe("runtime_stopped");
+  });
+
+  test("hangs and cannot be ended -> it is ended once, and no other is started beside it", async () => {
+    const { worker, starts, threads, crashes, crash } = keep({ isStuck: true });
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(threads.map(({ terminations }) => terminations())).toEqual([1]);
+    expect([starts.length, crashes]).toEqual([1, []]);
+    await crash("");
+    expect(crashes).toEqual([{ reason: "it did not answer for 5 s", givenUp: false }]);
+    await worker.stop(async () => undefined);
+  });
+
+  test("stopped while it cannot be ended -> settles within a moment, open requests fail", async () => {
+    const { worker } = keep({ isStuck: true });
+    await vi.advanceTimersByTimeAsync(0);
+    const rpc = await worker.ready(undefined);
+    const open = codeOf(rpc.request("status", {}, { deadlineMs: 3_600_000 }));
+    let isStopped = false;
+    void worker
+      .stop(() => Promise.reject(new Error("no answer")))
+      .then(() => {
+        isStopped = true;
+      });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(isStopped).toBe(true);
+    expect(await open).toBe("runtime_stopped");
+    expect(await codeOf(rpc.request("status", {}, { deadlineMs: 3_600_000 }))).toBe("runtime_stopped");
+  });
+
+  test("nothing can be said to it -> it is ended before the next one is started; one crash each", async () => {
+    let failing = 1;
+    const { worker, starts, threads, crashes } = keep({
+      onStart: () => {
+        if (failing-- > 0) throw new Error("the session is stale");
+      },
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(threads.map(({ terminations }) => terminations())).toEqual([1, 0]);
+    expect(starts).toEqual([0, 100]);
+    expect(crashes).toEqual([{ reason: "the session is stale", givenUp: false }]);
+    expect(await codeOf(worker.ready(undefined))).toBe("ready");
+    await worker.stop(async () => undefined);
+  });
+
+  test("cleaning up fails -> the next one is started all the same", async () => {
+    const { worker, starts, crash } = keep({
+      onGone: () => {
+        throw new Error("EINVAL");
+      },
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(starts).toEqual([0, 100]);
+    await worker.stop(async () => undefined);
+  });
+
+  test("ends for which a server is to blame -> never given up, and named; the pauses grow all the same", async () => {
+    const { worker, starts, crash, crashes } = keep({
+      blame: ({ reason }) => (reason === "boom" ? ["bad"] : []),
+    });
+    for (let i = 0; i < 8; i++) {
+      await vi.advanceTimersByTimeAsync(5_000);
+      await crash();
+    }
+    expect(crashes).toEqual(
+      Array.from({ length: 8 }, () => ({ reason: "boom", givenUp: false, heldBack: ["bad"] })),
+    );
+    expect(starts).toHaveLength(8);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(starts).toHaveLength(8);
+    await vi.advanceTimersByTimeAsync(1);
+    await crash("another reason");
+    expect(crashes.at(-1)).toEqual({ reason: "another reason", givenUp: false });
+    await worker.stop(async () => undefined);
   });
 });

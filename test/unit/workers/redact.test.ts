@@ -42,6 +42,14 @@ test("an error loses them everywhere and keeps its code", () => {
   });
 });
 
+test("an error that a server makes long -> cut, only when its secrets are out", () => {
+  const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
+  const message = `${"x".repeat(32 * 1024 - 6)}s3cr3t-token${"y".repeat(1_000_000)}`;
+  const error = redactError(new ThreadsError("connect_failed", message), redact) as ThreadsError;
+  expect(error.message).toMatch(/x\[redac… \(1,032,772 characters\)$/);
+  expect(error.message).not.toContain("s3cr3t");
+});
+
 test("a definition's secrets are its header and environment values, and what only the server may see of its URL", () => {
   const http = { kind: "http", url: "https://x", headers: { a: "b" }, sseOnly: false } as const;
   const stdio = { kind: "stdio", command: "c", args: ["x"], env: { k: "v" }, cwd: undefined } as const;

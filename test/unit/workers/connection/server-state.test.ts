@@ -34,6 +34,7 @@ const STATES = {
   "needs-auth": { name: "needs-auth", error: needsAuth },
   "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
   "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
+  "held back": { name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true },
   closing: { name: "closing" },
   disabled: { name: "disabled" },
 } as const satisfies Record<string, ServerPhase>;
@@ -50,6 +51,7 @@ const EVENTS = {
   "open-failed": { type: "open-failed", error, nowMs: NOW },
   "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
   dropped: { type: "dropped", error, nowMs: NOW },
+  "held-back": { type: "held-back", error },
   "idle-expired": { type: "idle-expired" },
   renewed: { type: "renewed" },
   closed: { type: "closed" },
@@ -83,6 +85,7 @@ const WANTED: Row = {
   "needs-auth": [connecting(0), OPEN],
   "failed, still to wait": [undefined, refuse("waiting-to-retry")],
   "failed, waited": [connecting(3), OPEN],
+  "held back": [connecting(0), OPEN],
   closing: [undefined, refuse("closing")],
   disabled: [undefined, refuse("disabled")],
 };
@@ -92,7 +95,7 @@ const ENDED: Row = Object.fromEntries(
 );
 const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
   "wanted by a call": WANTED,
-  "wanted in the background": WANTED,
+  "wanted in the background": { ...WANTED, "held back": [undefined, refuse("waiting-to-retry")] },
   "wanted by the user": {
     ...WANTED,
     "idle after a drop": [connecting(0), OPEN],
@@ -100,7 +103,11 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
     "failed, still to wait": [connecting(0), OPEN],
     "failed, waited": [connecting(0), OPEN],
   },
-  "wanted by the timer": { ...WANTED, "failed, still to wait": [connecting(3), OPEN] },
+  "wanted by the timer": {
+    ...WANTED,
+    "failed, still to wait": [connecting(3), OPEN],
+    "held back": [undefined, refuse("waiting-to-retry")],
+  },
   opened: {
     connecting: [{ name: "connected", failures: 0, sinceMs: NOW }, []],
     "connecting again": [{ name: "connected", failures: 2, sinceMs: NOW }, []],
@@ -108,6 +115,11 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
   "open-failed with 401": {
     connecting: [{ name: "needs-auth", error: needsAuth }, []],
     "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
+  },
+  "held-back": {
+    idle: [STATES["held back"], []],
+    "idle after a drop": [STATES["held back"], []],
+    "idle after four drops": [STATES["held back"], []],
   },
   renewed: ENDED,
   closed: Object.fromEntries(

@@ -199,3 +199,16 @@ describe("failures", () => {
     }
   });
 });
+
+test("a hundred thousand blocks -> the loop turns meanwhile, so that main is answered", async () => {
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    turn = setImmediate(count);
+  };
+  let turn = setImmediate(count);
+  const { content } = await shape({ content: Array.from({ length: 100_000 }, () => ({})) });
+  clearImmediate(turn);
+  expect(content).not.toEqual([]);
+  expect(turns).toBeGreaterThan(40);
+});

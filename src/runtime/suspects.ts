@@ -1,0 +1,58 @@
+/**
+ * Which servers a dead worker's successor shall not connect by itself: those that were at work when it died, as far
+ * as that can be told. Pure. A wrong guess costs little: a call or the user connects the server all the same.
+ */
+
+/** What is known of a worker's end. */
+export interface Death {
+  atMs: number;
+  /** In words, for example `exit code 7`. */
+  reason: string;
+  outOfMemory: boolean;
+  /** The server whose message was being handled. */
+  talking: string | undefined;
+  /** What each server has sent of late. */
+  heard: readonly { server: string; bytes: number }[];
+  connecting: readonly string[];
+}
+
+export interface Suspect {
+  server: string;
+  /** A sentence without its end, for the user. */
+  why: string;
+}
+
+const MINUTE_MS = 60_000;
+/** Who sent less has not filled the memory. */
+const FILLING_BYTES = 1024 * 1024;
+const FILLING_SHARE = 0.5;
+
+/** Memory is filled by whoever sends most; who is talking when it is full need not have sent much. */
+function fillerOf({ outOfMemory, heard }: Death): string | undefined {
+  if (!outOfMemory) return undefined;
+  const total = heard.reduce((sum, { bytes }) => sum + bytes, 0);
+  return heard.find(({ bytes }) => bytes >= FILLING_BYTES && bytes > total * FILLING_SHARE)?.server;
+}
+
+/** `before`: the death before this one, if there was one. */
+export function suspectsOf(death: Death, before: Death | undefined): Suspect[] {
+  const { talking, connecting, reason } = death;
+  const filler = fillerOf(death);
+  if (filler !== undefined) {
+    return [{ server: filler, why: `the connection worker ran out of memory while ${filler} sent most` }];
+  }
+  if (talking !== undefined) {
+    return [
+      {
+        server: talking,
+        why: `the connection worker ended while it handled a message of ${talking} (${reason})`,
+      },
+    ];
+  }
+  if (before === undefined || death.atMs - before.atMs > MINUTE_MS) return [];
+  const both = connecting.filter((server) => before.connecting.includes(server));
+  return (both.length > 0 ? both : connecting).map((server) => ({
+    server,
+    why: `the connection worker ended twice within a minute (${reason}), the last time while ${server} was being connected`,
+  }));
+}

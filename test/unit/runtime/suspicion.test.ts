@@ -1,0 +1,67 @@
+/** Owns: which servers stay held back over the workers of a session, and what ends that. */
+import { describe, expect, test } from "vitest";
+import { talkRecord } from "../../../src/protocol/talk.ts";
+import type { ServerState } from "../../../src/protocol/types.ts";
+import { createSuspicion, type Suspicion } from "../../../src/runtime/suspicion.ts";
+import { makeStatus } from "../server-status.ts";
+
+const end = { reason: "exit code 7", outOfMemory: false };
+const say = (suspicion: Suspicion, name: string, state: ServerState): void =>
+  suspicion.see({ type: "server", generation: 1, status: makeStatus(name, { state }) });
+const heldBack = (suspicion: Suspicion): string[] =>
+  (suspicion.facts().heldBack ?? []).map(({ server }) => server);
+
+/** A worker that dies while it handles a message of the server. */
+function dieTalking(suspicion: Suspicion, server: string): string[] {
+  const record = talkRecord(suspicion.startWorker());
+  suspicion.see({ type: "talker", slot: 3, server });
+  record.current[0] = 3;
+  return suspicion.blame(end);
+}
+
+describe("createSuspicion", () => {
+  test("a session that goes well -> no word to the worker", () => {
+    expect(createSuspicion().facts()).toEqual({});
+  });
+
+  test("a server that talked at the end -> held back, through later ends of which it is innocent", () => {
+    const suspicion = createSuspicion();
+    expect(dieTalking(suspicion, "a")).toEqual(["a"]);
+    expect(dieTalking(suspicion, "b")).toEqual(["b"]);
+    suspicion.startWorker();
+    expect(suspicion.blame(end)).toEqual([]);
+    expect(heldBack(suspicion)).toEqual(["a", "b"]);
+  });
+
+  test("connected because somebody wanted it -> free, until it talks at an end again", () => {
+    const suspicion = createSuspicion();
+    dieTalking(suspicion, "a");
+    suspicion.startWorker();
+    say(suspicion, "a", "connecting");
+    expect(heldBack(suspicion)).toEqual(["a"]);
+    say(suspicion, "a", "connected");
+    expect(heldBack(suspicion)).toEqual([]);
+    expect(dieTalking(suspicion, "a")).toEqual(["a"]);
+    expect(heldBack(suspicion)).toEqual(["a"]);
+  });
+
+  test("two ends while servers connect, no word of who talked -> the second holds those back that still were", () => {
+    const suspicion = createSuspicion();
+    const die = (): string[] => {
+      suspicion.startWorker();
+      for (const name of ["a", "b", "c"]) say(suspicion, name, "connecting");
+      say(suspicion, "a", "connected");
+      return suspicion.blame(end);
+    };
+    expect(die()).toEqual([]);
+    expect(die()).toEqual(["b", "c"]);
+  });
+
+  test("a slot of an earlier worker -> means nothing in the next one", () => {
+    const suspicion = createSuspicion();
+    dieTalking(suspicion, "a");
+    const record = talkRecord(suspicion.startWorker());
+    record.current[0] = 3;
+    expect(suspicion.blame(end)).toEqual([]);
+  });
+});
