@@ -142,13 +142,17 @@ describe("sources", () => {
     }
   });
 
-  test("the MCP SDK runs only in the client; its types are used by the transports too", async () => {
+  test("the MCP SDK runs only in the client and where its errors are read; the transports use its types", async () => {
     const users: string[] = [];
     for (const file of await sourceFiles("workers")) {
       const text = await readFile(join(root, file), "utf8");
       const runtimeImport = /^import (?!type).*"@modelcontextprotocol/m.test(text);
       if (runtimeImport) users.push(file.replaceAll("\\", "/"));
     }
-    expect(users.sort()).toEqual(["workers/connection/client.ts"]);
+    expect(users.sort()).toEqual([
+      "workers/connection/call-failure.ts",
+      "workers/connection/client.ts",
+      "workers/connection/sdk-errors.ts",
+    ]);
   });
 });

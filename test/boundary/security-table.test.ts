@@ -45,6 +45,7 @@ const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
   "usedEveryMs",
   "leftoverMs",
   "corruptCopies",
+  "publishFinishMs",
   "lockBeatMs",
 ];
 
