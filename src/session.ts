@@ -263,8 +263,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (running) return;
       takePlace(stop);
       running = start(ctx);
-      const { tools, servers } = store.current();
-      const count = `${tools.length} tools of ${servers.length} servers`;
+      const { count: tools, servers } = store.current();
+      const count = `${tools} tools of ${servers.length} servers`;
       running.runtime.log("info", `registered ${count} from the snapshot in ${registeredIn.toFixed(1)} ms`);
     },
     beforeAgentStart: firstRequest.prepare,

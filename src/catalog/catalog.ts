@@ -9,7 +9,7 @@ import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
   decodeSnapshot,
-  type Snapshot,
+  type OpenSnapshot,
   type SnapshotServer,
   type StoredSchemas,
   type StoredTool,
@@ -30,36 +30,53 @@ export interface Catalog {
   /** Of the tool that finds the others. */
   description: string;
   servers: readonly SnapshotServer[];
-  tools: readonly CatalogTool[];
+  /** Number of tools. */
+  count: number;
+  /** All of them, made when somebody first looks: `tool` and `eachTool` make them one by one. */
+  readonly tools: readonly CatalogTool[];
+  /** By position. */
+  tool(at: number): CatalogTool;
   get(name: string): CatalogTool | undefined;
-  /** What the snapshot held: the bytes of the search index over these tools, by position. */
-  indexed: { index: Uint8Array; tools: readonly CatalogTool[] };
+  /** What the snapshot held: the bytes of the search index over its tools, by position. */
+  indexed: { index: Uint8Array; count: number; tool(at: number): CatalogTool };
 }
 
-const EMPTY: Snapshot<StoredTool> = {
+/** The tools one by one, so that a walk over thousands can pause before they all are made. */
+export function* eachTool({ count, tool }: Pick<Catalog, "count" | "tool">): Generator<CatalogTool> {
+  for (let at = 0; at < count; at++) yield tool(at);
+}
+
+const EMPTY: OpenSnapshot = {
   settings: DEFAULT_CATALOG_SETTINGS,
   description: searchToolDescription([], DEFAULT_CATALOG_SETTINGS),
   servers: [],
-  tools: [],
   index: new Uint8Array(),
+  count: 0,
+  tool: () => {
+    throw new RangeError("an empty catalog has no tools");
+  },
+  find: () => -1,
 };
 
-function fromSnapshot(snapshot: Snapshot<StoredTool>, checksum: number | undefined): Catalog {
-  const tools: CatalogTool[] = snapshot.tools;
-  let byName: Map<string, CatalogTool> | undefined;
-  /** Made when somebody first asks: nobody does before Pi's first paint. */
-  const named = (): Map<string, CatalogTool> => {
-    byName ??= new Map(tools.map((tool) => [tool.name, tool]));
-    return byName;
-  };
+function fromSnapshot(snapshot: OpenSnapshot, checksum: number | undefined): Catalog {
+  const { settings, description, servers, count, tool, find, index } = snapshot;
+  let tools: CatalogTool[] | undefined;
   return {
     checksum,
-    settings: snapshot.settings,
-    description: snapshot.description,
-    servers: snapshot.servers,
-    tools,
-    get: (name) => named().get(name),
-    indexed: { index: snapshot.index, tools },
+    settings,
+    description,
+    servers,
+    count,
+    get tools() {
+      tools ??= [...eachTool({ count, tool })];
+      return tools;
+    },
+    tool,
+    get: (name) => {
+      const at = find(name);
+      return at === -1 ? undefined : tool(at);
+    },
+    indexed: { index, count, tool },
   };
 }
 
@@ -81,14 +98,21 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
   }
   const isThere = ({ server, tool }: CatalogTool): boolean =>
     !goneServers.has(server.name) && !goneTools.get(server.name)?.has(tool);
+  const kept = catalog.tools.filter(isThere);
+  const { checksum, settings, description, indexed } = catalog;
   return {
-    ...catalog,
+    checksum,
+    settings,
+    description,
     servers: catalog.servers.filter(({ name }) => !goneServers.has(name)),
-    tools: catalog.tools.filter(isThere),
+    count: kept.length,
+    tools: kept,
+    tool: (at) => kept[at] as CatalogTool,
     get: (name) => {
       const tool = catalog.get(name);
       return tool && isThere(tool) ? tool : undefined;
     },
+    indexed,
   };
 }
 

@@ -7,6 +7,7 @@ import { shownName } from "../protocol/unprintable.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
 import { searchCatalog, toolsNamed } from "./search.ts";
+import { toolsOf } from "./slices.ts";
 
 export type Resolution =
   | { kind: "tool"; tool: CatalogTool }
@@ -58,8 +59,7 @@ export async function nearestTools(
 ): Promise<CatalogTool[]> {
   const name = withoutMcp(written.slice(0, WRITTEN_CHARS));
   const owner = server ?? serverOfName(name, namesOf(catalog));
-  const tools =
-    owner === undefined ? catalog.tools : catalog.tools.filter((tool) => tool.server.name === owner);
+  const tools = await toolsOf(catalog, owner);
   const local = name.replace(/^.*(?:__|[/:])/, "");
   const near = [
     ...(await nearestNames(name, values(tools, "name"), NEAREST)),

@@ -4,7 +4,7 @@
  */
 import { openEngine, type SearchEngine } from "../search/engine.ts";
 import { MAX_PINS } from "../search/names.ts";
-import type { Catalog, CatalogTool } from "./catalog.ts";
+import { type Catalog, type CatalogTool, eachTool } from "./catalog.ts";
 
 export interface CatalogHit {
   tool: CatalogTool;
@@ -27,7 +27,7 @@ const engines = new WeakMap<Catalog["indexed"], SearchEngine>();
 function engineOf({ indexed, settings }: Catalog): SearchEngine {
   let engine = engines.get(indexed);
   if (!engine) {
-    engine = openEngine(settings.search, indexed.index, indexed.tools);
+    engine = openEngine(settings.search, indexed.index, () => [...eachTool(indexed)]);
     engines.set(indexed, engine);
   }
   return engine;
@@ -37,10 +37,8 @@ const isThere = (catalog: Catalog, tool: CatalogTool): boolean => catalog.get(to
 
 /** Undefined where nothing was taken out since the index was made. */
 const presence = (catalog: Catalog): ((at: number) => boolean) | undefined => {
-  const { tools } = catalog.indexed;
-  return tools.length === catalog.tools.length
-    ? undefined
-    : (at) => isThere(catalog, tools[at] as CatalogTool);
+  const { count, tool } = catalog.indexed;
+  return count === catalog.count ? undefined : (at) => isThere(catalog, tool(at));
 };
 
 /** Best first. `server`: only its tools. Tools that the query names come first and may exceed the limit. */
@@ -50,11 +48,11 @@ export function searchCatalog(
   limit: number,
   server?: string,
 ): { hits: CatalogHit[]; unmatched: readonly string[] } {
-  if (catalog.tools.length === 0) return { hits: [], unmatched: [] };
+  if (catalog.count === 0) return { hits: [], unmatched: [] };
   const options = { server, accepts: presence(catalog) };
   const { hits, unmatched } = engineOf(catalog).search(query, limit, options);
   return {
-    hits: hits.map((hit) => ({ ...hit, tool: catalog.indexed.tools[hit.tool] as CatalogTool })),
+    hits: hits.map((hit) => ({ ...hit, tool: catalog.indexed.tool(hit.tool) })),
     unmatched,
   };
 }
@@ -63,7 +61,7 @@ export function searchCatalog(
 export function hasTool(catalog: Catalog, name: string, server?: string): boolean {
   const exact = catalog.get(name);
   if (exact) return server === undefined || exact.server.name === server;
-  if (catalog.tools.length === 0) return false;
+  if (catalog.count === 0) return false;
   return engineOf(catalog).named(name, { server, accepts: presence(catalog) }).length > 0;
 }
 
@@ -75,15 +73,13 @@ export function toolsNamed(catalog: Catalog, name: string, server?: string): Cat
   const isOf = (tool: CatalogTool): boolean => server === undefined || tool.server.name === server;
   const exact = catalog.get(name);
   if (exact) return isOf(exact) ? [exact] : [];
-  if (catalog.tools.length === 0) return [];
-  const { tools } = catalog.indexed;
+  if (catalog.count === 0) return [];
+  const { tool } = catalog.indexed;
   const isPresent = presence(catalog);
   const named = (accepts: ((at: number) => boolean) | undefined): CatalogTool[] =>
-    engineOf(catalog)
-      .named(name, { server, accepts })
-      .map((at) => tools[at] as CatalogTool);
+    engineOf(catalog).named(name, { server, accepts }).map(tool);
   const found = named(isPresent);
   if (found.length < MAX_PINS) return found;
-  const toTheLetter = named((at) => tools[at]?.tool === name && (isPresent?.(at) ?? true));
+  const toTheLetter = named((at) => tool(at).tool === name && (isPresent?.(at) ?? true));
   return [...new Set([...toTheLetter, ...found])];
 }

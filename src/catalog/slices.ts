@@ -3,6 +3,8 @@
  * between. Called by whoever looks at every tool.
  */
 
+import { type Catalog, type CatalogTool, eachTool } from "./catalog.ts";
+
 /** Main stands still no longer than this at a time. */
 const SLICE_MS = 3;
 /** Steps between two looks at the clock, where each takes a microsecond or less. */
@@ -28,4 +30,16 @@ export function createSlices({ sliceMs = SLICE_MS, steps = STEPS } = {}): Slices
       });
     },
   };
+}
+
+/** The tools of one server, or of all. */
+export async function toolsOf(catalog: Catalog, server: string | undefined): Promise<CatalogTool[]> {
+  const slices = createSlices();
+  const tools: CatalogTool[] = [];
+  for (const tool of eachTool(catalog)) {
+    const pause = slices.step();
+    if (pause) await pause;
+    if (server === undefined || tool.server.name === server) tools.push(tool);
+  }
+  return tools;
 }

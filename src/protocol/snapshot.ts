@@ -1,9 +1,7 @@
 /**
  * The snapshot: all known tools with a prebuilt search index, in one block of bytes. The cache worker
- * writes it; main reads it in the factory from a file, and later from a catalog event. It is laid out in
- * columns, so that main decodes a few long strings instead of thousands of small maps; schemas stay
- * encoded until somebody looks at them. Whoever makes it bounds its bytes, its texts and its tools
- * (workers/cache/fit-catalog.ts), since main decodes it in one go.
+ * writes it; main reads it in the factory from a file, and later from a catalog event. Whoever makes it bounds its
+ * bytes, its texts and its tools (workers/cache/fit-catalog.ts), since main reads it in one go.
  *
  * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all behind the next 16
  * bytes, 16 bytes that tell what it was made of, length of the index, length of the body, 4 bytes zero; the index,
@@ -12,6 +10,7 @@
  */
 import { decode, encode } from "./codec.ts";
 import type { RootKey } from "./root-keys.ts";
+import { type Columns, openColumns, toColumns } from "./snapshot-columns.ts";
 import type { ToolAnnotations } from "./types.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
@@ -25,9 +24,6 @@ const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
  * it finds before any worker can make a new one. 11: texts are clean and bounded.
  */
 export const SNAPSHOT_VERSION = 11;
-
-/** Between the entries of a column of texts; a text that holds it loses it. */
-const SEPARATOR = "\u0000";
 
 export interface SnapshotServer {
   name: string;
@@ -104,181 +100,31 @@ export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
   files: [],
 };
 
-export interface Snapshot<Tool = SnapshotTool> {
+interface SnapshotHead {
   settings: CatalogSettings;
   /** Of the tool that finds the others, which names the servers and their tools. */
   description: string;
   servers: SnapshotServer[];
-  tools: Tool[];
-  /** Bytes of the search index over `tools`, by position. */
+  /** Bytes of the search index over the tools, by position. */
   index: Uint8Array;
 }
 
-interface Columns {
-  settings: CatalogSettings;
-  description: string;
-  servers: SnapshotServer[];
+/** A snapshot as it is written. */
+export interface Snapshot extends SnapshotHead {
+  tools: SnapshotTool[];
+}
+
+/** A snapshot as it is read: a tool is made when somebody asks for it, since there may be thousands. */
+export interface OpenSnapshot extends SnapshotHead {
+  /** Number of tools. */
   count: number;
-  names: string;
-  tools: string;
-  descriptions: string;
-  /** One number a tool, as here and below: uint32 LE, since a list of them is decoded one by one. */
-  serverOf: Uint8Array;
-  /** JSON of the root keys of each kind, as a column of texts: nobody needs those of all tools. */
-  roots: string;
-  rootOf: Uint8Array;
-  /** Two bits a hint: given, and its value. */
-  hints: Uint8Array;
-  /** Positions of direct tools, and of those with bare names. */
-  direct: number[];
-  bare: number[];
-  schemas: Uint8Array;
-  /** Length of each tool's schema, in order. */
-  schemaBytes: Uint8Array;
-  outputSchemas: Uint8Array;
-  /** The same of output schemas; 0 without. */
-  outputSchemaBytes: Uint8Array;
+  /** The same object each time. */
+  tool(at: number): StoredTool;
+  /** Position of the tool of that name in Pi, or -1. */
+  find(name: string): number;
 }
 
 export type Checksum = (bytes: Uint8Array) => number;
-
-const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
-
-function packHints(annotations: ToolAnnotations | undefined): number {
-  let bits = 0;
-  HINTS.forEach((hint, i) => {
-    const value = annotations?.[hint];
-    if (typeof value === "boolean") bits |= (value ? 3 : 1) << (2 * i);
-  });
-  return bits;
-}
-
-/** Tools share one object for each combination of hints. */
-function createHintReader(): (bits: number) => ToolAnnotations | undefined {
-  const made: (ToolAnnotations | undefined)[] = [];
-  return (bits) => {
-    if (bits === 0) return undefined;
-    made[bits] ??= Object.fromEntries(
-      HINTS.map((hint, i) => [hint, (bits >> (2 * i)) & 3] as const)
-        .filter(([, pair]) => pair !== 0)
-        .map(([hint, pair]) => [hint, pair === 3]),
-    );
-    return made[bits];
-  };
-}
-
-const joined = (texts: readonly string[]): string =>
-  texts.map((text) => text.replaceAll(SEPARATOR, "")).join(SEPARATOR);
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
-const packNumbers = (numbers: readonly number[]): Uint8Array =>
-  new Uint8Array(Uint32Array.from(numbers).buffer);
-
-/** From a copy, since a column may start anywhere; not by `slice`, which does not copy a `Buffer`. */
-const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
-
-/** A part of a `Buffer` takes twice as long as one of these, which counts for thousands. */
-const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, length);
-
-function toColumns({ settings, description, servers, tools }: Snapshot): Columns {
-  const roots = new Map<string, number>();
-  const rootOf = tools.map(({ rootKeys }) => {
-    const key = JSON.stringify(rootKeys);
-    const found = roots.get(key) ?? roots.size;
-    roots.set(key, found);
-    return found;
-  });
-  return {
-    settings,
-    description,
-    servers,
-    count: tools.length,
-    names: joined(tools.map((tool) => tool.name)),
-    tools: joined(tools.map((tool) => tool.tool)),
-    descriptions: joined(tools.map((tool) => tool.description)),
-    serverOf: packNumbers(tools.map((tool) => tool.server)),
-    roots: joined([...roots.keys()]),
-    rootOf: packNumbers(rootOf),
-    hints: packNumbers(tools.map((tool) => packHints(tool.annotations))),
-    direct: tools.flatMap((tool, i) => (tool.direct ? [i] : [])),
-    bare: tools.flatMap((tool, i) => (tool.bare ? [i] : [])),
-    schemas: concat(tools.map((tool) => tool.schema)),
-    schemaBytes: packNumbers(tools.map((tool) => tool.schema.length)),
-    outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
-    outputSchemaBytes: packNumbers(tools.map((tool) => tool.outputSchema?.length ?? 0)),
-  };
-}
-
-/** Where each part of a column begins, and the end of the last one. */
-function startsOf(lengths: Uint32Array): Uint32Array {
-  const starts = new Uint32Array(lengths.length + 1);
-  for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] ?? 0) + (lengths[i] ?? 0);
-  return starts;
-}
-
-function openSchemas(columns: Columns): StoredSchemas {
-  const roots = columns.roots.split(SEPARATOR);
-  const rootOf = unpackNumbers(columns.rootOf);
-  const readRoots: RootKey[][] = [];
-  const inputs = plainBytes(columns.schemas);
-  const outputs = plainBytes(columns.outputSchemas);
-  const inputAt = startsOf(unpackNumbers(columns.schemaBytes));
-  const outputAt = startsOf(unpackNumbers(columns.outputSchemaBytes));
-  return {
-    rootKeys: (at) => {
-      const root = rootOf[at] ?? 0;
-      readRoots[root] ??= JSON.parse(roots[root] ?? "[]") as RootKey[];
-      return readRoots[root];
-    },
-    input: (at) => inputs.subarray(inputAt[at], inputAt[at + 1]),
-    output: (at) =>
-      outputAt[at] !== outputAt[at + 1] ? outputs.subarray(outputAt[at], outputAt[at + 1]) : undefined,
-  };
-}
-
-function fromColumns(columns: Columns, index: Uint8Array): Snapshot<StoredTool> {
-  const { settings, description, servers, count } = columns;
-  const names = columns.names.split(SEPARATOR);
-  const toolNames = columns.tools.split(SEPARATOR);
-  const descriptions = columns.descriptions.split(SEPARATOR);
-  const serverOf = unpackNumbers(columns.serverOf);
-  const hints = unpackNumbers(columns.hints);
-  const schemas = openSchemas(columns);
-  const hintsOf = createHintReader();
-  const tools: StoredTool[] = [];
-  for (let at = 0; at < count; at++) {
-    const annotations = hintsOf(hints[at] ?? 0);
-    const tool: StoredTool = {
-      name: names[at] ?? "",
-      server: servers[serverOf[at] ?? 0] as SnapshotServer,
-      tool: toolNames[at] ?? "",
-      description: descriptions[at] ?? "",
-      schemas,
-      at,
-    };
-    if (annotations) tool.annotations = annotations;
-    tools.push(tool);
-  }
-  for (const at of columns.direct) {
-    const tool = tools[at];
-    if (tool) tool.direct = true;
-  }
-  for (const at of columns.bare) {
-    const tool = tools[at];
-    if (tool) tool.bare = true;
-  }
-  return { settings, description, servers, tools, index };
-}
 
 const aligned = (length: number): number => Math.ceil(length / 4) * 4;
 
@@ -324,7 +170,7 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
  * Decodes, or answers undefined for anything that is not a whole snapshot of this version. Never throws. Without
  * `checksum` the content counts as whole: for bytes that never lay on a disk.
  */
-export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): Snapshot<StoredTool> | undefined {
+export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): OpenSnapshot | undefined {
   const stated = snapshotChecksum(bytes);
   if (stated === undefined) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -335,7 +181,7 @@ export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): Snapshot
   try {
     // The checksum proves that our own writer made this body, so its shape needs no second proof.
     const columns = decode(bytes.subarray(bodyAt)) as Columns;
-    return fromColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
+    return openColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
   } catch {
     // A body of our writer that msgpackr cannot read was made by a newer msgpackr: the same as no snapshot.
     return undefined;

@@ -70,7 +70,8 @@ function openRanked(bytes: Uint8Array): SearchEngine {
   };
 }
 
-function openCounted(bytes: Uint8Array, tools: readonly NamedTool[]): SearchEngine {
+function openCounted(bytes: Uint8Array, toolsOf: () => readonly NamedTool[]): SearchEngine {
+  const tools = toolsOf();
   const index = openWeighted(
     bytes,
     tools.map((tool) => tool.name),
@@ -112,6 +113,12 @@ function openCounted(bytes: Uint8Array, tools: readonly NamedTool[]): SearchEngi
   };
 }
 
-/** `tools`: those that were indexed, in the same order. Throws a RangeError for bytes of another version. */
-export const openEngine = (kind: SearchKind, bytes: Uint8Array, tools: readonly NamedTool[]): SearchEngine =>
-  kind === "ranked" ? openRanked(bytes) : openCounted(bytes, tools);
+/**
+ * `toolsOf`: those that were indexed, in the same order; not every ranker needs them. Throws a RangeError for bytes of
+ * another version.
+ */
+export const openEngine = (
+  kind: SearchKind,
+  bytes: Uint8Array,
+  toolsOf: () => readonly NamedTool[],
+): SearchEngine => (kind === "ranked" ? openRanked(bytes) : openCounted(bytes, toolsOf));

@@ -1,7 +1,7 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
-import { createSlices } from "../catalog/slices.ts";
+import { createSlices, toolsOf } from "../catalog/slices.ts";
 import { LIMITS } from "../protocol/limits.ts";
 import { firstSentence } from "../protocol/sentence.ts";
 import { parameterLines } from "./describe-tool.ts";
@@ -61,7 +61,7 @@ async function textColumns(tools: readonly CatalogTool[]): Promise<string[]> {
 }
 
 async function byPattern(host: ProxyHost, pattern: string, server: string | undefined): Promise<Results> {
-  const within = host.catalog().tools.filter((tool) => server === undefined || tool.server.name === server);
+  const within = await toolsOf(host.catalog(), server);
   if (within.length === 0) return { tools: [], notes: [] };
   const matches = await host.matchTools({ pattern, columns: await textColumns(within) });
   if ("problem" in matches) throw new Refusal(`The pattern cannot be used: ${matches.problem}.`);
@@ -105,7 +105,7 @@ export async function serverMode(
   const server = knownServer(host, written);
   const status = host.servers().find(({ name }) => name === server);
   if (!status?.toolsKnown) await host.settle(signal, [server]);
-  const tools = host.catalog().tools.filter((tool) => tool.server.name === server);
+  const tools = await toolsOf(host.catalog(), server);
   const lines = await toolLines(tools.slice(0, LISTED), params.includeSchemas === true);
   const rest = tools.length - LISTED;
   return [

@@ -2,7 +2,7 @@
  * What Pi has been told of our tools. In the factory everything is registered, since that is free there;
  * once Pi has bound, each registration rebuilds its whole registry, so then only what the model can reach.
  */
-import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
+import { type Catalog, type CatalogTool, eachTool, sameDefinition } from "../catalog/catalog.ts";
 import { createSlices } from "../catalog/slices.ts";
 import type { Pi, ToolExposure } from "../host.ts";
 import type { SnapshotServer } from "../protocol/snapshot.ts";
@@ -172,7 +172,7 @@ export function createRegistrar(pi: Pi, { call, direct, onTaken }: RegistrarOpti
   const compare = async (catalog: Catalog): Promise<CatalogTool[]> => {
     const slices = createSlices();
     const found: CatalogTool[] = [];
-    for (const tool of catalog.tools) {
+    for (const tool of eachTool(catalog)) {
       const pause = slices.step();
       if (pause) await pause;
       if (!isCurrent(place(tool))) found.push(tool);

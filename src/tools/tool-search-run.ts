@@ -95,7 +95,7 @@ function findByWords(catalog: Catalog, text: string, limit: number, server: stri
   const tools = likelyHits(hits.slice(0, most)).map(({ tool }) => tool);
   const more = hits.slice(tools.length).map(({ tool }) => tool);
   const notes = nameLine("No tool matches", unmatched);
-  if (hits.length === 0 && unmatched.length === 0 && catalog.tools.length > 0) {
+  if (hits.length === 0 && unmatched.length === 0 && catalog.count > 0) {
     const elsewhere = server !== undefined && searchCatalog(catalog, text, 1).hits.length > 0;
     notes.push(
       elsewhere
@@ -192,7 +192,7 @@ export async function runToolSearch(
   const { tools, more, notes } = await find(catalog, question);
   const tookMs = performance.now() - startedAt;
   // Not the query itself: nobody knows what a model writes into it.
-  host.log(`scored ${catalog.tools.length} tools in ${tookMs.toFixed(2)} ms, found ${tools.length}`);
+  host.log(`scored ${catalog.count} tools in ${tookMs.toFixed(2)} ms, found ${tools.length}`);
   const { active, refused } = host.activate(stillThere(tools, catalog, host.catalog()));
   const servers = host.servers().filter(({ name }) => server === undefined || name === server);
   const waiting = pending.filter((name) => server === undefined || name === server);

@@ -6,8 +6,11 @@ import {
   decodeSnapshot,
   encodeSnapshot,
   HEADER_BYTES,
+  type OpenSnapshot,
   SNAPSHOT_VERSION,
+  type SnapshotTool,
   SOURCE_BYTES,
+  type StoredTool,
   snapshotChecksum,
   snapshotSource,
 } from "../../../src/protocol/snapshot.ts";
@@ -30,15 +33,18 @@ const BYTES = encodeSnapshot(SNAPSHOT, crc32);
 /** All that a snapshot holds, as values: schemas are read by functions. */
 function read(bytes: Uint8Array): unknown {
   const snapshot = decodeSnapshot(bytes, crc32);
-  return (
-    snapshot && {
-      ...snapshot,
-      tools: snapshot.tools.map(({ schemas, at, ...tool }) => ({
-        ...tool,
-        schema: [schemas.rootKeys(at), decode(schemas.input(at)), schemas.output(at)],
-      })),
-    }
-  );
+  if (!snapshot) return undefined;
+  const { settings, description, servers, index } = snapshot;
+  const tools = toolsOf(snapshot).map(({ schemas, at, ...tool }) => ({
+    ...tool,
+    found: snapshot.find(tool.name),
+    schema: [schemas.rootKeys(at), decode(schemas.input(at)), schemas.output(at)],
+  }));
+  return { settings, description, servers, index, tools };
+}
+
+function toolsOf(snapshot: OpenSnapshot | undefined): StoredTool[] {
+  return Array.from({ length: snapshot?.count ?? 0 }, (_, at) => (snapshot as OpenSnapshot).tool(at));
 }
 
 const changed = (offset: number, value: number): Uint8Array => {
@@ -51,19 +57,48 @@ describe("decodeSnapshot", () => {
   test("what encodeSnapshot wrote -> the same snapshot", () => {
     const back = decodeSnapshot(BYTES, crc32);
     expect(back?.servers).toEqual(SNAPSHOT.servers);
-    expect(back?.tools.map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
+    expect(toolsOf(back).map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
       SNAPSHOT.tools.map(({ schema: _schema, rootKeys: _roots, server, ...tool }) => ({
         ...tool,
         server: SNAPSHOT.servers[server],
       })),
     );
-    expect(back?.tools.map(({ schemas, at }) => decode(schemas.input(at)))).toEqual(
+    expect(toolsOf(back).map(({ schemas, at }) => decode(schemas.input(at)))).toEqual(
       SNAPSHOT.tools.map((tool) => decode(tool.schema)),
     );
-    expect(back?.tools.map(({ schemas, at }) => schemas.rootKeys(at))).toEqual(
+    expect(toolsOf(back).map(({ schemas, at }) => schemas.rootKeys(at))).toEqual(
       SNAPSHOT.tools.map(({ rootKeys }) => rootKeys),
     );
     expect(Buffer.compare(back?.index ?? new Uint8Array(), SNAPSHOT.index)).toBe(0);
+  });
+
+  test("thousands of tools, texts of any script, names in any order -> each is found, and read as it was", () => {
+    const random = createRandom(7);
+    const text = (most: number): string =>
+      Array.from(
+        { length: random.below(most) },
+        () => ["a", "é", "天", "😀", "\ud83d", "\n", "\u0000"][random.below(7)],
+      ).join("");
+    const tools = Array.from({ length: 1_000 }, (_, at) => ({
+      tool: `t${random.below(10 ** 9)}_${at}`,
+      description: text(40),
+      direct: at % 7 === 0,
+    }));
+    const made = makeSnapshot([{ name: "s", tools }]);
+    const snapshot = decodeSnapshot(encodeSnapshot(made, crc32));
+    expect(snapshot?.count).toBe(1_000);
+    for (const at of [500, 3, 999, 0, 3]) {
+      const { name, tool, description, direct } = made.tools[at] as SnapshotTool;
+      expect(snapshot?.find(name)).toBe(at);
+      const read = snapshot?.tool(at);
+      expect(read).toMatchObject({ name, tool, description: description.toWellFormed() });
+      expect(read?.direct).toBe(direct);
+      expect(snapshot?.tool(at)).toBe(read);
+    }
+    expect(toolsOf(snapshot).map(({ description }) => description)).toEqual(
+      made.tools.map(({ description }) => description.toWellFormed()),
+    );
+    for (const name of ["", "s__", "s__t", "zzz", "s__t1\u0000"]) expect(snapshot?.find(name)).toBe(-1);
   });
 
   test("a view into a larger buffer, as a file read gives -> the same snapshot", () => {

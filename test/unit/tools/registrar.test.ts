@@ -209,12 +209,17 @@ test("outdated: tens of thousands of tools -> other work of main comes in betwee
   if (!one) throw new Error("no tool was made");
   const tools = Array.from({ length: 60_000 }, (_, at) => ({ ...one, name: `s__t${at}`, tool: `t${at}` }));
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  const catalog = { ...catalogOf({}), tools, get: (name: string) => byName.get(name) };
+  const catalog: Catalog = {
+    ...catalogOf({}),
+    count: tools.length,
+    tools,
+    tool: (at) => tools[at] as CatalogTool,
+    get: (name) => byName.get(name),
+  };
   const registrar = createRegistrar(createRecordingPi(), OPTIONS);
+  registrar.registerAll({ ...catalog, tools: tools.slice(0, 30_000).map((tool) => ({ ...tool })) });
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
-  registrar.registerAll({ ...catalog, tools: tools.slice(0, 30_000).map((tool) => ({ ...tool })) });
-  turns = 0;
   expect(await registrar.outdated(catalog)).toHaveLength(30_000);
   clearInterval(timer);
   expect(turns).toBeGreaterThan(0);
@@ -225,7 +230,8 @@ describe("names that change or are another's", () => {
   const named = (names: Record<string, string>, bare = false): Catalog => {
     const catalog = catalogOf(Object.fromEntries(Object.keys(names).map((tool) => [tool, "Does it."])));
     const tools = catalog.tools.map((tool) => ({ ...tool, name: names[tool.tool] ?? "", bare }));
-    return { ...catalog, tools, get: (name) => tools.find((tool) => tool.name === name) };
+    const get = (name: string) => tools.find((tool) => tool.name === name);
+    return { ...catalog, count: tools.length, tools, tool: (at) => tools[at] as CatalogTool, get };
   };
 
   test("follow: an active tool under another name -> the old withdrawn, the new active in its place", () => {
