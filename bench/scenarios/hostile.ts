@@ -2,6 +2,9 @@
  * Owns: what hostile servers and clones do to Pi with each MCP client: attack by client, held or what happened.
  * Must not: know how an attack is made; the attacks are rows of test/hostile, which say what must hold of ours.
  */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ROWS } from "../../test/hostile/rows/groups.ts";
 import type { Row as Attack } from "../../test/hostile/support/row.ts";
 import { attackClient, type CaseOutcome } from "../support/hostile-case.ts";
@@ -68,15 +71,21 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   // Bare Pi has no server that could attack it.
   const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
   const rows: Row[] = [];
-  for (const [label, name] of ATTACKS) {
-    for (const variant of variants) {
-      const outcomes: CaseOutcome[] = [];
-      for (let count = 0; count < runs; count++) {
-        progress(`hostile: ${label}, ${variant.label}`);
-        outcomes.push(await attackClient(attackOf(name), variant));
+  // As on a machine where Pi has run before: what a start compiles is not what is measured.
+  const caches = await mkdtemp(join(tmpdir(), "pmt-hostile-"));
+  try {
+    for (const [label, name] of ATTACKS) {
+      for (const variant of variants) {
+        const outcomes: CaseOutcome[] = [];
+        for (let count = 0; count < runs; count++)
+          outcomes.push(await attackClient(attackOf(name), variant, caches));
+        const row = toRow(label, variant.label, outcomes);
+        progress(`hostile: ${label}, ${variant.label}: ${row.note}`);
+        rows.push(row);
       }
-      rows.push(toRow(label, variant.label, outcomes));
     }
+  } finally {
+    await rm(caches, { recursive: true, force: true });
   }
   return rows;
 }

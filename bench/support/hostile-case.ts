@@ -112,27 +112,26 @@ const lastWords = (error: unknown): string =>
 
 async function run(the: Case, opened: (arena: Arena) => void): Promise<void> {
   const { attack, variant, place, outcome } = the;
-  await configure(the);
-  let arena: Arena;
-  for (let count = 0; count < (attack.startsBefore ?? 0); count++) {
-    arena = await Arena.start({ place, extension: variant.extension });
+  const start = async (): Promise<Arena> => {
+    const arena = await Arena.start({ place, extension: variant.extension });
     opened(arena);
-    await callHealthy(arena, variant, "before");
-    await arena.end();
-  }
+    return arena;
+  };
+  await configure(the);
   try {
-    arena = await Arena.start({ place, extension: variant.extension });
+    for (let count = 0; count < (attack.startsBefore ?? 0); count++) {
+      const before = await start();
+      await callHealthy(before, variant, "before");
+      await before.end();
+    }
+    const arena = await start();
+    await play(the, arena).catch((error: unknown) => {
+      outcome.harm.push(lastWords(error).replace(/^nothing in .*/, "a prompt never came to its end"));
+    });
+    outcome.harm.push(...(await arena.end()));
   } catch (error) {
     outcome.harm.push(`Pi did not start: ${lastWords(error)}`);
-    return;
   }
-  opened(arena);
-  try {
-    await play(the, arena);
-  } catch (error) {
-    outcome.harm.push(lastWords(error).replace(/^nothing in .*/, "a prompt never came to its end"));
-  }
-  outcome.harm.push(...(await arena.end()));
 }
 
 async function afterwards({ place, outcome }: Case): Promise<void> {
@@ -142,9 +141,9 @@ async function afterwards({ place, outcome }: Case): Promise<void> {
 }
 
 /** Bounded in time; whatever was started is gone after it. */
-export async function attackClient(attack: Attack, variant: Variant): Promise<CaseOutcome> {
+export async function attackClient(attack: Attack, variant: Variant, caches: string): Promise<CaseOutcome> {
   const trusted = attack.trusted === undefined ? {} : { trusted: attack.trusted };
-  const place = await openPlace({ settings: variant.settings, ...trusted });
+  const place = await openPlace({ caches, settings: variant.settings, ...trusted });
   const the: Case = { attack, variant, place, outcome: { stallMs: undefined, harm: [] } };
   let arena: Arena | undefined;
   const timeout = Promise.withResolvers<void>();

@@ -24,9 +24,12 @@ const chain = (part: (next: Schema) => Schema): Schema =>
 const deep = (key: string | undefined, depth: number, leaf: unknown): unknown =>
   Array.from({ length: depth }).reduce((value) => (key === undefined ? [value] : { [key]: value }), leaf);
 
+/** Against hangs only, which last for ages. */
+const PATIENCE_MS = 120_000;
+
 /** The pattern, and an argument that it fails to match in as many ways as there are. */
 const REDOS = object({ a: { ...STRING, pattern: "^(([a-z])+.)+$" } });
-const VICTIM = `${"a".repeat(60)}!`;
+const VICTIM = `${"a".repeat(60)}!!`;
 /** Each reference is followed twice. */
 const DOUBLED = chain((next) => ({ allOf: [next, next] }));
 /** Two ways into each part of a tree. */
@@ -227,31 +230,38 @@ function randomSchema(random: ReturnType<typeof createRandom>): Schema {
   );
 }
 
-test("in the real Pi: tools with such schemas are called, and answer", async () => {
-  const tools = [
-    { name: "matches", inputSchema: REDOS },
-    { name: "doubles", inputSchema: DOUBLED },
-    { name: "lists", inputSchema: LISTS },
-  ];
-  const scripted = await model([
-    searchFor("select:s__matches,s__doubles,s__lists"),
-    call("s__matches", { a: VICTIM }),
-    call("s__doubles", { a: "x" }),
-    call("s__lists", { a: ["x"] }),
-    { text: "ok" },
-  ]);
-  const server = fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) });
-  const at = await home({ mcp: { mcpServers: { s: server } } });
-  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
-  const declared = scripted.requests[1]?.tools.find((tool) => tool.function.name === "s__matches");
-  expect(declared?.function.parameters).toMatchObject({
-    properties: { a: { type: "string", description: "Must match the pattern /^(([a-z])+.)+$/." } },
-  });
-  const last = scripted.requests.at(-1);
-  expect(last ? toolResultTexts(last).slice(1) : []).toEqual([
-    `matches {"a":"${VICTIM}"}`,
-    'doubles {"a":"x"}',
-    'lists {"a":["x"]}',
-  ]);
-});
+test(
+  "in the real Pi: tools with such schemas are called, and answer",
+  async () => {
+    const tools = [
+      { name: "matches", inputSchema: REDOS },
+      { name: "doubles", inputSchema: DOUBLED },
+      { name: "lists", inputSchema: LISTS },
+    ];
+    const scripted = await model([
+      searchFor("select:s__matches,s__doubles,s__lists"),
+      call("s__matches", { a: VICTIM }),
+      call("s__doubles", { a: "x" }),
+      call("s__lists", { a: ["x"] }),
+      { text: "ok" },
+    ]);
+    const server = fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) });
+    const at = await home({ mcp: { mcpServers: { s: server } } });
+    const run = await runPrint({
+      ...{ home: at, model: scripted, extensions: ENTRY, prompt: "go" },
+      timeoutMs: PATIENCE_MS,
+    });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+    const declared = scripted.requests[1]?.tools.find((tool) => tool.function.name === "s__matches");
+    expect(declared?.function.parameters).toMatchObject({
+      properties: { a: { type: "string", description: "Must match the pattern /^(([a-z])+.)+$/." } },
+    });
+    const last = scripted.requests.at(-1);
+    expect(last ? toolResultTexts(last).slice(1) : []).toEqual([
+      `matches {"a":"${VICTIM}"}`,
+      'doubles {"a":"x"}',
+      'lists {"a":["x"]}',
+    ]);
+  },
+  2 * PATIENCE_MS,
+);

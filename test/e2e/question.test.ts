@@ -11,7 +11,7 @@ import type { PiHome } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { dialogsOf, live, type Opened, open } from "./rpc-support.ts";
-import { home, model, onCleanup, ENTRY, searchFor } from "./support.ts";
+import { ENTRY, home, model, onCleanup, searchFor } from "./support.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 

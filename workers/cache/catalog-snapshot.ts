@@ -113,11 +113,11 @@ function withinBytes(
 ): Uint8Array<ArrayBuffer> {
   const { servers, encode, told } = fitting;
   const exceeds = `the tool catalog exceeds ${formatBytes(limitBytes)}`;
-  // What has no room even without an index is not tried.
+  // What has no room as far as can be told without an index is not tried: the index takes a second.
   const knownBytes = tools.reduce((all, tool) => all + bytesOf(tool), 0);
-  let snapshot = knownBytes > 2 * limitBytes ? undefined : encode(tools);
+  let snapshot = knownBytes > 1.5 * limitBytes ? undefined : encode(tools);
   if (snapshot && snapshot.length <= limitBytes) return snapshot;
-  let savedBytes = (snapshot?.length ?? knownBytes) - limitBytes;
+  let savedBytes = 1.1 * ((snapshot?.length ?? knownBytes) - limitBytes);
   let fewer = withFewerSchemas(tools, servers.length, { limitBytes, savedBytes });
   for (let attempt = 1; ; attempt++) {
     snapshot = encode(fewer.tools);

@@ -203,8 +203,8 @@ describe("publication: more than the limit", () => {
     expect(made.problems).toEqual(["the tool catalog exceeds 10 tools: the tools of evil are left out"]);
   });
 
-  test("the most that servers can list -> within the limits, and every tool is there", () => {
-    const evil = Array.from({ length: 2_000 }, (_, i) => ({
+  test("far too much of everything -> within the limits, and every tool is there", () => {
+    const evil = Array.from({ length: 200 }, (_, i) => ({
       name: `tool_${i}`,
       description: `word${i} `.repeat(3_000),
       inputSchema: {
@@ -216,11 +216,11 @@ describe("publication: more than the limit", () => {
     }));
     const { bytes, bare, whole, problems } = fitted(
       [serverOf("good", [ECHO]), serverOf("evil", normalizeTools(evil))],
-      {},
+      { limitBytes: 800_000, textBytes: 300_000 },
     );
-    expect(bytes).toBeLessThanOrEqual(LIMITS.snapshotBytes);
+    expect(bytes).toBeLessThanOrEqual(800_000);
     expect(whole).toContain("good__echo");
-    expect(bare.length + whole.length).toBe(2_001);
+    expect(bare.length + whole.length).toBe(201);
     expect(problems.join()).not.toContain("good");
   });
 });
