@@ -82,6 +82,8 @@ export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, 
   return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
 }
 
+const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
+
 /** `onBytes`: told of each piece of an answer by whoever reads it. */
 export function createHttpClient(
   env: Env = process.env,
@@ -126,9 +128,15 @@ export function createHttpClient(
     });
   };
 
-  const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
-    new Promise((resolve, reject) => {
+  const requestOnce = (request: HttpRequest): Promise<HttpResponse> => {
+    const settled = new AbortController();
+    const answered = new Promise<HttpResponse>((resolve, reject) => {
       const outgoing = open(request);
+      // Node tells of an abort only where the request has a socket, which a silent proxy never gives it.
+      request.signal.addEventListener("abort", () => reject(abortError()), {
+        once: true,
+        signal: settled.signal,
+      });
       outgoing.once("response", (response) => {
         const body = decoded(response);
         body.onBytes = onBytes;
@@ -145,6 +153,8 @@ export function createHttpClient(
       );
       outgoing.end(request.body);
     });
+    return answered.finally(() => settled.abort());
+  };
 
   return {
     request: async (request) => {

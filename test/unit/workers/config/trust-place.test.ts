@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/protocol/limits.ts";
 import {
   consentHash,
   firstVersionHash,
@@ -224,7 +225,10 @@ describe("the room of the file", () => {
   });
 
   test("names and paths of any length -> kept short, and what they stand for still counts", () => {
-    const long = definition("n".repeat(100_000), RAW, { ...PROJECT_PI, file: `/${"f".repeat(10_000)}` });
+    const long = definition("n".repeat(LIMITS.serverNameChars), RAW, {
+      ...PROJECT_PI,
+      file: `/${"f".repeat(10_000)}`,
+    });
     const all = merge([], [record(long, "refused")]);
     expect(JSON.stringify(all).length).toBeLessThan(1_000);
     expect(verdict(long, all)).toBe(REFUSED);
