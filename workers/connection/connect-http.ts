@@ -23,7 +23,7 @@ import { type HttpTransportOptions, StreamableHttpTransport } from "./transports
 import { BoundedTransport } from "./transports/server-requests.ts";
 
 /** Answers to requests of the server: each is a POST, with a connection of its own while it is under way. */
-const ANSWERS_AT_A_TIME = 10;
+export const ANSWERS_AT_A_TIME = 10;
 
 interface HttpConnect extends ConnectOptions {
   address: HttpAddress;
