@@ -20,7 +20,7 @@ const CALLS_A_RENEWAL = 25;
 const RENEWED_AT = 5;
 const ATTEMPTS = 3;
 /** Most accidents leave a request without an answer. */
-export const SHORT = { requestTimeoutMs: 400, startupTimeoutMs: 2_000 };
+export const SHORT = { requestTimeoutMs: 600, startupTimeoutMs: 2_000 };
 /** The call never reached the server: the connection had an accident. */
 const UNSENT = ["connect_failed", "connect_timeout", "spawn_failed", "needs_auth", "unknown_tool"];
 
@@ -93,6 +93,6 @@ export async function checkCalls(
   expect(textOf(await at.call("healthy", "echo", { text: "still" }))).toBe("echo: still");
   expect((await currentCatalog(at)).servers.length).toBe(SERVER_NAMES.length + 1);
   // The accidents are real, and do not take all answers.
-  expect(outcomes.answered).toBeGreaterThan(COUNT / 20);
+  expect(outcomes.answered).toBeGreaterThan(COUNT / 50);
   expect(Object.keys(outcomes).length).toBeGreaterThan(1);
 }
