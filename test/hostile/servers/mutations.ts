@@ -65,7 +65,9 @@ export function mutateJson(whole: unknown, random: Random): unknown {
     const part = all[random.below(all.length)];
     switch (random.below(6)) {
       case 0:
-        Reflect.deleteProperty(holder, key);
+        // JSON has no list with a hole.
+        if (Array.isArray(holder)) holder.splice(random.below(holder.length), 1);
+        else Reflect.deleteProperty(holder, key);
         break;
       case 1:
         Reflect.set(holder, other, structuredClone(Reflect.get(holder, key)));
