@@ -3,7 +3,8 @@
  * files. Nothing crashes or hangs, and every call is answered.
  *
  * It is small by default. HOSTILE_MUTATIONS=10000 makes that many of each kind, in some minutes; HOSTILE_SEED chooses
- * other accidents. A failure names the seed and the mutation's number, and each mutation depends on these two only.
+ * other accidents. A failure names the seed and the mutation's number, and what a mutation does depends on these two
+ * only. Accidents while a server connects go by the number of its connection, which depends on what came before.
  *
  *   HOSTILE_MUTATIONS=10000 HOSTILE_SEED=7 npx vitest run test/hostile/mutations.test.ts
  */
