@@ -1,129 +1,20 @@
 /** 10,000 files with accidents in them: nothing throws, and every message says where. */
 import { expect, test } from "vitest";
-import type { ConfigProblem } from "../../../../src/protocol/types.ts";
 import { hostSources } from "../../../../workers/connection/config/hosts.ts";
 import { parseHostText } from "../../../../workers/connection/config/imports.ts";
-import { describeProblem } from "../../../../workers/connection/config/load.ts";
-import { mergeLayers } from "../../../../workers/connection/config/merge.ts";
 import { parseConfigText } from "../../../../workers/connection/config/read.ts";
 import { HOSTS } from "../../../../workers/connection/config/schema.ts";
-import { decideTrust } from "../../../../workers/connection/config/trust.ts";
-import { plan } from "../../../../workers/connection/plan.ts";
-import { createRandom, facts, fixture, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
-
-const OWN = `{
-  // servers of mine
-  "$schema": "./mcp.schema.json",
-  "mcpServers": {
-    "fs": { "command": "npx", "args": ["-y", "server", "."], "env": { "A": "\${B:-c}" }, "lifecycle": "eager", },
-    "docs": { "url": "https://docs.example.com/mcp", "headers": { "Authorization": "!get token" }, "timeout": 5 },
-    "over": { "enabled": false, "toolExposure": { "get_*": "direct" } },
-  },
-  "mcp-servers": { "old": { "type": "sse", "url": "https://old.example.com/sse", "auth": "bearer", "bearerToken": "x" } },
-  "imports": ["cursor", "codex"],
-  "settings": { "toolPrefix": "short", "idleTimeout": 5, "captureStats": { "path": "x" }, "hotReload": "ask" },
-}`;
-
-const PIECES = [
-  "null",
-  "true",
-  "0",
-  "-1",
-  "1e999",
-  '""',
-  "[]",
-  "{}",
-  '"x"',
-  '"__proto__"',
-  '"constructor"',
-  "{",
-  "}",
-  "[",
-  "]",
-  ",",
-  ":",
-  '"',
-  "\\",
-  "\n",
-  "\r\n",
-  "\u0000",
-  "\uFEFF",
-  "\uD800",
-  "/*",
-  "//",
-  "[[[[[[",
-  '{"a":{"a":{"a":',
-  "=",
-  "'",
-  '"""',
-  "#",
-  "[a.b]",
-  "é",
-  "💥",
-] as const;
-
-function createMutator(seed: number): (text: string) => string {
-  const random = createRandom(seed);
-  const below = (limit: number): number => Math.floor(random() * limit);
-  const once = (text: string): string => {
-    const at = below(text.length + 1);
-    const end = Math.min(text.length, at + 1 + below(12));
-    const piece = PIECES[below(PIECES.length)] ?? "";
-    switch (below(6)) {
-      case 0:
-        return text.slice(0, at) + text.slice(end);
-      case 1:
-        return text.slice(0, at) + piece + text.slice(at);
-      case 2:
-        return text.slice(0, at) + piece + text.slice(end);
-      case 3:
-        return text.slice(0, at) + text.slice(at, end).repeat(2) + text.slice(end);
-      case 4:
-        return text.slice(0, at);
-      default: {
-        // A whole value for another: the text stays valid, what it says does not.
-        const values = [...text.matchAll(/"[^"\n]*"|\d+|true|false/g)];
-        const value = values[below(values.length)];
-        if (!value) return text;
-        return text.slice(0, value.index) + piece + text.slice(value.index + value[0].length);
-      }
-    }
-  };
-  return (text) => {
-    let mutated = text;
-    for (let rounds = 1 + below(4); rounds > 0; rounds--) mutated = once(mutated);
-    return mutated;
-  };
-}
-
-function checkProblem(problem: ConfigProblem, text: string): void {
-  const lines = text.split("\n").length;
-  const whole = `${JSON.stringify(problem)} in ${JSON.stringify(text)}`;
-  if (!problem.file || !problem.message || !problem.remedy) throw new Error(`incomplete: ${whole}`);
-  if (!problem.line || !problem.column || problem.line > lines) throw new Error(`no position: ${whole}`);
-  if (!describeProblem(problem).startsWith(`${problem.file}:${problem.line}:${problem.column}: `))
-    throw new Error(whole);
-}
+import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "./mutate.ts";
+import { createRandom, facts, USER } from "./support.ts";
 
 test("5,000 files of our own", () => {
-  const mutate = createMutator(20_261_121);
+  const mutate = createMutator(createRandom(20_261_121));
   let withProblems = 0;
   let servers = 0;
   for (let i = 0; i < 5_000; i++) {
-    const text = mutate(OWN);
-    const source = [USER, PROJECT_FILE, PROJECT_PI][i % 3] ?? USER;
-    const config = parseConfigText(text, source);
-    const merged = mergeLayers({ registered: [], hosts: [], files: [config] });
-    for (const problem of [...config.problems, ...merged.problems]) checkProblem(problem, text);
-    const { allowed } = decideTrust(merged.servers, [], {
-      projectTrusted: true,
-      canAsk: true,
-      cwd: "/w",
-      folder: "/w",
-    });
-    plan({ servers: [], settings: merged.settings }, { servers: allowed, settings: merged.settings });
-    withProblems += config.problems.length > 0 ? 1 : 0;
-    servers += merged.servers.length;
+    const read = readOwn(mutate(OWN), i);
+    withProblems += read.problems > 0 ? 1 : 0;
+    servers += read.servers;
   }
   // The accidents are real, and mostly cost less than the file.
   expect(withProblems).toBeGreaterThan(1_000);
@@ -131,27 +22,12 @@ test("5,000 files of our own", () => {
 });
 
 test("5,000 files of other programs", async () => {
-  const mutate = createMutator(7);
-  const names = {
-    cursor: "cursor.json",
-    "claude-code": "claude-code.json",
-    "claude-desktop": "claude-desktop.json",
-    codex: "codex.toml",
-    windsurf: "windsurf.json",
-    vscode: "vscode.json",
-    opencode: "opencode.jsonc",
-  };
-  const texts = await Promise.all(HOSTS.map((host) => fixture(names[host])));
+  const mutate = createMutator(createRandom(7));
+  const texts = await hostTexts();
   let servers = 0;
   for (let i = 0; i < 5_000; i++) {
     const at = i % HOSTS.length;
-    const host = HOSTS[at] ?? "cursor";
-    const text = mutate(texts[at] ?? "");
-    const [source] = hostSources(host, facts());
-    if (!source) throw new Error("no source");
-    const file = parseHostText(text, { host, source, facts: facts(), before: [] });
-    for (const problem of file.problems) checkProblem(problem, text);
-    servers += file.servers.length;
+    servers += readHost(mutate(texts[at] ?? ""), HOSTS[at] ?? "cursor").servers;
   }
   expect(servers).toBeGreaterThan(1_000);
 });

@@ -1,0 +1,180 @@
+/**
+ * Owns: valid input with random accidents: configuration, messages over stdio and HTTP, schemas, cache and snapshot
+ * files. Nothing crashes or hangs, and every call is answered.
+ *
+ * It is small by default. HOSTILE_MUTATIONS=10000 makes that many of each kind, in some minutes; HOSTILE_SEED chooses
+ * other accidents. A failure names the seed and the mutation's number, and what a mutation does depends on these two
+ * only. Accidents while a server connects go by the number of its connection, which depends on what came before.
+ *
+ *   HOSTILE_MUTATIONS=10000 HOSTILE_SEED=7 npx vitest run test/hostile/mutations.test.ts
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { catalogFrom, inputSchemaOf } from "../../src/catalog/catalog.ts";
+import { readCatalog, snapshotPath } from "../../src/catalog/snapshot-file.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../src/protocol/snapshot.ts";
+import { lazyInputSchema } from "../../src/tools/schema.ts";
+import { makeSnapshot } from "../../workers/cache/catalog-snapshot.ts";
+import { readCache } from "../../workers/cache/metadata-cache.ts";
+import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema.ts";
+import { normalizeTools } from "../../workers/cache/tool.ts";
+import { HOSTS } from "../../workers/connection/config/schema.ts";
+import { piValidator } from "../support/pi-validator.ts";
+import * as cache from "../unit/workers/cache/mutate.ts";
+import { context } from "../unit/workers/cache/support.ts";
+import * as config from "../unit/workers/config/mutate.ts";
+import { onCleanup, startHttp } from "../worker/support.ts";
+import { type Random, randomFor } from "./servers/mutations.ts";
+import {
+  COUNT,
+  checkCalls,
+  HANG_MS,
+  SEED,
+  SERVER_NAMES,
+  SHORT,
+  serverFile,
+} from "./support/mutated-calls.ts";
+import { argumentsFor, mutatedSchema } from "./support/mutated-schema.ts";
+import { mutatingHttp } from "./support/mutating-http.ts";
+
+/** A run of 10,000 takes some minutes on a busy machine. */
+const TEST_MS = 60_000 + COUNT * 200;
+
+/** Runs one mutation after the other; what one throws gets the seed and its number. */
+async function each(run: (random: Random, number: number) => unknown): Promise<void> {
+  for (let number = 0; number < COUNT; number++) {
+    const begunMs = performance.now();
+    try {
+      await run(randomFor(SEED, number), number);
+    } catch (error) {
+      throw new Error(`seed ${SEED}, mutation ${number}: ${String(error)}`, { cause: error });
+    }
+    const tookMs = performance.now() - begunMs;
+    if (tookMs > HANG_MS) throw new Error(`seed ${SEED}, mutation ${number}: took ${Math.round(tookMs)} ms`);
+  }
+}
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "pmt-mutations-"));
+  onCleanup(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test(
+  "configuration files -> each is read, and what is wrong has a place",
+  async () => {
+    const texts = await config.hostTexts();
+    await each((random, number) => {
+      const mutate = config.createMutator(random.next);
+      config.readOwn(mutate(config.OWN), number);
+      const at = number % HOSTS.length;
+      config.readHost(mutate(texts[at] ?? ""), HOSTS[at] ?? "cursor");
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  "input schemas -> each becomes one that Pi compiles and checks, the same through a snapshot",
+  async () => {
+    const check = await piValidator();
+    const verdict = (schema: unknown, args: unknown): string => {
+      try {
+        check(schema, args);
+        return "runs";
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    await each((random) => {
+      const raw = mutatedSchema(random);
+      repairOutputSchema(raw);
+      const { schema } = repairInputSchema(raw);
+      expect(schema.type).toBe("object");
+      expect(verdict(schema, argumentsFor(random))).toMatch(/^(runs$|Validation failed)/);
+      const tools = normalizeTools([{ name: "t", description: "d", inputSchema: raw, outputSchema: raw }]);
+      const server = {
+        name: "s",
+        project: false,
+        toolsKnown: true,
+        tools: tools.map((tool) => ({ ...tool, direct: false })),
+      };
+      const { snapshot } = makeSnapshot([server], DEFAULT_CATALOG_SETTINGS, { limitBytes: 2 ** 20 });
+      const stored = catalogFrom(snapshot);
+      if (!stored) throw new Error("its own snapshot is none");
+      for (const tool of stored.tools) {
+        const whole = inputSchemaOf(tool);
+        expect(JSON.parse(JSON.stringify(lazyInputSchema(tool)))).toEqual(JSON.parse(JSON.stringify(whole)));
+        expect(verdict(whole, argumentsFor(random))).toMatch(/^(runs$|Validation failed)/);
+      }
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  "metadata cache files -> what is found is an entry, and a write succeeds or changes nothing",
+  async () => {
+    const definitions = Object.fromEntries(cache.SERVERS.map((name) => [name, cache.DEFINITION]));
+    const folder = await createFolder();
+    await each(async (random, number) => {
+      const bytes = cache.spoiledCache(random);
+      const files = cache.inMemory(bytes);
+      cache.checkAnswer(await readCache({ path: "/x", definitions }, context({ files })));
+      // Each real file costs some system calls that wait for the disk.
+      if (number % 10 > 0) return;
+      const place = join(folder, String(number));
+      await mkdir(place);
+      await cache.checkStore(join(place, "mcp-cache.json"), bytes);
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  "snapshot files -> each that differs is none",
+  async () => {
+    const whole = cache.wholeSnapshot();
+    const agentDir = await createFolder();
+    const path = snapshotPath(agentDir, { cwd: "/project" });
+    await mkdir(dirname(path));
+    await each(async (random, number) => {
+      const bytes = cache.spoil(whole, random);
+      const same = cache.sameSnapshot(bytes, whole);
+      expect(catalogFrom(bytes) !== undefined).toBe(same);
+      if (number % 10 > 0) return;
+      await writeFile(path, bytes);
+      expect(readCatalog(agentDir, { cwd: "/project" }).tools).toHaveLength(same ? cache.SNAPSHOT_TOOLS : 0);
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  "messages over stdio -> every call is answered or fails, the worker and the server beside it live",
+  async () => {
+    const folder = await createFolder();
+    const entry = (name: string, at: number) => ({
+      command: process.execPath,
+      args: [serverFile("mutates.ts")],
+      env: { SEED: String(SEED), SERVER: String(at), STATE: join(folder, name) },
+      ...SHORT,
+    });
+    await checkCalls(Object.fromEntries(SERVER_NAMES.map((name, at) => [name, entry(name, at)])), "stdio");
+  },
+  TEST_MS,
+);
+
+test(
+  "messages over HTTP, as JSON and as events -> the same",
+  async () => {
+    const origin = await startHttp(mutatingHttp(SEED));
+    await checkCalls(
+      Object.fromEntries(SERVER_NAMES.map((name) => [name, { url: `${origin}/${name}`, ...SHORT }])),
+      "HTTP",
+    );
+  },
+  TEST_MS,
+);
