@@ -15,7 +15,10 @@ export const MANNERS: readonly Row[] = [
     server: ({ hostile }) => hostile("renames.mjs"),
     act: () => sleep(7_000),
     check: ({ notices, place }) => {
-      const about = notices.filter(({ message }) => message.includes(place.server));
+      // The notices of the row's own edits are no words of the server.
+      const about = notices.filter(
+        ({ message }) => message.includes(place.server) && !message.startsWith("mcp.json: "),
+      );
       return about.length > 5 ? [`${about.length} notices in 7 s, the last: ${about.at(-1)?.message}`] : [];
     },
   },

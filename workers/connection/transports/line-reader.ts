@@ -43,6 +43,8 @@ export function createLineReader(options: {
     push(chunk) {
       let start = 0;
       while (!stopped) {
+        // A flood of empty lines costs no more than a look at each byte.
+        if (pieces.bytes === 0) while (chunk[start] === NEWLINE) start++;
         const end = chunk.indexOf(NEWLINE, start);
         keep(chunk.subarray(start, end === -1 ? undefined : end));
         if (end === -1 || stopped) return;
