@@ -46,7 +46,7 @@ test("an error that a server makes long -> cut, only when its secrets are out", 
   const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
   const message = `${"x".repeat(32 * 1024 - 6)}s3cr3t-token${"y".repeat(1_000_000)}`;
   const error = redactError(new ThreadsError("connect_failed", message), redact) as ThreadsError;
-  expect(error.message).toMatch(/x\[redac… \(1,032,772 characters\)$/);
+  expect(error.message).toMatch(/x\[red\w*… \(1,032,772 characters\)$/);
   expect(error.message).not.toContain("s3cr3t");
 });
 
