@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..", "..");
 /** What Pi's main thread loads before its first paint, and what it loads in all. */
 const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
-const FIRST_BYTES = 66 * 1024;
+const FIRST_BYTES = 67 * 1024;
 const MAIN_BYTES = 120 * 1024;
 const OUTPUTS = [...MAIN, "dist/workers/cache.js", "dist/workers/connection.js", "dist/workers/worker.js"];
 
