@@ -22,9 +22,9 @@ import { PROBE } from "./place.ts";
 import type { Place } from "./row.ts";
 
 /** Against hangs only: a prompt that is not over by then never is. */
-export const PROMPT_MS = 30_000;
-const START_MS = 20_000;
-const EXIT_MS = 10_000;
+export const PROMPT_MS = 60_000;
+const START_MS = 60_000;
+const EXIT_MS = 20_000;
 const POLL_MS = 20;
 const BESIDE_MS = 250;
 

@@ -27,9 +27,9 @@ export const HEALTHY = "healthy";
 /** A healthy server that Pi does not know before the attack. */
 const newcomerOf = (server: string): string => `${server}_new`;
 
-const HAPPENS_MS = 15_000;
+const HAPPENS_MS = 45_000;
 /** A search waits 5 s for the tools of a server that starts, and may come before the edit that names it is applied. */
-const USABLE_MS = 10_000;
+const USABLE_MS = 45_000;
 
 export interface Config {
   mcpServers: Record<string, Entry>;

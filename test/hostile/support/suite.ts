@@ -16,7 +16,7 @@ import { type RowContext, runAlone, type SharedPi, startShared } from "./run-row
 /** A stall is only believed when it comes back: the best of so many runs decides. One of this much CPU is no noise. */
 const TRIES = 3;
 const NOISE_MS = 500;
-const ROW_MS = 120_000;
+const ROW_MS = 300_000;
 
 /** Bare Pi in the same kind of run: start, a first prompt with two calls, and some more. */
 async function measureBare(caches: string): Promise<Baseline> {
