@@ -1,7 +1,8 @@
 /** One notice when a server fails, one when it works again, none while all is well. */
 import { describeErrorOf } from "../protocol/errors.ts";
+import { LIMITS } from "../protocol/limits.ts";
 import type { ServerStatus } from "../protocol/types.ts";
-import { oneLine } from "../protocol/unprintable.ts";
+import { cut, oneLine } from "../protocol/unprintable.ts";
 
 /** A name in one line: a project's file may hold any. */
 const shown = (name: string): string => oneLine(name, 200);
@@ -27,7 +28,10 @@ export function createHealthNotices(): HealthNotices {
           : undefined;
       }
       if (state !== "failed" && state !== "needs-auth") return undefined;
-      const text = error ? describeErrorOf(name, error) : state;
+      // A server's own words can be long; the remedy behind them is still shown.
+      const text = error
+        ? describeErrorOf(name, { ...error, message: cut(error.message, LIMITS.errorTextChars) })
+        : state;
       // A keep-alive server that keeps failing for the same reason is told of once.
       if (told.get(name) === (error?.code ?? state)) return undefined;
       told.set(name, error?.code ?? state);

@@ -53,3 +53,10 @@ describe("createHealthNotices", () => {
     });
   });
 });
+
+test("an error with the long words of a server -> cut, and its remedy is still shown", () => {
+  const error = { code: "connect_failed" as const, message: "no ".repeat(100_000), remedy: "Try again." };
+  const text = createHealthNotices().onStatus(makeStatus("s", { state: "failed", error }))?.text ?? "";
+  expect(text.length).toBeLessThan(5_000);
+  expect(text).toMatch(/Try again\.$/);
+});
