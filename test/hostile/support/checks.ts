@@ -5,7 +5,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { extensionErrors } from "../../support/rpc-events.ts";
-import type { Arena, Spent, Waited } from "./arena.ts";
+import type { Answered, Arena, Spent, Waited } from "./arena.ts";
 import type { Place } from "./row.ts";
 
 /** A healthy server answers within this; an answer that takes longer is asked for again, since the machine may be busy. */
@@ -37,15 +37,16 @@ export async function neighbourProblem(
   server: string,
   note: (ms: number) => void,
 ): Promise<string[]> {
+  let best: Answered = { failure: "it was not asked", ms: Number.POSITIVE_INFINITY };
   for (let count = 0; count < TRIES; count++) {
     const answered = await arena.echo(server);
     note(answered.ms);
     if (answered.failure !== undefined) return [`${server} failed: ${answered.failure}`];
     if (answered.ms > HOPELESS_MS) return [`${server} took ${Math.round(answered.ms)} ms`];
-    if (answered.ms <= ANSWER_MS) return [];
+    if (answered.ms < best.ms) best = answered;
+    if (best.ms <= ANSWER_MS) return [];
   }
-  // A busy machine is slow with healthy servers too; the printed figure tells whether the aim is met.
-  return [];
+  return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
 }
 
 /** The healthy server, called again and again for so long. */
@@ -67,7 +68,7 @@ export function besideProblem(waited: readonly Waited[], note: (ms: number) => v
   const failed = waited.find(({ failure }) => failure !== undefined);
   if (failed) return [`the healthy server failed beside the call: ${failed.failure}`];
   const latest = Math.max(...waited.map(({ lateMs }) => lateMs));
-  return latest > HOPELESS_MS
+  return latest > ANSWER_MS
     ? [`the healthy server answered ${Math.round(latest)} ms late beside the call`]
     : [];
 }
