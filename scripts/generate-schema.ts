@@ -1,6 +1,6 @@
 /** Writes the JSON Schema of `mcp.json` from its validator. A test holds that it is up to date. */
 import { mkdir, writeFile } from "node:fs/promises";
-import { schemaText } from "../workers/connection/config/json-schema.ts";
+import { schemaText } from "../workers/connection/config/entry/json-schema.ts";
 
 const file = new URL("../schema/mcp.schema.json", import.meta.url);
 await mkdir(new URL(".", file), { recursive: true });

@@ -2,14 +2,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { claim } from "./claim.ts";
-import { CONFIG_FLAG, configFileOf, flagOnCommandLine } from "./config-flag.ts";
-import type { Pi } from "./host.ts";
-import { createSession } from "./session.ts";
-import { renderersFor } from "./tools/render.ts";
-import { createMcpCommand } from "./ui/mcp-command.ts";
-import { notify } from "./ui/notices.ts";
-import { warnOfOtherOwner } from "./ui/other-owner.ts";
+import type { Pi } from "./pi/api.ts";
+import { claim } from "./pi/claim.ts";
+import { CONFIG_FLAG, configFileOf, flagOnCommandLine } from "./pi/config-flag.ts";
+import { notify } from "./pi/notices.ts";
+import { warnOfOtherOwner } from "./pi/other-client.ts";
+import { createSession } from "./session/session.ts";
+import { renderersFor } from "./tools/rows/rows.ts";
+import { createMcpCommand } from "./ui/command/command.ts";
 
 /** `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`, as Pi has it. */
 const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");

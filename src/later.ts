@@ -3,7 +3,7 @@
  * module before it runs, and this is half of all.
  */
 export { startRuntime } from "./runtime/runtime.ts";
-export { runProxyTool } from "./tools/proxy-run.ts";
-export { runToolSearch } from "./tools/tool-search-run.ts";
-export { answerUnknownCall } from "./tools/unknown-call-answer.ts";
-export { runMcp } from "./ui/mcp-run.ts";
+export { runProxyTool } from "./tools/proxy/run.ts";
+export { runToolSearch } from "./tools/tool-search/run.ts";
+export { answerUnknownCall } from "./tools/unknown-call/answer.ts";
+export { runMcp } from "./ui/command/run.ts";

@@ -5,12 +5,12 @@
 import { parentPort, threadId, workerData } from "node:worker_threads";
 import { expose } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
-import type { WorkerBoot } from "../src/protocol/boot.ts";
-import type { WorkerEvent } from "../src/protocol/types.ts";
-import { createHandlers } from "./connection/handlers.ts";
-import { createLog } from "./connection/log.ts";
-import { serve } from "./connection/serve.ts";
-import { createTalkers } from "./connection/talkers.ts";
+import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
+import type { WorkerEvent } from "../src/shared/protocol/events.ts";
+import { createHandlers } from "./connection/rpc/rpc.ts";
+import { serve } from "./connection/rpc/serve.ts";
+import { createTalkers } from "./connection/servers/talkers.ts";
+import { createLog } from "./shared/log.ts";
 
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");
 

@@ -10,12 +10,9 @@ import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../src/catalog/search.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import {
-  type CatalogSettings,
-  DEFAULT_CATALOG_SETTINGS,
-  decodeSnapshot,
-} from "../../src/protocol/snapshot.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { decodeSnapshot } from "../../src/shared/snapshot/snapshot.ts";
 import {
   hasSearchData,
   hitAt5,
@@ -24,8 +21,8 @@ import {
   realTools,
   serverDescriptions,
 } from "../../test/support/search-data.ts";
-import { publication } from "../../workers/cache/publish.ts";
-import type { CachedTool } from "../../workers/cache/tool.ts";
+import { publication } from "../../workers/cache/snapshot/snapshot.ts";
+import type { CachedTool } from "../../workers/shared/listed/tool.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
 import { syntheticTools } from "../support/synthetic-tools.ts";

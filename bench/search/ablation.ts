@@ -2,7 +2,7 @@
  * Measures what each part of the search ranking brings: every row takes one part away from the weights as they stand.
  * usage: ablation.ts [--json]
  */
-import { WEIGHTS, type Weights } from "../../src/search/weights.ts";
+import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
 import {
   createRanker,
   hitAt5,

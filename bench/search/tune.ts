@@ -4,7 +4,7 @@
  * --folds climbs on four fifths of the queries and measures on the rest; --sources leaves out one source at a
  * time; --prior starts from neutral figures instead of the weights as they stand.
  */
-import { WEIGHTS, type Weights } from "../../src/search/weights.ts";
+import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
 import {
   createRanker,
   hitAt5,

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../src/catalog/search.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 
 const cpuMs = (): number => {
   const { user, system } = process.threadCpuUsage();

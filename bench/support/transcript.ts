@@ -32,7 +32,7 @@ export function stepsOf(requests: readonly ModelRequest[]): Step[] {
   });
 }
 
-/** `<time> <level> [<thread>] <message>`, as `workers/connection/log.ts` writes it. */
+/** `<time> <level> [<thread>] <message>`, as `workers/shared/log.ts` writes it. */
 const LOG_LINE = /^(\S+) (\w+)\s+\[([^\]]+)\] (.*)$/;
 
 /** Lines of the log by thread: milliseconds since the first line, and the message. */

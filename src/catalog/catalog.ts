@@ -3,20 +3,19 @@
  * has been told. Schemas are decoded when first used.
  */
 import { crc32 } from "node:zlib";
-import { decode } from "../protocol/codec.ts";
-import { type RootKey, rootKeysOf } from "../protocol/root-keys.ts";
+import type { RemovedTools } from "../shared/protocol/catalog.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../shared/protocol/catalog.ts";
+import { decode } from "../shared/protocol/codec.ts";
+import { type RootKey, rootKeysOf } from "../shared/snapshot/root-keys.ts";
 import {
-  type CatalogSettings,
-  DEFAULT_CATALOG_SETTINGS,
   decodeSnapshot,
   type OpenSnapshot,
   type SnapshotServer,
   type StoredSchemas,
   type StoredTool,
   snapshotChecksum,
-} from "../protocol/snapshot.ts";
-import type { RemovedTools } from "../protocol/types.ts";
-import { searchToolDescription } from "../search/description.ts";
+} from "../shared/snapshot/snapshot.ts";
+import { searchToolDescription } from "../shared/text/search-tool.ts";
 
 export interface CatalogTool extends StoredTool {
   /** Already decoded, where there are no bytes: a tool that comes from a transcript. */

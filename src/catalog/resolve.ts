@@ -2,8 +2,8 @@
  * From a name as a model wrote it to a tool: the one place that decides what counts as the same name and
  * what is close enough to be offered. Pure.
  */
-import { ownerOf } from "../protocol/names.ts";
-import { shownName } from "../protocol/unprintable.ts";
+import { ownerOf } from "../shared/naming/names.ts";
+import { shownName } from "../shared/text/unprintable.ts";
 import type { Catalog, CatalogTool } from "./catalog.ts";
 import { nearestNames } from "./nearest.ts";
 import { searchCatalog, toolsNamed } from "./search.ts";

@@ -2,8 +2,9 @@
  * Searches a catalog through the index of its snapshot, which is opened when first used. Apart from the catalog
  * itself, since the ranker's code is loaded after Pi's first paint.
  */
-import { openEngine, type SearchEngine } from "../search/engine.ts";
-import { MAX_PINS } from "../search/names.ts";
+
+import { MAX_PINS } from "../shared/search/ranked/pins.ts";
+import { openEngine, type SearchEngine } from "../shared/search/search.ts";
 import { type Catalog, type CatalogTool, eachTool } from "./catalog.ts";
 
 export interface CatalogHit {

@@ -1,10 +1,11 @@
 /** The current catalog: from the snapshot file at first, then from the worker's events. */
-import { LIMITS } from "../protocol/limits.ts";
-import type { SnapshotPlace } from "../protocol/paths.ts";
-import { snapshotChecksum } from "../protocol/snapshot.ts";
-import type { RemovedTools } from "../protocol/types.ts";
+
+import type { RemovedTools } from "../shared/protocol/catalog.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
+import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./catalog.ts";
-import { readCatalog } from "./snapshot-file.ts";
+import { readCatalog } from "./file.ts";
 
 export interface CatalogStore {
   current(): Catalog;

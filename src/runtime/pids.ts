@@ -4,7 +4,7 @@
  * Windows, a tree).
  */
 import { spawnSync } from "node:child_process";
-import { systemProgram } from "../protocol/windows-programs.ts";
+import { systemProgram } from "../shared/process/windows-programs.ts";
 
 export interface PidRegistry {
   add(pid: number): void;

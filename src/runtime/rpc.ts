@@ -2,8 +2,8 @@
  * Requests to the connection worker. The one place where a request settles: by reply, deadline, abort or
  * the worker's exit, whichever is first. Every rejection is a `ThreadsError`.
  */
-import type { ConnectionMethod, ConnectionMethods } from "../protocol/api.ts";
-import { fromWireError, messageOf, type Reply, ThreadsError } from "../protocol/errors.ts";
+import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
+import { fromWireError, messageOf, type Reply, ThreadsError } from "../shared/protocol/errors.ts";
 import type { RuntimeThread } from "./thread.ts";
 
 export interface RequestOptions {

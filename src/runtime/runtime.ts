@@ -2,13 +2,15 @@
  * Everything that one session runs off the main thread, behind a handful of calls: the worker that is
  * kept alive, requests to it, and the processes that must not outlive it.
  */
-import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../protocol/api.ts";
-import { decode } from "../protocol/codec.ts";
-import { ThreadsError } from "../protocol/errors.ts";
-import { LIMITS } from "../protocol/limits.ts";
-import type { CallResult, CallToolParams, SessionFacts, WorkerEvent } from "../protocol/types.ts";
+import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../shared/protocol/api.ts";
+import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
+import { decode } from "../shared/protocol/codec.ts";
+import { ThreadsError } from "../shared/protocol/errors.ts";
+import type { WorkerEvent } from "../shared/protocol/events.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { SessionFacts } from "../shared/protocol/session.ts";
+import { type Crash, keepWorker } from "./keep-worker.ts";
 import { createPidRegistry } from "./pids.ts";
-import { type Crash, keepWorker } from "./respawn.ts";
 import type { RequestOptions } from "./rpc.ts";
 import { createSuspicion } from "./suspicion.ts";
 import { startThread } from "./thread.ts";

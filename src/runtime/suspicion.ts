@@ -2,9 +2,11 @@
  * Remembers over the workers of one session which servers are not to be connected by themselves. Owns what main sees
  * of a worker's servers while the worker runs; suspects.ts decides what that means once the worker has ended.
  */
-import { createTalkMemory, talkRecord, weightOf } from "../protocol/talk.ts";
-import type { SessionFacts, WorkerEvent } from "../protocol/types.ts";
-import type { WorkerEnd } from "./respawn.ts";
+
+import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { SessionFacts } from "../shared/protocol/session.ts";
+import { createTalkMemory, talkRecord, weightOf } from "../shared/protocol/talk.ts";
+import type { WorkerEnd } from "./keep-worker.ts";
 import { type Death, suspectsOf } from "./suspects.ts";
 
 export interface Suspicion {

@@ -7,12 +7,12 @@ import { dirname } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
-import type { ConnectionApi } from "../protocol/api.ts";
-import type { WorkerBoot } from "../protocol/boot.ts";
-import { messageOf } from "../protocol/errors.ts";
-import { LIMITS } from "../protocol/limits.ts";
-import { createTalkMemory } from "../protocol/talk.ts";
-import type { WorkerEvent } from "../protocol/types.ts";
+import type { ConnectionApi } from "../shared/protocol/api.ts";
+import type { WorkerBoot } from "../shared/protocol/boot.ts";
+import { messageOf } from "../shared/protocol/errors.ts";
+import type { WorkerEvent } from "../shared/protocol/events.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import { createTalkMemory } from "../shared/protocol/talk.ts";
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;

@@ -2,8 +2,8 @@
  * What the user is told of the configuration: each line once, and one notice for all lines of a plan. A file of a
  * clone can hold thousands of mistakes, and each notice costs Pi a drawing of its screen. Bounded.
  */
-import type { PiContext } from "../host.ts";
-import { notify } from "./notices.ts";
+import type { PiContext } from "../pi/api.ts";
+import { notify } from "../pi/notices.ts";
 
 const LINES = 10;
 const LINE_CHARS = 500;

@@ -1,8 +1,8 @@
 /** One notice when a server fails, one when it works again, none while all is well. */
-import { describeErrorOf } from "../protocol/errors.ts";
-import { LIMITS } from "../protocol/limits.ts";
-import type { ServerStatus } from "../protocol/types.ts";
-import { cut, oneLine } from "../protocol/unprintable.ts";
+import { describeErrorOf } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+import { cut, oneLine } from "../shared/text/unprintable.ts";
 
 /** A name in one line: a project's file may hold any. */
 const shown = (name: string): string => oneLine(name, 200);

@@ -1,6 +1,6 @@
 /** The line below the editor: `MCP 3/4 · 120 tools`. Told to Pi only when it differs. */
-import type { PiContext } from "../host.ts";
-import type { ServerStatus } from "../protocol/types.ts";
+import type { PiContext } from "../pi/api.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
 
 const KEY = "pi-mcp-threads";
 

@@ -1,5 +1,5 @@
 /**
- * `src/host.ts` states by hand which part of Pi's API is used. Here it is compiled against the types that
+ * `src/pi/api.ts` states by hand which part of Pi's API is used. Here it is compiled against the types that
  * the pinned Pi publishes, so that a change on either side is seen.
  */
 import { execFile } from "node:child_process";
@@ -45,7 +45,7 @@ async function compile(name: string, program: string): Promise<string> {
           typebox: [join(typesDir, "typebox/build/index.d.mts")],
         },
       },
-      files: [file, join(root, "src", "protocol", "comlink-node.d.ts")],
+      files: [file, join(root, "src", "shared", "protocol", "comlink-node.d.ts")],
     }),
   );
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
@@ -57,10 +57,10 @@ async function compile(name: string, program: string): Promise<string> {
 
 const IMPORTS = `
 import type { ExtensionAPI, ExtensionContext, ExtensionToolContext, ExtensionFactory, ToolDefinition, RegisteredCommand, AgentToolResult } from "pi-types";
-import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "host.ts")}";
+import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "api.ts")}";
 `;
 
-test("host.ts fits the published types of the pinned Pi", async () => {
+test("src/pi/api.ts fits the published types of the pinned Pi", async () => {
   const program = `${IMPORTS}
 import factory from "${join(root, "src", "index.ts")}";
 declare const api: ExtensionAPI;

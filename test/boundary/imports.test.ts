@@ -63,19 +63,19 @@ describe("built files", () => {
   test("the factory loads no ranker, no runtime and no comlink", async () => {
     const sources = (await Promise.all(FIRST.map(sourcesOf))).flat();
     expect(sources).toContain("src/load-later.ts");
-    const later = /^src\/(search\/(engine|score|synonyms)|runtime\/(runtime|rpc|thread))|comlink/;
+    const later = /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(runtime|rpc|thread))|comlink/;
     expect(sources.filter((source) => later.test(source))).toEqual([]);
     expect((await sourcesOf("dist/later.js")).filter((source) => later.test(source)).length).toBeGreaterThan(
       5,
     );
   });
 
-  test("workers hold nothing of src but protocol and search", async () => {
+  test("workers hold nothing of src but what is shared", async () => {
     const sources = [
       ...(await sourcesOf("dist/workers/connection.js")),
       ...(await sourcesOf("dist/workers/cache.js")),
     ];
-    const foreign = sources.filter((source) => /^src\/(?!protocol\/|search\/)/.test(source));
+    const foreign = sources.filter((source) => /^src\/(?!shared\/)/.test(source));
     expect(sources.length).toBeGreaterThan(10);
     expect(foreign).toEqual([]);
   });
@@ -125,7 +125,7 @@ async function specifiersOf(file: string): Promise<string[]> {
 }
 
 describe("sources", () => {
-  test.each(["src/protocol", "src/search"])("%s is pure: no Node module", async (folder) => {
+  test.each(["src/shared"])("%s is pure: no Node module", async (folder) => {
     for (const file of await sourceFiles(folder)) {
       const node = (await specifiersOf(file)).filter((path) => path.startsWith("node:"));
       // The one declaration file names the types of a library's argument.
@@ -150,9 +150,9 @@ describe("sources", () => {
       if (runtimeImport) users.push(file.replaceAll("\\", "/"));
     }
     expect(users.sort()).toEqual([
-      "workers/connection/call-failure.ts",
-      "workers/connection/client.ts",
-      "workers/connection/sdk-errors.ts",
+      "workers/connection/mcp/call-failure.ts",
+      "workers/connection/mcp/mcp.ts",
+      "workers/connection/mcp/sdk-errors.ts",
     ]);
   });
 });

@@ -1,9 +1,9 @@
 /** What others see, as literals: change one on purpose, never by accident. */
 import { expect, test } from "vitest";
-import { CONNECTION_METHODS } from "../../src/protocol/api.ts";
-import { ERROR_CODES } from "../../src/protocol/errors.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import { WEIGHTED } from "../../src/search/weighted.ts";
+import { CONNECTION_METHODS } from "../../src/shared/protocol/api.ts";
+import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { WEIGHTED } from "../../src/shared/search/weighted/weighted.ts";
 
 test("error codes", () => {
   expect(ERROR_CODES).toEqual([
@@ -34,21 +34,21 @@ test("requests of main to the connection worker", () => {
   expect(CONNECTION_METHODS).toEqual([
     "startSession",
     "settleTools",
+    "setRegistered",
+    "turnEnded",
     "callTool",
+    "explainMissing",
+    "matchTools",
+    "status",
+    "stats",
     "reconnect",
     "answerConsent",
     "askAgain",
     "applyHeld",
-    "setRegistered",
     "setEnabled",
     "readConfig",
     "writeConfig",
-    "explainMissing",
-    "matchTools",
-    "stats",
-    "turnEnded",
     "ping",
-    "status",
     "log",
     "shutdown",
   ]);

@@ -22,7 +22,7 @@ test("three files of the product start processes, and none by a bare name", asyn
   }
   expect(starting.sort()).toEqual([
     "src/runtime/pids.ts",
-    "workers/connection/config/run-command.ts",
-    "workers/connection/transports/process-tree.ts",
+    "workers/connection/config/values/run-command.ts",
+    "workers/shared/programs/processes.ts",
   ]);
 });

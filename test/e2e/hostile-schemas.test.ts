@@ -3,8 +3,8 @@
  * check, and the whole Pi. Beyond the repair each of these takes from minutes to ages.
  */
 import { beforeAll, describe, expect, test } from "vitest";
-import { isLinear } from "../../workers/cache/pattern-time.ts";
-import { type Repair, repairInputSchema } from "../../workers/cache/schema.ts";
+import { isLinear } from "../../workers/cache/schema/patterns/time.ts";
+import { type Repair, repairInputSchema } from "../../workers/cache/schema/schema.ts";
 import { toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { piValidator } from "../support/pi-validator.ts";

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";

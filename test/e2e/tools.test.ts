@@ -1,7 +1,7 @@
 /** MCP tools as Pi tools, in the real Pi: their names, resources, schemas, and codemode scripts. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { assignToolNames } from "../../src/protocol/names.ts";
+import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";

@@ -3,11 +3,11 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import type { ConnectOptions } from "../../workers/connection/client.ts";
-import { parseEntry, type ServerDefinition } from "../../workers/connection/config/definition.ts";
-import { createRedactor } from "../../workers/connection/redact.ts";
-import { secretsOf } from "../../workers/connection/secrets.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { parseEntry, type ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
+import type { ConnectOptions } from "../../workers/connection/mcp/mcp.ts";
+import { secretsOf } from "../../workers/connection/secrets/find.ts";
+import { createRedactor } from "../../workers/connection/secrets/secrets.ts";
 
 export interface Message {
   id?: number | string;

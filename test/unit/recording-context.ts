@@ -1,5 +1,5 @@
 /** Owns: a Pi context in memory that remembers what the user was shown. */
-import type { NoticeLevel, PiContext } from "../../src/host.ts";
+import type { NoticeLevel, PiContext } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
   method: "select" | "confirm" | "editor";

@@ -1,5 +1,5 @@
 /** Owns: a Pi in memory that remembers what it was told, with the event bus and the tool rules that matter. */
-import type { Pi, PiTool } from "../../src/host.ts";
+import type { Pi, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */

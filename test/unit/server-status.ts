@@ -1,5 +1,5 @@
 /** Owns: server states and reports for tests of what a user is shown. */
-import type { ServerStatus, StatusReport } from "../../src/protocol/types.ts";
+import type { ServerStatus, StatusReport } from "../../src/shared/protocol/status.ts";
 
 export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
   name,

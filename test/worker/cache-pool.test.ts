@@ -5,15 +5,15 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
-import { DEFAULT_CATALOG_SETTINGS } from "../../src/protocol/snapshot.ts";
-import type { WorkerEvent } from "../../src/protocol/types.ts";
-import { type CachePool, createCachePool } from "../../workers/connection/cache-pool.ts";
-import { createCatalogPublisher } from "../../workers/connection/catalog.ts";
-import { parseEntry } from "../../workers/connection/config/definition.ts";
-import { DEFAULT_SETTINGS } from "../../workers/connection/config/settings.ts";
-import type { Server } from "../../workers/connection/server.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import { type CachePool, createCachePool } from "../../workers/connection/catalog/cache-worker.ts";
+import { createCatalogPublisher } from "../../workers/connection/catalog/catalog.ts";
+import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
+import { DEFAULT_SETTINGS } from "../../workers/connection/config/entry/settings.ts";
+import type { Server } from "../../workers/connection/servers/server.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
-import { recordingLog } from "../unit/workers/connection/recording-log.ts";
+import { recordingLog } from "../unit/workers/recording-log.ts";
 import { fixtures } from "./support.ts";
 
 const FILE = join(fixtures, "workers", "breakable-cache.ts");

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { nodeFiles } from "../../workers/cache/file-system.ts";
-import { storeEntries } from "../../workers/cache/metadata-cache.ts";
+import { storeEntries } from "../../workers/cache/metadata/metadata.ts";
+import { nodeFiles } from "../../workers/shared/files/file-system.ts";
 import { createRandom } from "../unit/random.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
 

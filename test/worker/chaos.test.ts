@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { ThreadsError } from "../../src/protocol/errors.ts";
+import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { createRandom } from "../unit/random.ts";
 import { breakable, createPlace, fixture, readIfThere, start, tellWorker, textOf, until } from "./support.ts";

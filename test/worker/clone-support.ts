@@ -6,14 +6,14 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import type { Connection } from "../../workers/connection/client.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import {
   type Origin,
   parseEntry,
   type ServerDefinition,
-} from "../../workers/connection/config/definition.ts";
-import { connect } from "../../workers/connection/connect.ts";
+} from "../../workers/connection/config/entry/definition.ts";
+import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import { connect } from "../../workers/connection/transports/transports.ts";
 import { fillHostileClone } from "../support/hostile-clone.ts";
 
 const live = new AbortController().signal;

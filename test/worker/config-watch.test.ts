@@ -7,11 +7,11 @@ import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeF
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { followConfig, type LiveConfig } from "../../workers/connection/config/live.ts";
-import { type LoadedConfig, loadConfig } from "../../workers/connection/config/load.ts";
-import type { ConfigFacts } from "../../workers/connection/config/paths.ts";
-import { watchConfig } from "../../workers/connection/config/watch.ts";
-import { put, temporaryFolder } from "../unit/workers/config/support.ts";
+import type { ConfigFacts } from "../../workers/connection/config/files/sources.ts";
+import { followConfig, type LiveConfig } from "../../workers/connection/config/live/live.ts";
+import { watchConfig } from "../../workers/connection/config/live/watch.ts";
+import { type LoadedConfig, loadConfig } from "../../workers/connection/config/merge/merge.ts";
+import { put, temporaryFolder } from "../unit/workers/connection/config/support.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -233,7 +233,7 @@ describe("watchConfig", () => {
 
   test("a process that has nothing else to do ends", async () => {
     const program = join(folder, "program.ts");
-    const watch = join(import.meta.dirname, "../../workers/connection/config/watch.ts");
+    const watch = join(import.meta.dirname, "../../workers/connection/config/live/watch.ts");
     await writeFile(
       program,
       `import { watchConfig } from ${JSON.stringify(watch)};

@@ -2,10 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
-import { createHandlers } from "../../workers/connection/handlers.ts";
-import { createLog } from "../../workers/connection/log.ts";
-import type { Handlers } from "../../workers/connection/serve.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import { createHandlers } from "../../workers/connection/rpc/rpc.ts";
+import type { Handlers } from "../../workers/connection/rpc/serve.ts";
+import { createLog } from "../../workers/shared/log.ts";
 import { waitGone } from "../support/processes.ts";
 import { configure, createPlace, fixture, onCleanup, until } from "./support.ts";
 

@@ -5,9 +5,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PiToolContext } from "../../src/host.ts";
-import type { CallResult, SessionFacts } from "../../src/protocol/types.ts";
-import { createMcpTool } from "../../src/tools/mcp-tool.ts";
+import type { PiToolContext } from "../../src/pi/api.ts";
+import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import { createMcpTool } from "../../src/tools/definition/definition.ts";
 import { makeCatalog } from "../unit/make-catalog.ts";
 import {
   breakable,

@@ -1,9 +1,9 @@
 /** Connecting over HTTP against real servers on loopback: which transport, what is tried again, what is said. */
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import type { ThreadsError } from "../../src/protocol/errors.ts";
-import type { HttpTarget } from "../../workers/connection/config/definition.ts";
-import { connectHttp } from "../../workers/connection/connect-http.ts";
+import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
+import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,
   connectOptions,

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
-import type { HttpTarget } from "../../workers/connection/config/definition.ts";
-import { connectHttp } from "../../workers/connection/connect-http.ts";
+import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
+import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import { connectOptions } from "../support/http-server.ts";
 
 const program = join(

@@ -2,13 +2,12 @@
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { ErrorCode, ThreadsError } from "../../src/protocol/errors.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import type { Connection } from "../../workers/connection/client.ts";
-import type { HttpTarget } from "../../workers/connection/config/definition.ts";
-import { ANSWERS_AT_A_TIME, connectHttp } from "../../workers/connection/connect-http.ts";
-
-import { createHttpClient } from "../../workers/connection/transports/http-client.ts";
+import type { ErrorCode, ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
+import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import { createHttpClient } from "../../workers/connection/transports/http/client.ts";
+import { ANSWERS_AT_A_TIME, connectHttp } from "../../workers/connection/transports/http/http.ts";
 
 import {
   answerWell,

@@ -4,9 +4,9 @@
  */
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import type { ThreadsError } from "../../src/protocol/errors.ts";
-import type { HttpTarget } from "../../workers/connection/config/definition.ts";
-import { connectHttp } from "../../workers/connection/connect-http.ts";
+import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
+import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   type Asked,
   answerWell,

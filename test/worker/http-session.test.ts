@@ -1,10 +1,10 @@
 /** An open connection over HTTP against real servers on loopback: sessions, streams, limits, the end. */
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import type { ThreadsError } from "../../src/protocol/errors.ts";
-import type { Connection } from "../../workers/connection/client.ts";
-import type { HttpTarget } from "../../workers/connection/config/definition.ts";
-import { connectHttp } from "../../workers/connection/connect-http.ts";
+import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
+import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,
   connectOptions,

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { SessionFacts } from "../../src/protocol/types.ts";
-import { startRuntimeLater } from "../../src/runtime/lazy-runtime.ts";
+import { startRuntimeLater } from "../../src/runtime/lazy.ts";
+import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 
 let folder = "";
 beforeAll(async () => {

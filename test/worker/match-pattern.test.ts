@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
 import { connectionWorkerUrl } from "../../src/runtime/worker-files.ts";
-import { createPatternMatcher, type Matches } from "../../workers/connection/match-pattern.ts";
+import { createPatternMatcher, type Matches } from "../../workers/connection/session/match-pattern.ts";
 
 const TEXTS = [
   "",

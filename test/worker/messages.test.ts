@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
-import type { WireError } from "../../src/protocol/errors.ts";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import type { WireError } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { answerWell, type Handler, serve, startEvents } from "../support/http-server.ts";
 import {
   configure,

@@ -7,10 +7,10 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import { parseEntry } from "../../workers/connection/config/definition.ts";
-import { connect } from "../../workers/connection/connect.ts";
-import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/resolve.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
+import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
+import { connect } from "../../workers/connection/transports/transports.ts";
 import { descendants, waitGone } from "../support/processes.ts";
 
 const MEMORY = "@modelcontextprotocol/server-memory";

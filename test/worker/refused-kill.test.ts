@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { waitGone } from "../support/processes.ts";
 import { everything, fixture, fixtures, onCleanup, type Started, start, textOf, until } from "./support.ts";
 

@@ -5,8 +5,8 @@ import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
-import type { ServerState, ServerStatus } from "../../src/protocol/types.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
 import { answerWell, serve } from "../support/http-server.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import {

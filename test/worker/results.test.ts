@@ -3,9 +3,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ThreadsError } from "../../src/protocol/errors.ts";
-import type { CallResult, WorkerEvent } from "../../src/protocol/types.ts";
 import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
+import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { waitGone } from "../support/processes.ts";
 
 const root = join(import.meta.dirname, "..", "..");

@@ -3,10 +3,10 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { ThreadsError } from "../../src/protocol/errors.ts";
-import type { WorkerEvent } from "../../src/protocol/types.ts";
 import { createRpc, type Rpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
+import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { fixtures } from "./support.ts";
 
 /** Against hangs only: no test waits for it. */

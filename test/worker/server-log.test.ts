@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../../src/protocol/limits.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { answerWell, resultOf, serve, startEvents } from "../support/http-server.ts";
 import { everything, fixture, type Started, start, startEverything, textOf, until } from "./support.ts";
 

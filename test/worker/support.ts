@@ -11,11 +11,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect } from "vitest";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
-import { ThreadsError } from "../../src/protocol/errors.ts";
-import { snapshotChecksum } from "../../src/protocol/snapshot.ts";
-import type { CallResult, ServerStatus, SessionFacts, WorkerEvent } from "../../src/protocol/types.ts";
-import type { Crash } from "../../src/runtime/respawn.ts";
+import type { Crash } from "../../src/runtime/keep-worker.ts";
 import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
+import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import type { ServerStatus } from "../../src/shared/protocol/status.ts";
+import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 
 const root = join(import.meta.dirname, "..", "..");

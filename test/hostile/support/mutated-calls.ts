@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import { ThreadsError } from "../../../src/protocol/errors.ts";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { currentCatalog, type Started, start, textOf } from "../../worker/support.ts";
 
 /** Mutations of each kind. */

@@ -8,7 +8,7 @@ import {
   sameDefinition,
 } from "../../../src/catalog/catalog.ts";
 import { searchCatalog, toolsNamed } from "../../../src/catalog/search.ts";
-import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
 
 const SERVERS = [

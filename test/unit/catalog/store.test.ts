@@ -1,7 +1,7 @@
 /** Owns: the current catalog on main: from events, and without what is gone before the next snapshot comes. */
 import { expect, test } from "vitest";
 import { type CatalogStore, createCatalogStore } from "../../../src/catalog/store.ts";
-import { snapshotChecksum } from "../../../src/protocol/snapshot.ts";
+import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import { makeSnapshotBytes } from "../make-catalog.ts";
 import { tempFolder } from "../temp-folder.ts";
 

@@ -1,8 +1,8 @@
 /** Owns: which servers stay held back over the workers of a session, and what ends that. */
 import { describe, expect, test } from "vitest";
-import { talkRecord } from "../../../src/protocol/talk.ts";
-import type { ServerState } from "../../../src/protocol/types.ts";
 import { createSuspicion, type Suspicion } from "../../../src/runtime/suspicion.ts";
+import type { ServerState } from "../../../src/shared/protocol/status.ts";
+import { talkRecord } from "../../../src/shared/protocol/talk.ts";
 import { makeStatus } from "../server-status.ts";
 
 const end = { reason: "exit code 7", outOfMemory: false };

@@ -1,6 +1,6 @@
 /** Owns: one notice when a server fails, one when it works again, none while all is well. */
 import { describe, expect, it, test } from "vitest";
-import type { ServerState } from "../../../src/protocol/types.ts";
+import type { ServerState } from "../../../src/shared/protocol/status.ts";
 import { createHealthNotices, type Notice } from "../../../src/ui/health-notices.ts";
 import { makeStatus } from "../server-status.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: the line below the editor, and how rarely Pi is told of it. */
 import { describe, expect, it, test } from "vitest";
-import type { ServerState } from "../../../src/protocol/types.ts";
+import type { ServerState } from "../../../src/shared/protocol/status.ts";
 import { createStatusLine, statusText } from "../../../src/ui/status-line.ts";
 import { createRecordingContext } from "../recording-context.ts";
 import { makeStatus } from "../server-status.ts";

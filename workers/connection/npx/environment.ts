@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
-import { type Env, nameIn } from "../transports/child-environment.ts";
+import { type Env, nameIn } from "../../shared/programs/environment.ts";
 
 /** Settings of npm that change what an npx command means. Set in the environment, they are left to npm. */
 const DECISIVE = ["package", "call", "workspace", "workspaces", "script_shell", "global", "location"];

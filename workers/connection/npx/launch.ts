@@ -3,9 +3,9 @@
  * child: the link's path as its name and the folders of commands first on the search path.
  */
 import { basename, delimiter, extname } from "node:path";
-import { findHere } from "../transports/find-program.ts";
-import { firstLineOf } from "../transports/first-line.ts";
-import { onWindows } from "../transports/process-tree.ts";
+import { findHere } from "../../shared/programs/find-program.ts";
+import { firstLineOf } from "../../shared/programs/first-line.ts";
+import { onWindows } from "../../shared/programs/processes.ts";
 import { pathVariable } from "./environment.ts";
 import type { Binary, Declined } from "./tree.ts";
 

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { onWindows, systemShell } from "../transports/process-tree.ts";
+import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
 export interface NeutralFolder {
   path: string;

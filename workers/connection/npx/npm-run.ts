@@ -3,9 +3,9 @@
  * it has a group of its own, is reported, and is over before the run settles. The server is never started.
  */
 import { resolve } from "node:path";
-import { messageOf } from "../../../src/protocol/errors.ts";
-import { LIMITS } from "../../../src/protocol/limits.ts";
-import { killTree, onWindows, spawnServer } from "../transports/process-tree.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { killTree, onWindows, spawnServer } from "../../shared/programs/processes.ts";
 import type { Declined, NpmFacts } from "./tree.ts";
 
 export interface NpmRunOptions {

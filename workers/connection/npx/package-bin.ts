@@ -4,7 +4,7 @@
  */
 
 import { basename, join, normalize } from "node:path";
-import { isObject } from "../../../src/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 
 export interface Manifest {

@@ -1,0 +1,95 @@
+/** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
+import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+import { firstSentence } from "../shared/text/sentence.ts";
+import { parameterList } from "../shared/text/signature.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+
+/** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
+export const signatureLine = (tool: CatalogTool): string =>
+  `- ${tool.name}${parameterList(inputSchemaOf(tool))} - ${firstSentence(tool.description)}`;
+
+const NAMES_SHOWN = 50;
+const NAME_CHARS = 200;
+const ERROR_CHARS = 600;
+
+/** `lead: a, b`, or nothing where there is nothing to name. Bounded. */
+export function nameLine(lead: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const shown = names.slice(0, NAMES_SHOWN).map((name) => oneLine(name, NAME_CHARS));
+  const rest = names.length - shown.length;
+  return [`${lead}: ${shown.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
+}
+
+/** The name of a server, as it stands in a sentence of ours. */
+export const serverName = (name: string): string => oneLine(name, NAME_CHARS);
+
+/** A failure in one line: its words may be a server's, and must not pass for another line of the answer. */
+export const errorLine = ({
+  message,
+  remedy = "",
+}: {
+  message: string;
+  remedy?: string | undefined;
+}): string => `${oneLine(message, ERROR_CHARS)} ${oneLine(remedy, ERROR_CHARS)}`.trimEnd();
+
+/** The same under a heading that names the server already. */
+export const errorLineOf = (
+  server: string,
+  error: { message: string; remedy?: string | undefined },
+): string => errorLine({ ...error, message: withoutServer(server, error.message) });
+
+/** Why the configuration keeps a tool of that name from being had. Never rejects. */
+export type WhyMissing = (name: string) => Promise<WireError | undefined>;
+
+export interface Report {
+  /** Declared to the model from the next request on. */
+  loaded: readonly CatalogTool[];
+  /** Found, but kept out by Pi. */
+  refused: readonly CatalogTool[];
+  /** Found, but not loaded. */
+  more: readonly CatalogTool[];
+  notes: readonly string[];
+}
+
+export function reportText({ loaded, refused, more, notes }: Report): string {
+  const lines: string[] = [];
+  if (loaded.length > 0) {
+    lines.push("Loaded. Call them by name from your next message on:", ...loaded.map(signatureLine));
+  }
+  const names = (tools: readonly CatalogTool[]): string[] => tools.map((tool) => tool.name);
+  lines.push(...nameLine("Found, but Pi does not allow them in this session (--tools)", names(refused)));
+  if (lines.length === 0) lines.push("No tools found.");
+  lines.push(...nameLine("Less likely, not loaded (select:name loads one)", names(more)));
+  return [...lines, ...notes].join("\n");
+}
+
+/** What is missing from an answer because of the servers' state. `loaded`: names of servers whose tools it loads. */
+export function serverNotes(
+  servers: readonly ServerStatus[],
+  pending: readonly string[],
+  loaded: ReadonlySet<string> = new Set(),
+): string[] {
+  const failed = servers.flatMap(({ error, toolsKnown, name }) => {
+    if (!error || pending.includes(name)) return [];
+    const says = `${serverName(name)}: ${errorLineOf(name, error)}`;
+    if (!toolsKnown) return [`Not available: ${says}`];
+    return loaded.has(name) ? [`Not available now, a call tries again: ${says}`] : [];
+  });
+  return [...nameLine("Still connecting, search again later", pending), ...failed];
+}
+
+/** Set off by the user: neither time nor another search will bring its tools. */
+export const isDisabled = ({ state }: ServerStatus): boolean => state === "disabled";
+
+/** Why a server's tools may be missing; nothing where it is connected. */
+export function stateNote(status: ServerStatus | undefined): string[] {
+  if (!status) return [];
+  const { state, source, toolsKnown, error } = status;
+  const name = serverName(status.name);
+  if (isDisabled(status)) return [`Server ${name} is disabled in ${source}.`];
+  if (state === "connected" || (toolsKnown && !error)) return [];
+  if (error) return [`Server ${name} is not available: ${errorLineOf(status.name, error)}`];
+  return [`Server ${name} is ${state}: its tools are not known yet, search again later.`];
+}

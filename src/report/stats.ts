@@ -1,0 +1,55 @@
+/** The statistics of calls as `/mcp stats` shows them, as wide as the screen allows. Pure. */
+
+import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
+import { formatBytes, formatMs } from "../shared/text/size.ts";
+import { cutTo, printable, visibleWidth } from "../shared/text/width.ts";
+
+const NAME_CELLS = 48;
+/** With less than this for the names they stand on lines of their own. */
+const NAME_CELLS_LEAST = 32;
+const GAP = "  ";
+
+const HEAD = ["calls", "errors", "received", "shown", "mean"];
+
+const numbersOf = (stats: ToolStats): string[] => [
+  String(stats.calls),
+  String(stats.errors),
+  formatBytes(stats.receivedBytes),
+  formatBytes(stats.shownBytes),
+  formatMs(stats.meanMs),
+];
+
+/** What a server named, in a line. */
+const nameOf = ({ server, tool }: ToolStats): string =>
+  printable(`${server} · ${tool}`).replaceAll("\n", " ");
+
+const padEnd = (text: string, cells: number): string =>
+  text + " ".repeat(Math.max(0, cells - visibleWidth(text)));
+
+function lines(tools: readonly ToolStats[], columns: number): string[] {
+  const numbers = [HEAD, ...tools.map(numbersOf)];
+  const widths = HEAD.map((_, column) => Math.max(...numbers.map((cells) => cells[column]?.length ?? 0)));
+  const rows = numbers.map((cells) => cells.map((cell, i) => cell.padStart(widths[i] ?? 0)).join(GAP));
+  const left = columns - (rows[0]?.length ?? 0) - GAP.length;
+  const beside = left >= NAME_CELLS_LEAST;
+  const names = ["tool", ...tools.map(nameOf)].map((name) =>
+    cutTo(name, beside ? Math.min(left, NAME_CELLS) : columns),
+  );
+  const nameCells = Math.max(...names.map(visibleWidth));
+  return names.flatMap((name, i) =>
+    beside ? [`${padEnd(name, nameCells)}${GAP}${rows[i]}`] : [name, `${GAP}${rows[i]}`],
+  );
+}
+
+function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number): string {
+  if (tools.length === 0) return "No calls are recorded yet.";
+  const more = moreTools > 0 ? [`and ${moreTools.toLocaleString("en")} more tools`] : [];
+  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved.`;
+  return [...lines(tools, columns), ...more, saved].join("\n");
+}
+
+/** `columns`: cells of a line. */
+export const renderStats = (report: StatsReport, columns: number): string =>
+  report.captured
+    ? table(report.summary, columns)
+    : 'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.';

@@ -1,0 +1,97 @@
+/** What `/mcp` prints, as text. Pure. */
+import type { Catalog } from "../catalog/catalog.ts";
+import { describeErrorOf, type WireError } from "../shared/protocol/errors.ts";
+import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
+import { counted, offerText } from "../shared/text/counts.ts";
+import { describeProblem } from "../shared/text/problem.ts";
+import { firstSentence } from "../shared/text/sentence.ts";
+import { cleanText, oneLine } from "../shared/text/unprintable.ts";
+
+/** Of all servers together, and of one server alone: more than that nobody reads in a notice. */
+const TOOL_LINES = 300;
+const TOOL_LINES_OF_ONE = 2_000;
+const SERVERS_SHOWN = 100;
+/** Kept of the start and of the end of a long question. */
+const QUESTION_END_CHARS = 400;
+
+const NAME_CHARS = 200;
+
+/** A name in one line: a project's file may hold any. */
+const shown = (name: string): string => oneLine(name, NAME_CHARS);
+
+const oneErrorLine = (server: string, error: WireError): string =>
+  cleanText(describeErrorOf(server, error)).replaceAll("\n", " | ");
+
+function serverLine(server: ServerStatus): string {
+  const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
+  const error = server.error ? `: ${oneErrorLine(server.name, server.error)}` : "";
+  return `${shown(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
+}
+
+/** Nothing is asked here: `/mcp trust` shows all of it. */
+function inBrief(question: string): string {
+  const more = question.length - 2 * QUESTION_END_CHARS;
+  if (more <= 0) return question;
+  const [start, end] = [question.slice(0, QUESTION_END_CHARS), question.slice(-QUESTION_END_CHARS)];
+  return `${start}… ${more} more characters …${end}`.toWellFormed();
+}
+
+/** A server of the project that may not run. */
+export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): string =>
+  `MCP server ${shown(name)} of this project is not started: ${reason}.`;
+
+export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
+  const connected = servers.filter((server) => server.state === "connected").length;
+  const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
+  const head = `MCP: ${connected} of ${counted(servers.length, "server")} connected, ${counted(tools, "tool")} known`;
+  if (servers.length + problems.length + refused.length + questions.length === 0) {
+    return `${head}\nNo servers are configured. Add them to ${files.join(" or ")}.`;
+  }
+  const waiting = questions.map(({ question }) => `waits for your consent: ${inBrief(question)}`);
+  return [
+    head,
+    ...servers.map(serverLine),
+    ...waiting,
+    ...refused.map(refusedLine),
+    ...problems.map(describeProblem),
+  ].join("\n");
+}
+
+/** A server that is configured and may not run; undefined where nothing is known of it. */
+export function absentText(server: string, { questions, refused }: StatusReport): string | undefined {
+  if (questions.some((question) => question.server === server)) {
+    return `The server ${shown(server)} waits for your consent. /mcp trust asks for it.`;
+  }
+  const refusal = refused.find(({ name }) => name === server);
+  return refusal && refusedLine(refusal);
+}
+
+/** The tools of one server, or of all, by server. Only what is shown is written out: there may be thousands. */
+export function renderTools(
+  catalog: Catalog,
+  servers: readonly ServerStatus[],
+  server: string | undefined,
+): string {
+  const known = new Set([...servers.map(({ name }) => name), ...catalog.servers.map(({ name }) => name)]);
+  if (server !== undefined && !known.has(server)) {
+    const names = [...known].slice(0, SERVERS_SHOWN).map(shown);
+    const more = known.size > SERVERS_SHOWN ? [`${known.size - SERVERS_SHOWN} more`] : [];
+    return `No server named ${server} is configured. Configured: ${[...names, ...more].join(", ") || "none"}.`;
+  }
+  const toolsOf = Map.groupBy(catalog.tools, (tool) => tool.server.name);
+  const most = server === undefined ? TOOL_LINES : TOOL_LINES_OF_ONE;
+  const lines: string[] = [];
+  let all = 0;
+  for (const name of server === undefined ? known : [server]) {
+    const tools = toolsOf.get(name) ?? [];
+    all += 1 + tools.length;
+    if (lines.length >= most) continue;
+    lines.push(`${shown(name)}: ${counted(tools.length, "tool")}`);
+    for (const tool of tools.slice(0, most - lines.length)) {
+      lines.push(`  ${tool.name} - ${firstSentence(tool.description)}`);
+    }
+  }
+  if (all <= lines.length) return lines.join("\n");
+  const more = `and ${all - lines.length} more lines`;
+  return [...lines, server === undefined ? `${more}: /mcp tools <server>` : more].join("\n");
+}

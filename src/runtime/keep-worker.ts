@@ -1,0 +1,204 @@
+/**
+ * Keeps one worker alive: starts it, finds its end or its hanging, and starts another after a pause, but
+ * not for ever. Knows nothing of what is said to it.
+ */
+import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
+import { createRpc, type Rpc } from "./rpc.ts";
+import type { RuntimeThread } from "./thread.ts";
+
+export interface KeptWorker {
+  /** The worker that runs, or the next one while it is being started. Rejects with `runtime_stopped`. */
+  ready(signal: AbortSignal | undefined): Promise<Rpc>;
+  /**
+   * Ends it for good; requests that are open fail. Settles soon after the farewell, also where the thread does not end:
+   * one in native code cannot be interrupted. Never rejects.
+   */
+  stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void>;
+}
+
+/** How a worker ended. */
+export interface WorkerEnd {
+  /** For people: why the worker ended. */
+  reason: string;
+  outOfMemory: boolean;
+}
+
+export interface Crash {
+  /** For people: why the worker ended. */
+  reason: string;
+  /** No other worker is started: it crashed too often. */
+  givenUp: boolean;
+  /** Servers that caused it, as far as is known: the next worker does not connect them by itself. */
+  heldBack?: string[];
+}
+
+export interface KeepOptions {
+  start: () => Promise<RuntimeThread>;
+  /** A worker runs: say what it must know. */
+  onStart: (rpc: Rpc) => void;
+  /** A worker is gone, asked or not: clean up behind it. */
+  onGone: () => void;
+  /** Servers that caused the end. They will not do so again by themselves, so that this end is not counted. */
+  blame?: (end: WorkerEnd) => string[];
+  onCrash: (crash: Crash) => void;
+}
+
+const MINUTE_MS = 60_000;
+/** A thread that runs JavaScript ends within some milliseconds. */
+const TERMINATE_MS = 200;
+
+function createNext(): PromiseWithResolvers<Rpc> {
+  const next = Promise.withResolvers<Rpc>();
+  // Nobody may be waiting when it fails.
+  next.promise.catch(() => undefined);
+  return next;
+}
+
+const stoppedError = (message: string): ThreadsError =>
+  new ThreadsError("runtime_stopped", message, { remedy: "/reload starts the MCP servers again." });
+
+const STOPPED = "The MCP servers of this session are stopped.";
+
+/** Settles with the promise, however that settles, or after the time. */
+async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise.catch(() => undefined), late]);
+  clearTimeout(timer);
+}
+
+/** When workers ended of late. */
+class Ends {
+  #all: number[] = [];
+  #counted: number[] = [];
+
+  /** `isCounted`: nobody but the worker itself is to blame. */
+  add(isCounted: boolean): void {
+    const now = performance.now();
+    const isRecent = (at: number): boolean => now - at < MINUTE_MS;
+    this.#all = [...this.#all, now].filter(isRecent);
+    this.#counted = [...this.#counted, ...(isCounted ? [now] : [])].filter(isRecent);
+  }
+
+  get counted(): number {
+    return this.#counted.length;
+  }
+
+  /** Until the next worker is started. */
+  get delayMs(): number {
+    const delays = LIMITS.respawnMs;
+    return delays[Math.min(this.#all.length, delays.length) - 1] ?? 0;
+  }
+}
+
+export function keepWorker(options: KeepOptions): KeptWorker {
+  const ends = new Ends();
+  let current: { thread: RuntimeThread; rpc: Rpc; heartbeat: Heartbeat } | undefined;
+  let next = createNext();
+  /** Whether `next` has been resolved. */
+  let kept = false;
+  let timer: NodeJS.Timeout | undefined;
+  let stopping = false;
+
+  const onEnd = (end: WorkerEnd): void => {
+    current?.heartbeat.stop();
+    current = undefined;
+    try {
+      options.onGone();
+    } catch {
+      // What cannot be cleaned up must not keep the next worker from starting.
+    }
+    if (stopping) return;
+    // Callers that wait keep waiting for the next worker; a promise that is resolved already is replaced.
+    if (kept) next = createNext();
+    kept = false;
+    const heldBack = options.blame?.(end) ?? [];
+    ends.add(heldBack.length === 0);
+    const { reason } = end;
+    const givenUp = ends.counted > LIMITS.respawnsAMinute;
+    if (givenUp) {
+      const count = ends.counted;
+      next.reject(stoppedError(`The connection worker crashed ${count} times within a minute (${reason}).`));
+    } else timer = setTimeout(start, ends.delayMs);
+    options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
+  };
+
+  /** Takes a thread on until its end, which is told once. */
+  const watch = (thread: RuntimeThread): void => {
+    const rpc = createRpc(thread);
+    let known: string | undefined;
+    const end = (reason: string): void => {
+      known ??= reason;
+      thread.terminate().catch(() => undefined);
+    };
+    const heartbeat = startHeartbeat({
+      timeoutMs: LIMITS.heartbeatMs,
+      ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
+      onHang: () => end(`it did not answer for ${LIMITS.heartbeatMs / 1_000} s`),
+    });
+    current = { thread, rpc, heartbeat };
+    thread.exited
+      .then(({ exitCode, reason, outOfMemory = false }) =>
+        onEnd({ reason: known ?? reason ?? `exit code ${exitCode}`, outOfMemory }),
+      )
+      // A throw of a callback must not end Pi.
+      .catch(() => undefined);
+    try {
+      options.onStart(rpc);
+    } catch (error) {
+      // A worker that knows nothing of the session must not stay beside the next one.
+      end(messageOf(error));
+      return;
+    }
+    kept = true;
+    next.resolve(rpc);
+  };
+
+  const run = async (): Promise<void> => {
+    try {
+      const thread = await options.start();
+      if (stopping) thread.terminate().catch(() => undefined);
+      else watch(thread);
+    } catch (error) {
+      onEnd({ reason: messageOf(error), outOfMemory: false });
+    }
+  };
+  const start = (): void => {
+    run().catch(() => undefined);
+  };
+
+  start();
+  return {
+    ready: (signal) => {
+      if (stopping) return Promise.reject(new ThreadsError("runtime_stopped", STOPPED));
+      if (current) return Promise.resolve(current.rpc);
+      return new Promise((resolve, reject) => {
+        const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
+        if (signal?.aborted) {
+          cancel();
+          return;
+        }
+        signal?.addEventListener("abort", cancel, { once: true });
+        next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
+      });
+    },
+    stop: async (farewell) => {
+      stopping = true;
+      clearTimeout(timer);
+      next.reject(stoppedError(STOPPED));
+      if (!current) return;
+      const { thread, rpc, heartbeat } = current;
+      heartbeat.stop();
+      await farewell(rpc).catch(() => undefined);
+      await settledWithin(
+        thread.terminate().then(() => thread.exited),
+        TERMINATE_MS,
+      );
+      rpc.end(new ThreadsError("runtime_stopped", STOPPED));
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The requests that main makes of the connection worker, over comlink, grouped by who asks. Each request takes one
+ * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its name in
+ * `CONNECTION_METHODS`, its handler in workers/connection/rpc/rpc.ts.
+ */
+import type { CallToolParams, StatsReport } from "./calls.ts";
+import type { Reply, WireError } from "./errors.ts";
+import type { RegisteredServer, SessionFacts } from "./session.ts";
+import type { StatusReport } from "./status.ts";
+
+/** Asked by the session: its start, its first request to the model, and what happens around it. */
+interface SessionRequests {
+  /** Loads the configuration and starts what it names. Answers when the plan is made, not when servers are up. */
+  startSession: { params: SessionFacts; value: undefined };
+  /**
+   * Answers when each server, or each named one, has told its tools or failed to connect; at the latest after
+   * `timeoutMs`. `checksum` belongs to the snapshot that then holds, whose event may still be under way.
+   */
+  settleTools: {
+    params: { timeoutMs: number; servers?: string[] };
+    value: { pending: string[]; checksum: number | undefined };
+  };
+  /** Tells that other extensions registered or withdrew servers. */
+  setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
+  /** Tells that a turn of the model ended, a good moment to reconnect dropped eager servers. */
+  turnEnded: { params: Record<string, never>; value: undefined };
+}
+
+/** Asked for the model: calls, and why a call or a search found nothing. */
+interface CallRequests {
+  /** Answers a msgpackr-encoded `CallResult`. */
+  callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
+  /** Answers why a tool of that name is unavailable, if the configuration is the reason. */
+  explainMissing: { params: { name: string }; value: WireError | undefined };
+  /**
+   * Answers the positions of the tools of which a text matches a regular expression, ignoring case, or what is wrong
+   * with the pattern. `columns`: each column holds one text a tool, separated by U+0000.
+   */
+  matchTools: {
+    params: { pattern: string; columns: string[] };
+    value: { rows: number[] } | { problem: string };
+  };
+}
+
+/** Asked by the person, in a dialog or by `/mcp`. */
+interface UserRequests {
+  status: { params: Record<string, never>; value: StatusReport };
+  /** Answers the captured statistics of calls. */
+  stats: { params: Record<string, never>; value: StatsReport };
+  /** Connects one server, or all that should be connected. Answers when each has connected or failed. */
+  reconnect: { params: { server: string | undefined }; value: undefined };
+  /** Takes the answer to a `ConsentQuestion` and remembers it. */
+  answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
+  /** Asks again about the project's servers that were refused. */
+  askAgain: { params: Record<string, never>; value: undefined };
+  /** Applies the edit that a `held` event named, or leaves it until the next one. */
+  applyHeld: { params: { id: string; apply: boolean }; value: undefined };
+  /**
+   * Switches a server on or off in the file that defines it, keeping the file's comments. Answers the file, and in
+   * `but` why a server that is now on still does not run.
+   */
+  setEnabled: {
+    params: { server: string; enabled: boolean; project: boolean };
+    value: { file: string; but?: string };
+  };
+  /** Answers the configuration file that `/mcp edit` opens, with its text; the text is empty if there is no file. */
+  readConfig: { params: { project: boolean }; value: { file: string; text: string } };
+  /** Writes that file if it is unchanged since `before`. The new text is then applied like any edit. */
+  writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
+}
+
+/** Asked by main's runtime, for the worker itself. */
+interface UpkeepRequests {
+  /** Answers if the worker's event loop turns. */
+  ping: { params: Record<string, never>; value: undefined };
+  /** Writes one line of main's into the log file. */
+  log: { params: { level: LogLevel; message: string }; value: undefined };
+  /** Closes every server and flushes the log. */
+  shutdown: { params: Record<string, never>; value: undefined };
+}
+
+/** Method -> what it takes and what it answers. */
+export interface ConnectionMethods extends SessionRequests, CallRequests, UserRequests, UpkeepRequests {}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export type ConnectionMethod = keyof ConnectionMethods;
+
+const METHODS: Record<ConnectionMethod, true> = {
+  startSession: true,
+  settleTools: true,
+  setRegistered: true,
+  turnEnded: true,
+  callTool: true,
+  explainMissing: true,
+  matchTools: true,
+  status: true,
+  stats: true,
+  reconnect: true,
+  answerConsent: true,
+  askAgain: true,
+  applyHeld: true,
+  setEnabled: true,
+  readConfig: true,
+  writeConfig: true,
+  ping: true,
+  log: true,
+  shutdown: true,
+};
+
+/** Every method's name. The compiler demands a complete list. */
+export const CONNECTION_METHODS = Object.keys(METHODS) as readonly ConnectionMethod[];
+
+/** What the worker exposes. `cancel` is one-way in meaning: it never fails and answers nothing of interest. */
+export type ConnectionApi = {
+  [M in ConnectionMethod]: (
+    requestId: number,
+    params: ConnectionMethods[M]["params"],
+  ) => Promise<Reply<ConnectionMethods[M]["value"]>>;
+} & { cancel(requestId: number): void };

@@ -1,0 +1,36 @@
+/** The catalog's small parts that both threads name: settings, annotations, removals. The snapshot holds the rest. */
+
+/** Hints of a server about a tool; the server is untrusted (MCP 2025-11-25, server/tools, annotations). */
+export interface ToolAnnotations {
+  title?: string;
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+/** Settings that main must know before a worker runs. */
+export interface CatalogSettings {
+  /** How ToolSearch ranks: as src/shared/search/README.md says, or by the 10/5/4/3 weights. The index is of this kind. */
+  search: "ranked" | "weighted";
+  /** What the description of ToolSearch lists. */
+  catalog: "tools" | "servers" | "off";
+  /** Offer one tool `mcp` in place of ToolSearch. */
+  proxyTool: boolean;
+  /** Absolute paths of the files that were read or looked for. */
+  files: readonly string[];
+}
+
+export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
+  search: "ranked",
+  catalog: "tools",
+  proxyTool: false,
+  files: [],
+};
+
+/** What the catalog no longer holds, by the servers' own names. */
+export interface RemovedTools {
+  servers: string[];
+  /** Single tools of servers that the catalog still holds. */
+  tools: { server: string; tool: string }[];
+}

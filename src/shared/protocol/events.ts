@@ -1,0 +1,39 @@
+/** What the connection worker tells main unasked, over a port of its own. Types only. */
+import type { CallProgress } from "./calls.ts";
+import type { CatalogSettings, RemovedTools } from "./catalog.ts";
+import type { AcceptedBefore } from "./session.ts";
+import type { ServerStatus, StatusReport } from "./status.ts";
+
+/**
+ * One-way messages. Events and replies travel on two ports, so no order holds between an event and a reply.
+ * Main drops an event whose `generation` is not that of the running session.
+ */
+export type WorkerEvent =
+  /** Sent when a server's process has started, before its first byte. Main kills it if the worker dies. */
+  | { type: "spawned"; pid: number; server: string }
+  /** Sent when that process has ended. */
+  | { type: "exited"; pid: number; server: string }
+  /** Sent once per server, before the shared record (talk.ts) names the server by this slot. */
+  | { type: "talker"; slot: number; server: string }
+  /** Sent when the configured servers are known: at the start, before anything connects, and after each change. */
+  | ({
+      type: "planned";
+      generation: number;
+      settings: CatalogSettings;
+      accepted: AcceptedBefore;
+    } & StatusReport)
+  /**
+   * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
+   * of a fault that the user can mend.
+   */
+  | { type: "notice"; generation: number; text: string; level: "info" | "warning" }
+  /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do. */
+  | { type: "held"; generation: number; id: string; text: string }
+  /** Sent at each change of a server's status. */
+  | { type: "server"; generation: number; status: ServerStatus }
+  /** Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. */
+  | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
+  /** Sent as soon as servers or tools are gone, because the snapshot without them takes time to make. */
+  | ({ type: "removed"; generation: number } & RemovedTools)
+  /** Sent while a call runs, at most as often as `LIMITS` allows. */
+  | ({ type: "progress"; callId: string } & CallProgress);

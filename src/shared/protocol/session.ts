@@ -1,0 +1,51 @@
+/** What main tells the connection worker about a Pi session. Types only. */
+
+/** Parameters of `startSession`. */
+export interface SessionFacts {
+  /** Counts the sessions of one process. The worker drops results of an older generation. */
+  generation: number;
+  cwd: string;
+  agentDir: string;
+  /** `ctx.isProjectTrusted()`: whether `.pi/mcp.json` counts. */
+  projectTrusted: boolean;
+  /** `--mcp-config`: a file in place of `<agentDir>/mcp.json`. */
+  configPath: string | undefined;
+  /** Servers that other extensions registered: `pi.getMcpServers()`. */
+  registered: RegisteredServer[];
+  /** Whether a person can be asked for consent: true in the TUI and over RPC. */
+  canAsk: boolean;
+  /**
+   * Stamp of `.pi/mcp.json` when the session began. The person who trusted the project has seen that content, and
+   * nothing that was written between then and the worker's first read. Absent: main did not look at the file.
+   */
+  projectFile?: string;
+  /** When the session began, in milliseconds since the epoch. The worker asks about project envFiles that are newer. */
+  startedAtMs?: number;
+  /** What the worker before this one had let run, if that worker crashed. */
+  accepted?: AcceptedBefore;
+  /**
+   * Servers that the worker must not connect by itself, because they were at work when an earlier worker of this
+   * session died. `why` is a sentence without its full stop.
+   */
+  heldBack?: { server: string; why: string }[];
+  /** Checksum of the snapshot that main already shows. The worker does not send equal content again. */
+  snapshotChecksum: number | undefined;
+}
+
+/** What a session has let run so far. The worker that follows a crash neither asks for it nor applies it again. */
+export interface AcceptedBefore {
+  /** Hashes of the project's servers. */
+  servers: string[];
+  /**
+   * Each file and its text as the worker applied it; undefined for a file that did not exist. Absent if edits are
+   * applied unasked: then the files on disk count. The texts stay in memory, because they may hold secrets.
+   */
+  texts?: [file: string, text: string | undefined][];
+}
+
+/** A server that another extension of this Pi registered, with a definition of Pi's own shape. */
+export interface RegisteredServer {
+  name: string;
+  config: unknown;
+  extensionPath: string;
+}

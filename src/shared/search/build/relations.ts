@@ -1,0 +1,31 @@
+/**
+ * Owns which terms may stand for which: the synonym rules, cut to what a catalog holds, as the index stores them.
+ * A word that only a rule knows ("remove" where every tool says "delete") becomes a term without tools of its own.
+ * Called by build.ts.
+ */
+
+import type { Weights } from "../ranked/weights.ts";
+import { synonymRules } from "../synonyms/synonyms.ts";
+import { stem } from "../words/stem.ts";
+
+export type Relation = { readonly term: string; readonly weight: number };
+
+/** Term -> the terms of the catalog that may stand for it. `toolsWith`: how many tools have each term. */
+export function relations(toolsWith: ReadonlyMap<string, number>, weights: Weights): Map<string, Relation[]> {
+  const related = new Map<string, Map<string, number>>();
+  for (const { from, to, kind } of synonymRules()) {
+    const weight = weights.synonym[kind];
+    const present = to.map(stem).filter((term) => toolsWith.has(term));
+    for (const term of from.map(stem)) {
+      if (kind === "fallback" && (toolsWith.get(term) ?? 0) > weights.fallbackMost) continue;
+      const others = present.filter((other) => other !== term);
+      if (others.length === 0) continue;
+      const row = related.get(term) ?? new Map<string, number>();
+      related.set(term, row);
+      for (const other of others) row.set(other, Math.max(row.get(other) ?? 0, weight));
+    }
+  }
+  return new Map(
+    [...related].map(([term, row]) => [term, [...row].map(([other, weight]) => ({ term: other, weight }))]),
+  );
+}

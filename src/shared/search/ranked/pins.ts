@@ -1,0 +1,214 @@
+/**
+ * Owns pins: recognising tools that a query names outright, so that ranking can never lose them.
+ * A name is written as `tool`, `server__tool`, `mcp__server__tool`, `server/tool`, with hyphens, underscores or camelCase;
+ * only its letters and digits are compared. build.ts stores the keys, score.ts asks for the pins of a query.
+ */
+import { characterKind, LINK, lettersAndDigits, OTHER } from "../words/characters.ts";
+import { isStopWord } from "../words/stop-words.ts";
+import type { SearchTool } from "./fields.ts";
+import type { ToolIndex } from "./index-format.ts";
+import { hashText } from "./lookup.ts";
+
+const secondSeed = 0x9e37_79b9;
+const maxQueryCharacters = 4_000;
+const maxWords = 256;
+const maxNameWords = 5;
+const maxKeyCharacters = 512;
+/** More tools than this under one name are left to the ranking. */
+export const MAX_PINS = 32;
+// No `u` flag here: with it the engine takes four times as long over its first use, in the first query of a session.
+const between = /[\s,;|()[\]{}<>«»、。，]+/;
+/** Words around names in a query that holds nothing else, besides stop words. */
+const connectors = new Set("call load run select activate enable get then plus please".split(" "));
+const listWords = new Set("and or then plus with the".split(" "));
+const quotes = new Set("'\"`“”‘’");
+/** Nobody writes these by accident: `read_file`, `read-file`, `github.search`, `readFile`. */
+const identifier = /[_\-./:]|^[a-z][a-z0-9]*[A-Z]/;
+
+/** Three words per key, sorted by hash: high, low, tool * 2 + (1 where the name is written with spaces). */
+export function pinEntries(tools: readonly SearchTool[]): Uint32Array<ArrayBuffer> {
+  const entries: [high: number, low: number, payload: number][] = [];
+  tools.forEach((tool, id) => {
+    const keys = new Set(
+      [tool.name, `${tool.server} ${tool.name}`, withoutMcp(tool.fullName ?? "")].map(pinKey),
+    );
+    const spaced = /\s/u.test(tool.name.trim()) ? 1 : 0;
+    for (const key of keys)
+      if (key !== "") entries.push([hashText(key), hashText(key, secondSeed), id * 2 + spaced]);
+  });
+  entries.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  return Uint32Array.from(entries.flat());
+}
+
+/** Tools named in `query`, first-named first; tools that share a name take turns with those of the next name. */
+export function findPins(index: ToolIndex, query: string): number[] {
+  const words = nameWords(index, query.slice(0, maxQueryCharacters));
+  if (words.every(({ tools }) => tools.length === 0) && index.nameWords === 1) return [];
+  const onlyNames = words.every(
+    ({ tools, plain }) => tools.length > 0 || connectors.has(plain) || isStopWord(plain),
+  );
+  const named = words.map(
+    ({ tools, explicit }, at) => tools.length > 0 && (explicit || onlyNames || isCalledTool(words, at)),
+  );
+  joinLists(words, named);
+  const groups = new Set<readonly number[]>();
+  const spacedUnder = onceEach((key) => lookUpKey(index, key, isSpaced));
+  words.forEach(({ tools, key }, at) => {
+    if (named[at]) groups.add(tools);
+    let longer = key;
+    for (let next = at + 1; next < words.length && next - at < index.nameWords; next++) {
+      longer += words[next]!.key;
+      const spaced = spacedUnder(longer);
+      if (spaced.length > 0) groups.add(spaced);
+    }
+  });
+  return takeTurns([...groups]);
+}
+
+/** Answers from memory where it was asked before: a query may hold one word hundreds of times. */
+function onceEach(find: (text: string) => number[]): (text: string) => readonly number[] {
+  const found = new Map<string, readonly number[]>();
+  return (text) => {
+    let known = found.get(text);
+    if (!known) {
+      known = find(text);
+      found.set(text, known);
+    }
+    return known;
+  };
+}
+
+type NameWord = {
+  readonly plain: string;
+  readonly key: string;
+  readonly tools: readonly number[];
+  /** Written as a name: with separators inside, in camelCase, or quoted. */
+  readonly explicit: boolean;
+};
+
+function nameWords(index: ToolIndex, query: string): NameWord[] {
+  const words: NameWord[] = [];
+  const toolsOf = onceEach((word) => lookUp(index, word));
+  for (const raw of query.split(between)) {
+    const word = trimPunctuation(raw);
+    if (word === "" || words.length === maxWords) continue;
+    const explicit = identifier.test(word) || (quotes.has(raw[0]!) && quotes.has(raw.at(-1)!));
+    words.push({
+      plain: word.toLowerCase(),
+      key: pinKey(withoutMcp(word)),
+      tools: toolsOf(word),
+      explicit,
+    });
+  }
+  return words;
+}
+
+/** "the search tool", "tool search". */
+function isCalledTool(words: readonly NameWord[], at: number): boolean {
+  return /^tools?$/u.test(words[at + 1]?.plain ?? "") || words[at - 1]?.plain === "tool";
+}
+
+/** In "read_file, fetch and search" the plain words are names as well: they stand in one list with a name, or three are listed. */
+function joinLists(words: readonly NameWord[], named: boolean[]): void {
+  let list: number[] = [];
+  const close = (): void => {
+    if (list.length >= 3 || list.some((at) => named[at])) for (const at of list) named[at] = true;
+    list = [];
+  };
+  words.forEach(({ tools, plain }, at) => {
+    if (tools.length > 0) list.push(at);
+    else if (!listWords.has(plain)) close();
+  });
+  close();
+}
+
+function takeTurns(groups: readonly (readonly number[])[]): number[] {
+  const pins = new Set<number>();
+  const longest = Math.max(0, ...groups.map((group) => group.length));
+  for (let turn = 0; turn < longest; turn++) {
+    for (const group of groups) if (turn < group.length && pins.size < MAX_PINS) pins.add(group[turn]!);
+  }
+  return [...pins];
+}
+
+/**
+ * Tools whose name is `name` in one of its forms; none if it names a server that does not have the tool. The first
+ * `MAX_PINS` of those that are accepted.
+ */
+export function toolsNamed(index: ToolIndex, name: string, accepts: ToolFilter = acceptAll): number[] {
+  for (const form of [name, withoutMcp(name)]) {
+    const found = lookUpKey(index, pinKey(form), (pin) => accepts(pin >>> 1));
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function lookUp(index: ToolIndex, word: string): number[] {
+  // Last resort: a server this catalog does not know, or one whose name holds spaces. The tool's own name is enough then.
+  const names = identifier.test(word)
+    ? [word, withoutMcp(word), /(?:__|[/:])((?:(?!__|[/:]).)+)$/.exec(word)?.[1] ?? ""]
+    : [word];
+  for (const name of names) {
+    const found = lookUpKey(index, pinKey(name), acceptAll);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+export type ToolFilter = (tool: number) => boolean;
+
+const acceptAll = (): boolean => true;
+/** Of a packed pin: its tool's name is written with spaces. */
+const isSpaced = (pin: number): boolean => (pin & 1) === 1;
+
+/** Tools under a key, as many as count. `accepts`: by packed pin. */
+function lookUpKey({ pins }: ToolIndex, key: string, accepts: (pin: number) => boolean): number[] {
+  if (key === "") return [];
+  const high = hashText(key);
+  const low = hashText(key, secondSeed);
+  let first = 0;
+  let end = pins.length / 3;
+  while (first < end) {
+    const middle = (first + end) >>> 1;
+    const order = pins[middle * 3]! - high || pins[middle * 3 + 1]! - low;
+    if (order < 0) first = middle + 1;
+    else end = middle;
+  }
+  const found: number[] = [];
+  for (let at = first * 3; pins[at] === high && pins[at + 1] === low && found.length < MAX_PINS; at += 3) {
+    if (accepts(pins[at + 2]!)) found.push(pins[at + 2]! >>> 1);
+  }
+  return found;
+}
+
+function pinKey(name: string): string {
+  return lettersAndDigits(name.slice(0, maxKeyCharacters));
+}
+
+/** Most words of a name that is written with spaces, 1 where none is; bounds the windows findPins tries. */
+export function longestName(tools: readonly SearchTool[]): number {
+  return tools.reduce(
+    (most, { name }) => Math.min(maxNameWords, Math.max(most, name.trim().split(/\s+/u).length)),
+    1,
+  );
+}
+
+export function withoutMcp(name: string): string {
+  const start = /^select:/iu.test(name) ? 7 : 0;
+  return name.slice(start, start + 3).toLowerCase() === "mcp" && "_-./:".includes(name[start + 3] ?? "x")
+    ? name.slice(start + 4)
+    : name.slice(start);
+}
+
+function trimPunctuation(word: string): string {
+  let start = 0;
+  let end = word.length;
+  while (start < end && isPunctuation(word.charCodeAt(start))) start++;
+  while (end > start && isPunctuation(word.charCodeAt(end - 1))) end--;
+  return word.slice(start, end);
+}
+
+function isPunctuation(code: number): boolean {
+  const kind = code < 128 ? characterKind(code) : OTHER + 1;
+  return kind === OTHER || kind === LINK;
+}

@@ -1,0 +1,77 @@
+/**
+ * Owns guesses for a word that no tool has: two known words written as one, words it begins, words one slip of the
+ * keyboard away. Only for such words: fuzzy matching of every word is known to hurt (shared/search/README.md). Called by query.ts.
+ */
+
+import { stem } from "../words/stem.ts";
+import type { ToolIndex } from "./index-format.ts";
+import { findTerm, prefixRange } from "./lookup.ts";
+import type { Weights } from "./weights.ts";
+
+export type Guess = { readonly term: number; readonly weight: number };
+
+const minPrefixLength = 3;
+const minHalfLength = 3;
+const maxPrefixTerms = 8;
+const minSlipLength = 5;
+
+export function guesses(index: ToolIndex, word: string, weights: Weights): Guess[] {
+  if (word.length < minPrefixLength) return [];
+  const halves = compound(index, word);
+  if (halves.length > 0) return halves.map((term) => ({ term, weight: weights.compound }));
+  const { first, end } = prefixRange(index, word);
+  if (first < end) {
+    return Array.from({ length: Math.min(end - first, maxPrefixTerms) }, (_, at) => ({
+      term: first + at,
+      weight: weights.prefix,
+    }));
+  }
+  return word.length < minSlipLength || !/^[a-z]+$/.test(word) ? [] : slips(index, word, weights.slip);
+}
+
+/** "vectorsearch" is vector and search: of the splits whose halves tools have, the one whose rarer half is commonest. */
+function compound(index: ToolIndex, word: string): number[] {
+  let best: number[] = [];
+  let bestTools = 0;
+  for (let at = minHalfLength; at <= word.length - minHalfLength; at++) {
+    const halves = [word.slice(0, at), word.slice(at)].map((half) => findTerm(index, stem(half)));
+    const tools = Math.min(
+      ...halves.map((half) => (half < 0 ? 0 : index.postingStart[half + 1]! - index.postingStart[half]!)),
+    );
+    if (tools <= bestTools) continue;
+    bestTools = tools;
+    best = halves;
+  }
+  return best;
+}
+
+/** The first letter is nearly always right, and trusting it keeps this to a few hundred comparisons. */
+function slips(index: ToolIndex, word: string, weight: number): Guess[] {
+  const found: Guess[] = [];
+  const { first, end } = prefixRange(index, word[0]!);
+  for (let term = first; term < end; term++)
+    if (isOneSlipAway(index, term, word)) found.push({ term, weight });
+  return found;
+}
+
+/** One letter left out, added or replaced, or two neighbours swapped. */
+function isOneSlipAway({ termStart, termChars }: ToolIndex, term: number, word: string): boolean {
+  const start = termStart[term]!;
+  const length = termStart[term + 1]! - start;
+  if (Math.abs(length - word.length) > 1) return false;
+  const shorter = Math.min(length, word.length);
+  let head = 0;
+  while (head < shorter && termChars[start + head] === word.charCodeAt(head)) head++;
+  let tail = 0;
+  while (
+    tail < shorter - head &&
+    termChars[start + length - 1 - tail] === word.charCodeAt(word.length - 1 - tail)
+  )
+    tail++;
+  const differing = Math.max(length, word.length) - head - tail;
+  if (differing <= 1) return true;
+  const swapped =
+    termChars[start + head] === word.charCodeAt(head + 1) &&
+    termChars[start + head + 1] === word.charCodeAt(head);
+  return differing === 2 && length === word.length && swapped;
+}

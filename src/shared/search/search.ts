@@ -1,0 +1,125 @@
+/**
+ * The two rankers behind one face: opens an index that build-engine.ts made and asks it. Main thread.
+ * `ranked` is described in README.md; `weighted` counts 10/5/4/3 (weighted.ts) and is there for those who
+ * want scores that can be added up by hand.
+ */
+
+import { openIndex } from "./ranked/index-format.ts";
+import { MAX_PINS, type ToolFilter, toolsNamed, withoutMcp } from "./ranked/pins.ts";
+import { bothFilters, type SearchOptions, searchIndex, serverFilter } from "./ranked/ranked.ts";
+import { queryTerms } from "./weighted/tokens.ts";
+import { openWeighted, searchWeighted } from "./weighted/weighted.ts";
+import { lettersAndDigits } from "./words/characters.ts";
+
+const MAX_QUERY_CHARACTERS = 4_000;
+
+export type SearchKind = "ranked" | "weighted";
+
+/** What must be known of a tool besides its index. */
+export interface NamedTool {
+  /** Name in Pi. */
+  readonly name: string;
+  /** Name at its server. */
+  readonly tool: string;
+  readonly server: { readonly name: string };
+}
+
+export interface EngineHit {
+  /** Position of the tool in the catalog that was indexed. */
+  readonly tool: number;
+  /** Comparable within one result only. */
+  readonly score: number;
+  /** The query names this tool. */
+  readonly pinned: boolean;
+}
+
+export interface EngineResult {
+  /** Best first. Tools that the query names come first and may exceed the limit. */
+  readonly hits: readonly EngineHit[];
+  /** Words that no tool has. */
+  readonly unmatched: readonly string[];
+}
+
+export interface EngineOptions {
+  /** Only tools of this server. */
+  server?: string | undefined;
+  /** Only tools this accepts, by position. */
+  accepts?: ((tool: number) => boolean) | undefined;
+}
+
+export interface SearchEngine {
+  search(query: string, limit: number, options?: EngineOptions): EngineResult;
+  /**
+   * Positions of the tools of that name, the first `MAX_PINS`: local, with its server, with `mcp__`; `-`, `_` and
+   * case do not count.
+   */
+  named(name: string, options?: EngineOptions): number[];
+}
+
+function openRanked(bytes: Uint8Array): SearchEngine {
+  const index = openIndex(bytes);
+  const filtersOf = ({ server, accepts }: EngineOptions): SearchOptions => ({
+    ...(server === undefined ? {} : { servers: (name) => name === server }),
+    ...(accepts ? { tools: accepts } : {}),
+  });
+  return {
+    search: (query, limit, options = {}) => searchIndex(index, query, limit, filtersOf(options)),
+    named: (name, options = {}) => {
+      const { servers, tools } = filtersOf(options);
+      return toolsNamed(index, name, bothFilters(serverFilter(index, servers), tools));
+    },
+  };
+}
+
+function openCounted(bytes: Uint8Array, toolsOf: () => readonly NamedTool[]): SearchEngine {
+  const tools = toolsOf();
+  const index = openWeighted(
+    bytes,
+    tools.map((tool) => tool.name),
+  );
+  let byName: Map<string, number[]> | undefined;
+  const names = (): Map<string, number[]> => {
+    const found = new Map<string, number[]>();
+    tools.forEach(({ name, tool, server }, at) => {
+      for (const key of new Set([tool, `${server.name} ${tool}`, name].map(lettersAndDigits))) {
+        const known = found.get(key);
+        if (known) known.push(at);
+        else found.set(key, [at]);
+      }
+    });
+    return found;
+  };
+  const filterOf = ({ server, accepts }: EngineOptions): ToolFilter | undefined =>
+    bothFilters(server === undefined ? undefined : (tool) => tools[tool]?.server.name === server, accepts);
+  return {
+    search: (query, limit, options = {}) => {
+      const { hits, unmatched } = searchWeighted(
+        index,
+        queryTerms(query.slice(0, MAX_QUERY_CHARACTERS)),
+        limit,
+        filterOf(options),
+      );
+      return { hits: hits.map((hit) => ({ ...hit, pinned: false })), unmatched };
+    },
+    named: (name, options = {}) => {
+      byName ??= names();
+      const all = byName.get(lettersAndDigits(name)) ?? byName.get(lettersAndDigits(withoutMcp(name))) ?? [];
+      const accepts = filterOf(options);
+      const found: number[] = [];
+      for (let at = 0; at < all.length && found.length < MAX_PINS; at++) {
+        if (accepts?.(all[at]!) ?? true) found.push(all[at]!);
+      }
+      return found;
+    },
+  };
+}
+
+/**
+ * `toolsOf`: those that were indexed, in the same order; not every ranker needs them. Throws a RangeError for bytes of
+ * another version.
+ */
+export const openEngine = (
+  kind: SearchKind,
+  bytes: Uint8Array,
+  toolsOf: () => readonly NamedTool[],
+): SearchEngine => (kind === "ranked" ? openRanked(bytes) : openCounted(bytes, toolsOf));

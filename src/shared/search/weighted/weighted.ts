@@ -1,0 +1,177 @@
+/**
+ * The weighted ranker: an inverted index over name parts and description words, and its scoring.
+ * `buildWeighted` runs in the cache worker; main only opens the bytes and scores. Pure.
+ *
+ * For each term of the query a tool gets
+ *   10 if the term equals a part of its name, else 5 if the term is a substring of a part;
+ *   4 more if the term is a word of its description;
+ *   3 if neither holds but the term occurs in the full name (across parts, like `read_file`).
+ */
+import { decode, encode } from "../../protocol/codec.ts";
+import { nameParts, words } from "./tokens.ts";
+
+export const WEIGHTED = { part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 } as const;
+
+export interface IndexedTool {
+  /** Full name in Pi, `<server>__<tool>`. */
+  name: string;
+  description: string;
+}
+
+/** Term -> tools, flat: the tools of term i are `tools[offsets[i] .. offsets[i + 1]]`. Terms are sorted. */
+interface Postings {
+  terms: readonly string[];
+  offsets: Uint32Array;
+  tools: Uint32Array;
+}
+
+interface StoredPostings {
+  /** Separated by spaces, which no term has. */
+  terms: string;
+  /** Little-endian uint32s. */
+  offsets: Uint8Array;
+  tools: Uint8Array;
+}
+
+export interface WeightedIndex {
+  names: string[];
+  parts: Postings;
+  words: Postings;
+}
+
+export interface Hit {
+  /** Position of the tool in the catalog that was indexed. */
+  tool: number;
+  score: number;
+}
+
+/** Of a description, as the other ranker reads it. */
+const DESCRIPTION_CHARS = 4_000;
+/** Different terms of one kind: five times what 10,000 real tools have. Main looks at all parts for each word. */
+const TERMS = 50_000;
+/** Words of a query that count, in a catalog of usual size and in the largest. */
+const QUERY_TERMS = 64;
+const QUERY_TERMS_LEAST = 8;
+/** Comparisons of texts in one query: 10 ms. */
+const COMPARISONS = 400_000;
+
+function collect(texts: readonly string[][]): StoredPostings {
+  const byTerm = new Map<string, number[]>();
+  texts.forEach((terms, tool) => {
+    for (const term of new Set(terms)) {
+      const tools = byTerm.get(term);
+      if (tools) tools.push(tool);
+      else if (byTerm.size < TERMS) byTerm.set(term, [tool]);
+    }
+  });
+  const terms = [...byTerm.keys()].sort();
+  const offsets = new Uint32Array(terms.length + 1);
+  const tools: number[] = [];
+  terms.forEach((term, i) => {
+    for (const tool of byTerm.get(term) ?? []) tools.push(tool);
+    offsets[i + 1] = tools.length;
+  });
+  return { terms: terms.join(" "), offsets: toBytes(offsets), tools: toBytes(Uint32Array.from(tools)) };
+}
+
+const toBytes = (array: Uint32Array): Uint8Array => new Uint8Array(array.buffer);
+
+/** From a copy, since the bytes may start anywhere. */
+const fromBytes = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
+
+const openPostings = (stored: StoredPostings): Postings => ({
+  terms: stored.terms === "" ? [] : stored.terms.split(" "),
+  offsets: fromBytes(stored.offsets),
+  tools: fromBytes(stored.tools),
+});
+
+/** Index over the tools, by position, as bytes for the snapshot. */
+export function buildWeighted(tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
+  return encode({
+    parts: collect(tools.map((tool) => nameParts(tool.name))),
+    words: collect(tools.map((tool) => words(tool.description.slice(0, DESCRIPTION_CHARS)))),
+  });
+}
+
+/** Opens what `buildWeighted` made over the same tools. */
+export function openWeighted(bytes: Uint8Array, toolNames: readonly string[]): WeightedIndex {
+  const stored = decode(bytes) as { parts: StoredPostings; words: StoredPostings };
+  return {
+    parts: openPostings(stored.parts),
+    words: openPostings(stored.words),
+    names: toolNames.map((name) => name.toLowerCase()),
+  };
+}
+
+/** Position of the term, or -1. */
+function findTerm({ terms }: Postings, term: string): number {
+  let [low, high] = [0, terms.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (terms[middle]! < term) low = middle + 1;
+    else high = middle;
+  }
+  return terms[low] === term ? low : -1;
+}
+
+/** What one term earns each tool. `earned`: all zero before. Answers whether any tool has it. */
+function scoreTerm({ parts, words, names }: WeightedIndex, term: string, earned: Uint8Array): boolean {
+  let isMatched = false;
+  const addTo = (postings: Postings, id: number, add: (tool: number) => void): void => {
+    isMatched = true;
+    for (let i = postings.offsets[id]!; i < postings.offsets[id + 1]!; i++) add(postings.tools[i]!);
+  };
+  for (let id = 0; id < parts.terms.length; id++) {
+    const part = parts.terms[id]!;
+    if (!part.includes(term)) continue;
+    const weight = part === term ? WEIGHTED.part : WEIGHTED.partSubstring;
+    addTo(parts, id, (tool) => {
+      earned[tool] = Math.max(weight, earned[tool]!);
+    });
+  }
+  const word = findTerm(words, term);
+  if (word >= 0) {
+    addTo(words, word, (tool) => {
+      earned[tool] = earned[tool]! + WEIGHTED.descriptionWord;
+    });
+  }
+  for (let tool = 0; tool < names.length; tool++) {
+    if (earned[tool] !== 0 || !names[tool]!.includes(term)) continue;
+    earned[tool] = WEIGHTED.fullNameOnly;
+    isMatched = true;
+  }
+  return isMatched;
+}
+
+/** The best tools for the terms, best first; equal scores in the order of their names. */
+export function searchWeighted(
+  index: WeightedIndex,
+  terms: readonly string[],
+  limit: number,
+  accepts: (tool: number) => boolean = () => true,
+): { hits: Hit[]; unmatched: string[] } {
+  const { names, parts } = index;
+  const fitting = Math.floor(COMPARISONS / (names.length + parts.terms.length + 1));
+  const counted = terms.slice(0, Math.min(QUERY_TERMS, Math.max(QUERY_TERMS_LEAST, fitting)));
+  const scores = new Uint32Array(names.length);
+  const earned = new Uint8Array(names.length);
+  const unmatched = counted.filter((term) => {
+    earned.fill(0);
+    const isMatched = scoreTerm(index, term, earned);
+    for (let tool = 0; tool < scores.length; tool++) scores[tool]! += earned[tool]!;
+    return !isMatched;
+  });
+  const isBefore = (a: Hit, b: Hit): boolean =>
+    a.score !== b.score ? a.score > b.score : names[a.tool]! < names[b.tool]!;
+  const hits: Hit[] = [];
+  scores.forEach((score, tool) => {
+    const hit = { tool, score };
+    const last = hits.length === limit ? hits.at(-1) : undefined;
+    if (score === 0 || limit < 1 || (last && !isBefore(hit, last)) || !accepts(tool)) return;
+    if (last) hits.pop();
+    let at = hits.length;
+    while (at > 0 && isBefore(hit, hits[at - 1]!)) at--;
+    hits.splice(at, 0, hit);
+  });
+  return { hits, unmatched };
+}

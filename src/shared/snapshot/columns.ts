@@ -1,0 +1,243 @@
+/**
+ * The tools of a snapshot in columns: main decodes a few long strings instead of thousands of small maps, and makes
+ * of them what somebody asks for. Schemas stay encoded, and descriptions lie in blocks, of which most are never read.
+ */
+
+import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import type { RootKey } from "./root-keys.ts";
+import type {
+  OpenSnapshot,
+  Snapshot,
+  SnapshotServer,
+  SnapshotTool,
+  StoredSchemas,
+  StoredTool,
+} from "./snapshot.ts";
+
+export interface Columns {
+  settings: CatalogSettings;
+  description: string;
+  servers: SnapshotServer[];
+  count: number;
+  /** Texts of all tools one behind the other. */
+  names: string;
+  /** Length of each, in characters. One number a tool, as below: uint32 LE, since a list of them is decoded one by one. */
+  nameChars: Uint8Array;
+  tools: string;
+  toolChars: Uint8Array;
+  /** Each the msgpackr bytes of the texts of `BLOCK` tools. */
+  descriptions: Uint8Array[];
+  descriptionChars: Uint8Array;
+  /** Positions of the tools, by name: main looks up a few names without a map of all. */
+  byName: Uint8Array;
+  serverOf: Uint8Array;
+  /** JSON of the root keys of each kind: nobody needs those of all tools. */
+  roots: string[];
+  rootOf: Uint8Array;
+  /** Two bits a hint: given, and its value. Then one for a direct tool, and one for a bare name. */
+  flags: Uint8Array;
+  schemas: Uint8Array;
+  /** Length of each tool's schema, in order. */
+  schemaBytes: Uint8Array;
+  outputSchemas: Uint8Array;
+  /** The same of output schemas; 0 without. */
+  outputSchemaBytes: Uint8Array;
+}
+
+/** Descriptions that are decoded together: one by one takes longer for all, all at once longer for a few. */
+const BLOCK = 128;
+
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+const DIRECT = 1 << (2 * HINTS.length);
+const BARE = DIRECT << 1;
+const HINT_BITS = DIRECT - 1;
+
+function packFlags({ annotations, direct, bare }: SnapshotTool): number {
+  let bits = (direct ? DIRECT : 0) | (bare ? BARE : 0);
+  HINTS.forEach((hint, i) => {
+    const value = annotations?.[hint];
+    if (typeof value === "boolean") bits |= (value ? 3 : 1) << (2 * i);
+  });
+  return bits;
+}
+
+/** Tools share one object for each combination of hints. */
+function createHintReader(): (bits: number) => ToolAnnotations | undefined {
+  const made: (ToolAnnotations | undefined)[] = [];
+  return (bits) => {
+    if (bits === 0) return undefined;
+    made[bits] ??= Object.fromEntries(
+      HINTS.map((hint, i) => [hint, (bits >> (2 * i)) & 3] as const)
+        .filter(([, pair]) => pair !== 0)
+        .map(([hint, pair]) => [hint, pair === 3]),
+    );
+    return made[bits];
+  };
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+const packNumbers = (numbers: readonly number[]): Uint8Array =>
+  new Uint8Array(Uint32Array.from(numbers).buffer);
+
+/** From a copy, since a column may start anywhere; not by `slice`, which does not copy a `Buffer`. */
+const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
+
+/** A part of a `Buffer` takes twice as long as one of these, which counts for thousands. */
+const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, length);
+
+const lengthsOf = (texts: readonly string[]): Uint8Array => packNumbers(texts.map((text) => text.length));
+
+function inBlocks(texts: readonly string[]): Uint8Array[] {
+  const blocks: Uint8Array[] = [];
+  for (let at = 0; at < texts.length; at += BLOCK) blocks.push(encode(texts.slice(at, at + BLOCK).join("")));
+  return blocks;
+}
+
+export function toColumns({ settings, description, servers, tools }: Snapshot): Columns {
+  const roots = new Map<string, number>();
+  const rootOf = tools.map(({ rootKeys }) => {
+    const key = JSON.stringify(rootKeys);
+    const found = roots.get(key) ?? roots.size;
+    roots.set(key, found);
+    return found;
+  });
+  // Half of a character of two would come back as another number of characters.
+  const texts = (key: "name" | "tool" | "description"): string[] =>
+    tools.map((tool) => tool[key].toWellFormed());
+  const [names, locals, descriptions] = [texts("name"), texts("tool"), texts("description")];
+  const isBefore = (a: number, b: number): boolean => (names[a] ?? "") < (names[b] ?? "");
+  return {
+    settings,
+    description,
+    servers,
+    count: tools.length,
+    names: names.join(""),
+    nameChars: lengthsOf(names),
+    tools: locals.join(""),
+    toolChars: lengthsOf(locals),
+    descriptions: inBlocks(descriptions),
+    descriptionChars: lengthsOf(descriptions),
+    byName: packNumbers([...tools.keys()].sort((a, b) => (isBefore(a, b) ? -1 : 1))),
+    serverOf: packNumbers(tools.map((tool) => tool.server)),
+    roots: [...roots.keys()],
+    rootOf: packNumbers(rootOf),
+    flags: packNumbers(tools.map(packFlags)),
+    schemas: concat(tools.map((tool) => tool.schema)),
+    schemaBytes: packNumbers(tools.map((tool) => tool.schema.length)),
+    outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
+    outputSchemaBytes: packNumbers(tools.map((tool) => tool.outputSchema?.length ?? 0)),
+  };
+}
+
+/** Where each part of a column begins, and the end of the last one. */
+function startsOf(lengths: Uint8Array): Uint32Array {
+  const numbers = unpackNumbers(lengths);
+  const starts = new Uint32Array(numbers.length + 1);
+  for (let i = 0; i < numbers.length; i++) starts[i + 1] = (starts[i] ?? 0) + (numbers[i] ?? 0);
+  return starts;
+}
+
+type TextReader = (at: number) => string;
+
+function readTexts(texts: string, lengths: Uint8Array): TextReader {
+  const starts = startsOf(lengths);
+  return (at) => texts.slice(starts[at], starts[at + 1]);
+}
+
+function readBlocks(blocks: readonly Uint8Array[], lengths: Uint8Array): TextReader {
+  const starts = startsOf(lengths);
+  const read: string[] = [];
+  return (at) => {
+    const block = Math.floor(at / BLOCK);
+    // No encoder here, not even for nothing: it is a quarter of what main loads.
+    read[block] ??= String(decode(blocks[block] as Uint8Array));
+    const from = starts[block * BLOCK] ?? 0;
+    return read[block].slice((starts[at] ?? 0) - from, (starts[at + 1] ?? 0) - from);
+  };
+}
+
+function openSchemas(columns: Columns): StoredSchemas {
+  const { roots } = columns;
+  const rootOf = unpackNumbers(columns.rootOf);
+  const readRoots: RootKey[][] = [];
+  const inputs = plainBytes(columns.schemas);
+  const outputs = plainBytes(columns.outputSchemas);
+  const inputAt = startsOf(columns.schemaBytes);
+  const outputAt = startsOf(columns.outputSchemaBytes);
+  return {
+    rootKeys: (at) => {
+      const root = rootOf[at] ?? 0;
+      readRoots[root] ??= JSON.parse(roots[root] ?? "[]") as RootKey[];
+      return readRoots[root];
+    },
+    input: (at) => inputs.subarray(inputAt[at], inputAt[at + 1]),
+    output: (at) =>
+      outputAt[at] === outputAt[at + 1] ? undefined : outputs.subarray(outputAt[at], outputAt[at + 1]),
+  };
+}
+
+export function openColumns(columns: Columns, index: Uint8Array): OpenSnapshot {
+  const { settings, description, servers, count } = columns;
+  const nameOf = readTexts(columns.names, columns.nameChars);
+  const toolOf = readTexts(columns.tools, columns.toolChars);
+  const descriptionOf = readBlocks(columns.descriptions, columns.descriptionChars);
+  const serverOf = unpackNumbers(columns.serverOf);
+  const flags = unpackNumbers(columns.flags);
+  const byName = unpackNumbers(columns.byName);
+  const schemas = openSchemas(columns);
+  const hintsOf = createHintReader();
+  const made: (StoredTool | undefined)[] = [];
+
+  const make = (at: number): StoredTool => {
+    const bits = flags[at] ?? 0;
+    const annotations = hintsOf(bits & HINT_BITS);
+    const tool: StoredTool = {
+      name: nameOf(at),
+      server: servers[serverOf[at] ?? 0] as SnapshotServer,
+      tool: toolOf(at),
+      description: descriptionOf(at),
+      schemas,
+      at,
+    };
+    if (annotations) tool.annotations = annotations;
+    if (bits & DIRECT) tool.direct = true;
+    if (bits & BARE) tool.bare = true;
+    return tool;
+  };
+
+  return {
+    settings,
+    description,
+    servers,
+    index,
+    count,
+    tool: (at) => {
+      const known = made[at];
+      if (known) return known;
+      const tool = make(at);
+      made[at] = tool;
+      return tool;
+    },
+    find: (name) => {
+      let [low, high] = [0, count];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (nameOf(byName[middle] ?? 0) < name) low = middle + 1;
+        else high = middle;
+      }
+      const at = byName[low];
+      return at !== undefined && nameOf(at) === name ? at : -1;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * Text in terminal cells. Pi ends with an error when a line is wider than the terminal by its own measure
+ * (pi-tui 1.5.2, `visibleWidth`), so this one follows the same rules: a grapheme cluster is as wide as its
+ * base, an emoji two, a mark none unless it takes a cell of its own. Pure.
+ */
+import { eastAsianWidth } from "get-east-asian-width";
+import { plainLines, withoutEscapes } from "./unprintable.ts";
+
+/** Made when a row has more than ASCII: the set of all emoji alone takes 4 ms, which no start has to spare. */
+interface Unicode {
+  segmenter: Intl.Segmenter;
+  noCell: RegExp;
+  mark: RegExp;
+  /** Marks that a terminal gives a cell. */
+  spacingMark: RegExp;
+  emoji: RegExp;
+}
+
+let made: Unicode | undefined;
+const unicode = (): Unicode => {
+  made ??= {
+    segmenter: new Intl.Segmenter(undefined, { granularity: "grapheme" }),
+    noCell: /^(?:\p{Default_Ignorable_Code_Point}|\p{Control}|\p{Format}|\p{Mark}|\p{Surrogate})$/u,
+    mark: /^\p{Mark}$/u,
+    spacingMark:
+      /^(?:(?![\u1734\u302e\u302f])\p{Spacing_Mark}|[\u065f\u0f7f\u102b\u102c\u1031\u1033-\u1035\u1038\u103a-\u103e])$/u,
+    emoji: /^(?:\p{RGI_Emoji}|\p{Regional_Indicator}.*)$/v,
+  };
+  return made;
+};
+
+const PRINTABLE_ASCII = /^[ -~]*$/;
+
+/** Cells of a character that follows the base of its cluster. */
+function followerWidth(char: string, afterMark: boolean): number {
+  const code = char.codePointAt(0) ?? 0;
+  const { spacingMark, noCell } = unicode();
+  if (spacingMark.test(char)) return 1;
+  if (noCell.test(char)) return 0;
+  const isForm = code >= 0xff00 && code <= 0xffef;
+  if (afterMark || isForm) return eastAsianWidth(code);
+  // Thai and Lao AM are drawn as two characters.
+  return code === 0x0e33 || code === 0x0eb3 ? 1 : 0;
+}
+
+function clusterWidth(cluster: string): number {
+  const { emoji, spacingMark, noCell, mark } = unicode();
+  if (emoji.test(cluster)) return 2;
+  const chars = [...cluster];
+  if (chars.every((char) => spacingMark.test(char))) return chars.length;
+  const base = chars.findIndex((char) => !noCell.test(char));
+  if (base === -1) return 0;
+  let width = eastAsianWidth(chars[base]?.codePointAt(0) ?? 0);
+  let afterMark = false;
+  for (const char of chars.slice(base + 1)) {
+    width += followerWidth(char, afterMark);
+    if (spacingMark.test(char)) afterMark = false;
+    else if (mark.test(char)) afterMark = true;
+    else if (!noCell.test(char)) afterMark = false;
+  }
+  return width;
+}
+
+/** Foreign text as a terminal may show it: no escapes, no control characters but newline, tabs as spaces. */
+export const printable = (text: string): string => plainLines(text).replaceAll("\t", "   ");
+
+/** Cells of one line; escape sequences take none. */
+export function visibleWidth(line: string): number {
+  const plain = withoutEscapes(line);
+  if (PRINTABLE_ASCII.test(plain)) return plain.length;
+  let width = 0;
+  for (const { segment } of unicode().segmenter.segment(plain)) width += clusterWidth(segment);
+  return width;
+}
+
+/** Where a line of printable text must end to take at most `width` cells. */
+function endWithin(line: string, from: number, width: number): number {
+  const ascii = line.slice(from, from + width);
+  // A mark behind the last character would belong to it.
+  if (PRINTABLE_ASCII.test(line.slice(from, from + width + 1))) return from + ascii.length;
+  let used = 0;
+  let end = from;
+  // A cluster has no bound, a line of the screen has: what is looked at is enough for any width.
+  for (const { segment } of unicode().segmenter.segment(line.slice(from, from + width * 16 + 64))) {
+    used += clusterWidth(segment);
+    if (used > width) break;
+    end += segment.length;
+  }
+  return end;
+}
+
+/** One printable line cut to `width` cells, with an ellipsis where something is missing. */
+export function cutTo(line: string, width: number): string {
+  const end = endWithin(line, 0, width);
+  if (end >= line.length) return line;
+  return width < 1 ? "" : `${line.slice(0, endWithin(line, 0, width - 1))}…`;
+}
+
+/**
+ * Up to `maxLines` lines of the screen for a printable text, broken at spaces where that leaves most of a
+ * line. `rest`: where in the text what is not shown begins.
+ */
+export function wrap(text: string, width: number, maxLines: number): { lines: string[]; rest: number } {
+  const lines: string[] = [];
+  let at = 0;
+  while (at < text.length && lines.length < maxLines) {
+    const newline = text.indexOf("\n", at);
+    const lineEnd = newline === -1 ? text.length : newline;
+    const end = endWithin(text.slice(at, Math.min(lineEnd, at + width * 16 + 64)), 0, width) + at;
+    if (end >= lineEnd) {
+      lines.push(text.slice(at, lineEnd));
+      at = lineEnd + 1;
+      continue;
+    }
+    const space = text.lastIndexOf(" ", end);
+    const breaks = space > at + (end - at) / 2;
+    // A cluster wider than the screen cannot be shown: it is stepped over.
+    if (end === at) {
+      at +=
+        unicode()
+          .segmenter.segment(text.slice(at, at + 64))
+          [Symbol.iterator]()
+          .next().value?.segment.length ?? 1;
+      continue;
+    }
+    lines.push(text.slice(at, breaks ? space : end));
+    at = breaks ? space + 1 : end;
+  }
+  return { lines, rest: Math.min(at, text.length) };
+}

@@ -1,0 +1,53 @@
+/**
+ * A tool's input schema as Pi gets it: an ordinary object. What is not the same for most tools is read from its
+ * bytes when somebody first looks: registering thousands of tools then decodes none of them.
+ */
+import { type CatalogTool, inputKeysOf, inputSchemaOf } from "../../catalog/catalog.ts";
+import type { RootKey } from "../../shared/snapshot/root-keys.ts";
+
+type Schema = Record<string, unknown>;
+
+const toolOf = new WeakMap<object, CatalogTool>();
+const decodedOf = new WeakMap<object, Schema>();
+
+function readKey(schema: object, key: string): unknown {
+  let decoded = decodedOf.get(schema);
+  if (!decoded) {
+    decoded = inputSchemaOf(toolOf.get(schema) as CatalogTool);
+    decodedOf.set(schema, decoded);
+  }
+  return decoded[key];
+}
+
+/**
+ * By key, whatever the tool: where two objects have different getters for one key, V8 makes the second one a
+ * dictionary, which takes four times as long.
+ */
+const accessors = new Map<string, PropertyDescriptor>();
+
+function accessorOf(key: string): PropertyDescriptor {
+  let accessor = accessors.get(key);
+  if (!accessor) {
+    const get = function (this: object): unknown {
+      return readKey(this, key);
+    };
+    accessor = { enumerable: true, configurable: true, get };
+    accessors.set(key, accessor);
+  }
+  return accessor;
+}
+
+/** Own, enumerable properties: spread, JSON and structured clone see a plain JSON Schema. */
+export function lazyInputSchema(tool: CatalogTool): Schema {
+  const schema: Schema = {};
+  const rootKeys = inputKeysOf(tool);
+  // Without an iterator, and one by one through `Reflect`: `Object.defineProperties` takes twice as long. That
+  // counts for 2,000 tools.
+  for (let at = 0; at < rootKeys.length; at++) {
+    const entry = rootKeys[at] as RootKey;
+    if (typeof entry === "string") Reflect.defineProperty(schema, entry, accessorOf(entry));
+    else schema[entry[0]] = entry[1];
+  }
+  toolOf.set(schema, tool);
+  return schema;
+}

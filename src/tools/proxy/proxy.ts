@@ -1,0 +1,48 @@
+/**
+ * The one tool `mcp`, on request (`settings.proxyTool`), for the smallest prompt: it finds, describes and
+ * calls every MCP tool through its own parameters. Same catalog, ranking and calls as ToolSearch and the
+ * tools it loads.
+ */
+
+import { later } from "../../load-later.ts";
+import type { PiTool } from "../../pi/api.ts";
+import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
+import { createRenderers } from "../rows/rows.ts";
+import type { ProxyHost } from "./request.ts";
+
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    tool: { type: "string", description: "Tool to call" },
+    args: {
+      anyOf: [{ type: "object", additionalProperties: true }, { type: "string" }],
+      description: "Its arguments: object or JSON string",
+    },
+    connect: { type: "string", description: "Server to connect" },
+    describe: { type: "string", description: "Tool to describe" },
+    search: { type: "string", description: "Words for what a tool should do" },
+    server: { type: "string", description: "List this server's tools, or search and call only there" },
+    regex: { type: "boolean", description: "search is a regular expression" },
+    includeSchemas: { type: "boolean", description: "Parameters in search results, default true" },
+  },
+  additionalProperties: false,
+};
+
+export function createProxyTool(description: string, host: ProxyHost): PiTool {
+  return {
+    name: PROXY_TOOL,
+    label: "MCP",
+    ...createRenderers("MCP"),
+    description,
+    promptSnippet: "Find and call MCP tools",
+    parameters: PARAMETERS,
+    exposure: "model-only",
+    // What it calls is asked for on its own.
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    reachesTools: () => "all",
+    async execute(callId, params, signal, onUpdate, ctx) {
+      const { runProxyTool } = await later();
+      return runProxyTool(host, { callId, params, signal, onUpdate, ctx });
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * What the proxy tool is asked and whom it asks: its parameters, and the servers and tools that they name. A
+ * request that cannot be met is a `Refusal`, whose words the model reads.
+ */
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/resolve.ts";
+import type { PiToolContext, ToolUpdate } from "../../pi/api.ts";
+import { nameLine, stateNote, type WhyMissing } from "../../report/search.ts";
+import { plainToolName } from "../../shared/naming/names.ts";
+import type { ConnectionMethods } from "../../shared/protocol/api.ts";
+import { fromWireError } from "../../shared/protocol/errors.ts";
+import type { ServerStatus } from "../../shared/protocol/status.ts";
+
+export interface ProxyHost {
+  /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
+  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
+  catalog(): Catalog;
+  servers(): readonly ServerStatus[];
+  /** Other tools can call it afterwards. Answers the tool as Pi knows it. */
+  provide(tool: CatalogTool): CatalogTool;
+  /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
+  forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
+  /** Matches a regular expression off main, where a slow one holds nobody up. */
+  matchTools(
+    params: ConnectionMethods["matchTools"]["params"],
+  ): Promise<ConnectionMethods["matchTools"]["value"]>;
+  /** Settles when the server has connected or failed. */
+  connect(server: string): Promise<void>;
+  whyMissing: WhyMissing;
+}
+
+export interface ProxyCall {
+  callId: string;
+  params: Record<string, unknown>;
+  signal: AbortSignal | undefined;
+  onUpdate: ToolUpdate | undefined;
+  ctx: PiToolContext;
+}
+
+export class Refusal extends Error {}
+
+/** A parameter that was given. */
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+
+/** `args`: an object or JSON of one. Throws a Refusal. */
+export function parseArgs(args: unknown): Record<string, unknown> {
+  let value = args;
+  if (typeof value === "string") {
+    try {
+      value = value.trim() === "" ? {} : JSON.parse(value);
+    } catch (error) {
+      throw new Refusal(`args is no valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw new Refusal("args must be a JSON object.");
+  return value as Record<string, unknown>;
+}
+
+/** As configured. Throws a Refusal. */
+export function knownServer(host: ProxyHost, written: string): string {
+  const found = findServer(written, serverNames(host));
+  if (found !== undefined) return found;
+  const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
+  throw new Refusal(`No server named ${written}. ${servers}.`);
+}
+
+/** Waits only if the tool is not known yet. Throws a Refusal with the nearest names. */
+export async function toolNamed(
+  host: ProxyHost,
+  name: string,
+  server: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<CatalogTool> {
+  let resolution = resolveTool(host.catalog(), name, server);
+  if (resolution.kind === "unknown") {
+    await host.settle(signal, server === undefined ? undefined : [server]);
+    resolution = resolveTool(host.catalog(), name, server);
+  }
+  if (resolution.kind === "tool") return resolution.tool;
+  if (resolution.kind === "several") {
+    const names = resolution.tools.map((tool) => tool.name);
+    const [line] = nameLine(`${name} is the name of several tools`, names);
+    throw new Refusal(`${line}. Use one of these names.`);
+  }
+  const error = await host.whyMissing(server === undefined ? name : plainToolName(server, name));
+  if (error) throw fromWireError(error);
+  const owner = server ?? serverOfName(name, serverNames(host));
+  const nearest = await nearestTools(host.catalog(), name, server);
+  throw new Refusal(
+    [
+      `No tool named ${name}.`,
+      ...nameLine(
+        "Nearest",
+        nearest.map((tool) => tool.name),
+      ),
+      ...stateNote(host.servers().find((status) => status.name === owner)),
+    ].join("\n"),
+  );
+}

@@ -1,0 +1,90 @@
+/** What the proxy tool `mcp` does when the model calls it: one of its modes. A failure is a result, never thrown. */
+import type { ToolResult } from "../../pi/api.ts";
+import { describeTool } from "../../report/describe-tool.ts";
+import { errorLineOf, serverName } from "../../report/search.ts";
+import { describeError, ThreadsError } from "../../shared/protocol/errors.ts";
+import type { ServerStatus } from "../../shared/protocol/status.ts";
+import { counted, offerText } from "../../shared/text/counts.ts";
+import { cleanText } from "../../shared/text/unprintable.ts";
+import { expectedLine } from "../definition/definition.ts";
+import {
+  knownServer,
+  type ProxyCall,
+  type ProxyHost,
+  parseArgs,
+  Refusal,
+  text,
+  toolNamed,
+} from "./request.ts";
+import { searchMode, serverMode } from "./search.ts";
+
+/** Through Pi, so that extensions that watch or block calls see the tool itself. */
+async function callMode(
+  host: ProxyHost,
+  name: string,
+  { callId, params, signal, onUpdate, ctx }: ProxyCall,
+): Promise<ToolResult> {
+  const server = text(params.server);
+  const within = server === undefined ? undefined : knownServer(host, server);
+  const args = parseArgs(params.args);
+  const tool = host.provide(await toolNamed(host, name, within, signal));
+  const options = { ...(signal ? { signal } : {}), ...(onUpdate ? { onUpdate } : {}) };
+  const outcome = await host.forModel(callId, () => ctx.executeTool(tool.name, args, options));
+  const { content, details } = outcome.result;
+  if (!outcome.isError) return { content, details };
+  if (outcome.durationMs !== undefined) return { content, details, isError: true };
+  if (!ctx.tools.some((known) => known.name === tool.name)) {
+    throw new Refusal(`Pi does not allow ${tool.name} in this session (--tools, --exclude-tools).`);
+  }
+  return { content: [...content, { type: "text", text: expectedLine(tool) }], details, isError: true };
+}
+
+function serverLine(status: ServerStatus): string {
+  const error = status.error ? `: ${errorLineOf(status.name, status.error)}` : "";
+  return `${serverName(status.name)}: ${status.state}, ${offerText(status)}${error}`;
+}
+
+function statusMode(host: ProxyHost): string {
+  const servers = host.servers();
+  const connected = servers.filter(({ state }) => state === "connected").length;
+  const tools = servers.reduce((total, { toolCount }) => total + toolCount, 0);
+  const head = `MCP: ${connected}/${counted(servers.length, "server")}, ${counted(tools, "tool")}`;
+  return [head, ...servers.map(serverLine)].join("\n");
+}
+
+async function connectMode(host: ProxyHost, written: string): Promise<string> {
+  const server = knownServer(host, written);
+  await host.connect(server);
+  const status = host.servers().find(({ name }) => name === server);
+  if (status?.state !== "connected")
+    throw new Refusal(status ? serverLine(status) : `${server}: not connected`);
+  return serverLine(status);
+}
+
+/** The first that is given counts: tool, connect, describe, search, server; else the status. */
+async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
+  const { params, signal } = call;
+  const answer = (lines: string): ToolResult => ({ content: [{ type: "text", text: lines }], details: {} });
+  const [tool, connect, describe, search, server] = ["tool", "connect", "describe", "search", "server"].map(
+    (key) => text(params[key]),
+  );
+  if (tool !== undefined) return callMode(host, tool, call);
+  if (connect !== undefined) return answer(await connectMode(host, connect));
+  if (describe !== undefined) {
+    const within = server === undefined ? undefined : knownServer(host, server);
+    return answer(describeTool(await toolNamed(host, describe, within, signal)));
+  }
+  if (search !== undefined) return answer(await searchMode(host, search, call));
+  if (server !== undefined) return answer(await serverMode(host, server, call));
+  return answer(statusMode(host));
+}
+
+export async function runProxyTool(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
+  try {
+    return await run(host, call);
+  } catch (error) {
+    const known = error instanceof Error ? error : { message: String(error) };
+    const details = error instanceof ThreadsError ? { ...error.data, code: error.code } : {};
+    return { content: [{ type: "text", text: cleanText(describeError(known)) }], details, isError: true };
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * How a call looks in Pi's terminal: `server · tool` with its arguments, then the first lines of the result,
+ * progress, time and size. Makes components of its own, since Pi's are not to be had without its slow
+ * transform; Pi draws the images of a result itself, below the row. Called by Pi for each row.
+ */
+import type { Component, DrawnResult, RenderContext, RenderTheme, ToolRenderers } from "../../pi/api.ts";
+import { formatBytes, formatMs } from "../../shared/text/size.ts";
+import { cutTo, printable, visibleWidth, wrap } from "../../shared/text/width.ts";
+import { argumentsLine, argumentsText, progressLine, shareOf } from "./text.ts";
+
+/** Lines of a result before it is expanded, as Pi's own tools show. */
+const PREVIEW_LINES = 5;
+/** Expanded: more than any result within the default guard has, and few enough to draw in no time. */
+const EXPANDED_LINES = 5_000;
+/** Of the arguments, expanded: what the model wrote may be a whole file. */
+const ARGUMENT_LINES = 200;
+
+/** What mcp-tool.ts puts into `details`; of an older or foreign session anything. */
+export interface RowDetails {
+  server: string;
+  tool: string;
+  durationMs?: number;
+  bytes?: { received: number; shown: number };
+  storedAt?: string;
+  forUser?: string;
+  progress?: number;
+  total?: number;
+}
+
+/** Keeps the lines of the last width: Pi asks for them at every frame. */
+function component(draw: (width: number) => string[]): Component {
+  let drawn: { width: number; lines: string[] } | undefined;
+  return {
+    render(width) {
+      if (drawn?.width !== width) drawn = { width, lines: width < 1 ? [] : draw(width) };
+      return drawn.lines;
+    },
+    invalidate() {
+      drawn = undefined;
+    },
+  };
+}
+
+function drawCall(
+  label: string,
+  args: unknown,
+  theme: RenderTheme,
+  expanded: boolean,
+  width: number,
+): string[] {
+  const title = cutTo(printable(label).replaceAll("\n", " "), width);
+  const styledTitle = theme.fg("toolTitle", theme.bold(title));
+  if (expanded) {
+    const text = argumentsText(args);
+    const { lines, rest } = wrap(text, Math.max(1, width - 2), ARGUMENT_LINES);
+    const more = rest < text.length ? ["…"] : [];
+    return [styledTitle, ...[...lines, ...more].map((line) => theme.fg("muted", cutTo(`  ${line}`, width)))];
+  }
+  const left = width - visibleWidth(title) - 2;
+  const line = left > 3 ? cutTo(argumentsLine(args), left) : "";
+  return [line === "" ? styledTitle : `${styledTitle}  ${theme.fg("muted", line)}`];
+}
+
+const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
+  typeof result.details === "object" && result.details !== null ? result.details : {};
+
+/** Characters of a result that are looked at: more than fill all lines. Without a guard it may have megabytes. */
+const OUTPUT_CHARS = 512 * 1024;
+
+interface Output {
+  text: string;
+  /** There is more text than that. */
+  isCut: boolean;
+}
+
+/** The text of a result, then a line an image: the terminal may not be able to draw it. */
+function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): Output {
+  const texts = (Array.isArray(result.content) ? result.content : []).map((content) => {
+    if (content.type === "text") return String(content.text);
+    // Of a foreign session anything.
+    const chars = typeof content.data === "string" ? content.data.length : 0;
+    return `[Image: ${content.mimeType}, ${formatBytes(Math.floor((chars * 3) / 4))}]`;
+  });
+  const own = typeof forUser === "string" && forUser !== "" ? [forUser] : [];
+  let left = OUTPUT_CHARS;
+  const shown: string[] = [];
+  for (const text of [...own, ...texts]) {
+    if (left <= 0) break;
+    shown.push(text.slice(0, left));
+    left -= text.length;
+  }
+  return {
+    text: printable(shown.join("\n")).trimEnd(),
+    isCut: left < 0 || shown.length < own.length + texts.length,
+  };
+}
+
+function countNewlines(text: string, from: number): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n", from); at !== -1; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
+}
+
+/** `… 12 more lines (ctrl+o to expand)`; without the key where there is no room for it. */
+function moreLine(
+  { text, isCut }: Output,
+  rest: number,
+  { theme, hint, width }: { theme: RenderTheme; hint: string; width: number },
+): string {
+  const lines = countNewlines(text, rest) + 1;
+  const count = `${isCut ? "over " : ""}${lines.toLocaleString("en")}`;
+  const more = `… ${count} more line${lines === 1 ? "" : "s"}`;
+  const styled = `${theme.fg("muted", `${more} (`)}${hint}${theme.fg("muted", ")")}`;
+  return hint !== "" && visibleWidth(styled) <= width ? styled : theme.fg("muted", cutTo(more, width));
+}
+
+function footer({ durationMs, bytes, storedAt }: Partial<RowDetails>, width: number): string[] {
+  const parts: string[] = [];
+  if (typeof durationMs === "number") parts.push(formatMs(durationMs));
+  if (typeof bytes?.shown === "number" && typeof bytes.received === "number") {
+    const shown = formatBytes(bytes.shown);
+    parts.push(storedAt === undefined ? shown : `${shown} of ${formatBytes(bytes.received)}`);
+  }
+  const lines = parts.length === 0 ? [] : [cutTo(parts.join(" · "), width)];
+  if (typeof storedAt === "string")
+    lines.push(...wrap(printable(`Full text: ${storedAt}`), width, EXPANDED_LINES).lines);
+  return lines;
+}
+
+function drawResult(
+  result: DrawnResult,
+  details: Partial<RowDetails>,
+  { theme, context, width }: { theme: RenderTheme; context: RenderContext; width: number },
+): string[] {
+  const output = outputText(result, details);
+  const { text } = output;
+  const color = context.isError ? "error" : "toolOutput";
+  const { lines, rest } = wrap(text, width, context.expanded ? EXPANDED_LINES : PREVIEW_LINES);
+  const isMore = rest < text.length || output.isCut;
+  const hint = isMore && !context.expanded ? context.keyHint("app.tools.expand", "to expand") : "";
+  const durationMs = details.durationMs ?? context.durationMs;
+  const timed = durationMs === undefined ? details : { ...details, durationMs };
+  return [
+    "",
+    ...lines.map((line) => (line === "" ? "" : theme.fg(color, line))),
+    ...(isMore ? [moreLine(output, rest, { theme, hint, width })] : []),
+    ...footer(timed, width).map((line) => theme.fg("muted", line)),
+  ];
+}
+
+function drawProgress(
+  result: DrawnResult,
+  { progress, total }: Partial<RowDetails>,
+  theme: RenderTheme,
+  width: number,
+): string[] {
+  const message = result.content.map((content) => (content.type === "text" ? content.text : "")).join(" ");
+  const line = progressLine(message, shareOf(progress, total), width);
+  return line === "" ? [] : [theme.fg("muted", line)];
+}
+
+/** Renderers of one tool's calls; `label` is `server · tool`. */
+export function createRenderers(label: string): Required<ToolRenderers> {
+  return {
+    renderCall: (args, theme, context) =>
+      component((width) => drawCall(label, args, theme, context.expanded, width)),
+    renderResult: (result, { isPartial }, theme, context) => {
+      const details = detailsOf(result);
+      return component((width) =>
+        isPartial
+          ? drawProgress(result, details, theme, width)
+          : drawResult(result, details, { theme, context, width }),
+      );
+    },
+  };
+}
+
+/**
+ * `server__tool`, and `mcp__server__tool`, as Pi's built-in MCP names tools, too: we are in its place. Not a bare
+ * name (`toolPrefix: "none"`): Pi asks by the name alone, and any other extension's tool may have had it.
+ */
+const OURS = /^(?:mcp__(?=[A-Za-z0-9_-]+?__))?([A-Za-z0-9_-]+?)__([A-Za-z0-9_-]+)$/;
+
+/**
+ * For `registerToolRenderer`: rows of a resumed session whose tool is not registered now. Whoever else
+ * draws the tool goes first. Undefined for a name that cannot be ours.
+ */
+export function renderersFor<Theirs>(
+  toolName: string,
+  next: () => Theirs | undefined,
+): Theirs | ToolRenderers | undefined {
+  const others = next();
+  if (others) return others;
+  const [, server, tool] = OURS.exec(toolName) ?? [];
+  return server === undefined || tool === undefined ? undefined : createRenderers(`${server} · ${tool}`);
+}

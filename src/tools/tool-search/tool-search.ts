@@ -1,0 +1,63 @@
+/**
+ * The ToolSearch tool as it is declared. Its declaration changes at most once a session, since any changed byte
+ * costs the user their prompt cache; src/shared/text/search-tool.ts makes it.
+ */
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { later } from "../../load-later.ts";
+import type { PiTool } from "../../pi/api.ts";
+import type { WhyMissing } from "../../report/search.ts";
+import { TOOL_SEARCH } from "../../shared/naming/own-tools.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { Activation } from "../registry/registry.ts";
+import { createRenderers } from "../rows/rows.ts";
+
+export interface ToolSearchHost {
+  /**
+   * Waits, within limits, until the tools of all servers are known, or of those that are named. Answers the
+   * servers that are still connecting.
+   */
+  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
+  catalog(): Catalog;
+  servers(): readonly ServerStatus[];
+  activate(tools: readonly CatalogTool[]): Activation;
+  log(message: string): void;
+  whyMissing: WhyMissing;
+}
+
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    query: {
+      type: "string",
+      description: "What the tool should do, in a few words, or select:name1,name2 for tools by name.",
+    },
+    limit: {
+      type: "integer",
+      minimum: 1,
+      maximum: LIMITS.searchResultsMost,
+      description: `Tools to load at most, ${LIMITS.searchResults} by default.`,
+    },
+    server: { type: "string", description: "Only tools of this server." },
+  },
+  required: ["query"],
+  additionalProperties: false,
+};
+
+export function createToolSearch(description: string, host: ToolSearchHost): PiTool {
+  return {
+    name: TOOL_SEARCH,
+    label: TOOL_SEARCH,
+    ...createRenderers(TOOL_SEARCH),
+    description,
+    promptSnippet: "Find and load MCP tools",
+    parameters: PARAMETERS,
+    exposure: "model-only",
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    reachesTools: () => "all",
+    async execute(_callId, params, signal) {
+      const { runToolSearch } = await later();
+      return runToolSearch(host, params, signal);
+    },
+  };
+}

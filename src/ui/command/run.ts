@@ -1,0 +1,90 @@
+/** What each word behind `/mcp` does. */
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/notices.ts";
+import { renderStats } from "../../report/stats.ts";
+import { absentText, renderStatus, renderTools } from "../../report/status.ts";
+import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import type { McpCommandHost } from "./command.ts";
+import { splitWord, WORDS } from "./words.ts";
+
+const USAGE = `Usage: /mcp ${Object.entries(WORDS)
+  .map(([word, rest]) => `${word} ${rest}`.trim())
+  .join(" | ")}`;
+const PROJECT = "--project";
+const BOM = "\uFEFF";
+
+/** Takes `--project` out of the words behind a subcommand. */
+function readOptions(rest: string | undefined): { server: string | undefined; project: boolean } {
+  const words = (rest ?? "").split(/\s+/).filter((word) => word !== "");
+  const server = words.filter((word) => word !== PROJECT).join(" ");
+  return { server: server === "" ? undefined : server, project: words.includes(PROJECT) };
+}
+
+async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  const { file, text: before } = await host.ask("readConfig", { project });
+  // An editor may show a BOM as a character, or drop it.
+  const bom = before.startsWith(BOM) ? BOM : "";
+  const text = before.slice(bom.length);
+  if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
+  const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
+  if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
+  await host.ask("writeConfig", { project, before, text: bom + edited });
+  notify(ctx, `${file} is written.`, "info");
+}
+
+/** Pi keeps a cell free on both sides of a notice. Where there is no screen of ours nothing is too wide. */
+const columnsOf = ({ mode }: PiContext): number =>
+  mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
+
+async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  const { word, rest } = splitWord(args.trim());
+  const { server, project } = readOptions(rest);
+  if (word !== "" && !Object.hasOwn(WORDS, word))
+    return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
+  const needsServer = word === "enable" || word === "disable";
+  const takesServer = needsServer || word === "tools" || word === "reconnect";
+  const takesProject = needsServer || word === "edit";
+  if (
+    (server !== undefined && !takesServer) ||
+    (needsServer && server === undefined) ||
+    (project && !takesProject)
+  ) {
+    return notify(ctx, USAGE, "warning");
+  }
+  switch (word || "status") {
+    case "status":
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+    case "tools": {
+      const servers = host.servers();
+      const isAbsent = server !== undefined && !servers.some(({ name }) => name === server);
+      const absent = isAbsent ? absentText(server, await host.ask("status", {})) : undefined;
+      return notify(ctx, absent ?? renderTools(host.catalog(), servers, server), "info");
+    }
+    case "reconnect":
+      await host.ask("reconnect", { server });
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+    case "enable":
+    case "disable": {
+      const enabled = word === "enable";
+      const { file, but } = await host.ask("setEnabled", { server: server ?? "", enabled, project });
+      return notify(ctx, [`${server} is ${word}d in ${file}.`, ...(but ? [but] : [])].join(" "), "info");
+    }
+    case "edit":
+      return edit(project, ctx, host);
+    case "stats":
+      return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
+    case "trust":
+      await host.askConsents();
+      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+  }
+}
+
+/** `args`: what stands behind `/mcp`. A failure is told, never thrown. */
+export async function runMcp(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  try {
+    await run(args, ctx, host);
+  } catch (error) {
+    const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
+    notify(ctx, `/mcp: ${describeError(known)}`, "error");
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Asks the user, one dialog at a time: whether a project's server may run, whether a held edit is applied.
+ * Only in modes that have dialogs; each question is asked once a session. A question that is longer than the screen
+ * is asked page by page, and nothing can be allowed before its last page.
+ */
+import type { PiContext } from "../pi/api.ts";
+import type { ConsentQuestion } from "../shared/protocol/status.ts";
+import { printable } from "../shared/text/width.ts";
+import { pagesOf, type Screen } from "./dialog-pages.ts";
+
+const ALLOW = "Allow";
+const REFUSE = "Refuse";
+const LATER = "Not now";
+const NEXT = "Next page";
+const BACK = "Page before";
+const noneOf = (others: number): string =>
+  `Not now, nor the ${others === 1 ? "other one" : `${others} others`} that wait${others === 1 ? "s" : ""}`;
+
+export interface Dialogs {
+  /** Asks for what was not asked for yet. */
+  consents(questions: readonly ConsentQuestion[]): void;
+  /** Whether an edit is to be applied; one that is asked for already is not asked for twice. */
+  held(id: string, text: string): void;
+  /** `/mcp trust`: what was put off is asked for again. */
+  forget(): void;
+}
+
+export interface Answers {
+  consent(hash: string, allow: boolean): Promise<void>;
+  held(id: string, apply: boolean): Promise<void>;
+  /** The session that asked is over. */
+  over(): boolean;
+  failed(error: unknown): void;
+}
+
+/** Of the terminal, where it is Pi's own. */
+const screenOf = ({ mode }: PiContext): Screen | undefined =>
+  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
+
+/** On the last of several pages the first choice allows nothing: Enter turned the pages before. */
+function choicesOn(page: number, pages: number): string[] {
+  if (pages === 1) return [ALLOW, REFUSE, LATER];
+  const back = page === 0 ? [] : [BACK];
+  return page === pages - 1 ? [LATER, REFUSE, ALLOW, ...back] : [NEXT, REFUSE, LATER, ...back];
+}
+
+/** What the user chose; `ALLOW` only where all of the question was shown. `more`: another choice. */
+async function askPaged(
+  ctx: PiContext,
+  question: string,
+  { more, over }: { more: readonly string[]; over: () => boolean },
+): Promise<string | undefined> {
+  const pages = pagesOf(question, screenOf(ctx));
+  for (let at = 0; !over(); ) {
+    const place = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
+    const title = `This project wants to run an MCP server.${place}\n${pages[at]}`;
+    const choices = [...choicesOn(at, pages.length), ...more];
+    const choice = await ctx.ui.select(title, choices);
+    // A host over RPC may answer what it was not offered.
+    if (choice === undefined || !choices.includes(choice)) return undefined;
+    if (choice !== NEXT && choice !== BACK) return choice;
+    at += choice === NEXT ? 1 : -1;
+  }
+  return undefined;
+}
+
+export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
+  const asked = new Set<string>();
+  /** Questions whose turn has not come. */
+  const waiting = new Set<string>();
+  /** Held edits whose question has no answer. */
+  const open = new Set<string>();
+  let queue: Promise<void> = Promise.resolve();
+  const enqueue = (ask: () => Promise<void>): void => {
+    queue = queue.then(() => (answers.over() ? undefined : ask())).catch(answers.failed);
+  };
+  const askConsent = async ({ hash, question }: ConsentQuestion): Promise<void> => {
+    if (!waiting.delete(hash)) return;
+    const none = noneOf(waiting.size);
+    const more = waiting.size === 0 ? [] : [none];
+    const choice = await askPaged(ctx, question, { more, over: answers.over });
+    if (answers.over()) return;
+    if (choice === none) waiting.clear();
+    if (choice === ALLOW || choice === REFUSE) await answers.consent(hash, choice === ALLOW);
+  };
+  return {
+    consents: (questions) => {
+      if (!ctx.hasUI) return;
+      const wanted = new Set(questions.map(({ hash }) => hash));
+      // What was edited since is not asked for any more, and if it comes back, it was never asked for.
+      for (const hash of [...waiting].filter((one) => !wanted.has(one))) {
+        waiting.delete(hash);
+        asked.delete(hash);
+      }
+      for (const question of questions) {
+        if (asked.has(question.hash)) continue;
+        asked.add(question.hash);
+        waiting.add(question.hash);
+        enqueue(() => askConsent(question));
+      }
+    },
+    held: (id, text) => {
+      if (!ctx.hasUI || open.has(id)) return;
+      open.add(id);
+      enqueue(async () => {
+        const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", printable(text));
+        open.delete(id);
+        if (!answers.over()) await answers.held(id, apply);
+      });
+    },
+    forget: () => asked.clear(),
+  };
+}

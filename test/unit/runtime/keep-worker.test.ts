@@ -1,0 +1,286 @@
+/** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Crash, type KeepOptions, keepWorker } from "../../../src/runtime/keep-worker.ts";
+import type { RuntimeThread, ThreadEnd } from "../../../src/runtime/thread.ts";
+import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+interface FakeThread {
+  thread: RuntimeThread;
+  crash: (reason: string) => void;
+  /** How often it was to be ended. */
+  terminations: () => number;
+}
+
+/** `isStuck`: in native code, which cannot be interrupted. */
+function createFakeThread(isStuck: boolean): FakeThread {
+  const { promise, resolve } = Promise.withResolvers<ThreadEnd>();
+  const answer = () => (isStuck ? new Promise(() => undefined) : Promise.resolve({ ok: true }));
+  let terminations = 0;
+  return {
+    crash: (reason) => resolve({ exitCode: 1, reason }),
+    terminations: () => terminations,
+    thread: {
+      api: { cancel: answer, ping: answer, status: answer } as unknown as RuntimeThread["api"],
+      exited: promise,
+      hold: () => undefined,
+      release: () => undefined,
+      terminate: async () => {
+        terminations++;
+        if (!isStuck) resolve({ exitCode: 1, reason: undefined });
+        await promise;
+      },
+    },
+  };
+}
+
+interface Keep extends Partial<KeepOptions> {
+  /** Which starts, from 0, do not throw. */
+  startable?: (start: number) => boolean;
+  isStuck?: boolean;
+}
+
+function keep({ startable = () => true, isStuck = false, ...more }: Keep = {}) {
+  const startedAt = performance.now();
+  const starts: number[] = [];
+  const threads: FakeThread[] = [];
+  const crashes: Crash[] = [];
+  let gone = 0;
+  const worker = keepWorker({
+    start: async () => {
+      starts.push(Math.round(performance.now() - startedAt));
+      if (!startable(starts.length - 1)) throw new Error("no temp folder");
+      const made = createFakeThread(isStuck);
+      threads.push(made);
+      return made.thread;
+    },
+    onStart: () => undefined,
+    onGone: () => gone++,
+    onCrash: (crash) => crashes.push(crash),
+    ...more,
+  });
+  return {
+    worker,
+    starts,
+    crashes,
+    threads,
+    gone: () => gone,
+    crash: async (reason = "boom") => {
+      threads.at(-1)?.crash(reason);
+      await vi.advanceTimersByTimeAsync(0);
+    },
+  };
+}
+
+const codeOf = (request: Promise<unknown>): Promise<string> =>
+  request.then(
+    () => "ready",
+    (error: ThreadsError) => error.code,
+  );
+
+describe("keepWorker", () => {
+  test("crashes -> started again after 0.1, 1 and 5 s; what is left is cleaned up each time", async () => {
+    const { worker, starts, crash, crashes, gone } = keep();
+    for (const delay of [100, 1_000, 5_000, 5_000]) {
+      await vi.advanceTimersByTimeAsync(0);
+      await crash();
+      await vi.advanceTimersByTimeAsync(delay);
+    }
+    expect(starts).toEqual([0, 100, 1_100, 6_100, 11_100]);
+    expect(gone()).toBe(4);
+    expect(crashes).toEqual(Array.from({ length: 4 }, () => ({ reason: "boom", givenUp: false })));
+    await worker.stop(async () => undefined);
+  });
+
+  test("the sixth crash within a minute -> given up, said once; requests fail with a remedy", async () => {
+    const { worker, starts, crash, crashes } = keep();
+    for (let i = 0; i < 6; i++) {
+      await vi.advanceTimersByTimeAsync(5_000);
+      await crash();
+    }
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(starts).toHaveLength(6);
+    expect(crashes.map(({ givenUp }) => givenUp)).toEqual([false, false, false, false, false, true]);
+    const error = await worker.ready(undefined).catch((failure: ThreadsError) => failure);
+    expect(error).toMatchObject({ code: "runtime_stopped", remedy: expect.stringContaining("/reload") });
+    expect((error as ThreadsError).message).toContain("boom");
+  });
+
+  test("crashes more than a minute apart -> never given up, each time soon again", async () => {
+    const { worker, starts, crash, crashes } = keep();
+    for (let i = 0; i < 10; i++) {
+      await vi.advanceTimersByTimeAsync(61_000);
+      await crash();
+    }
+    await vi.advanceTimersByTimeAsync(100);
+    expect(starts).toHaveLength(11);
+    expect(crashes.some(({ givenUp }) => givenUp)).toBe(false);
+    await worker.stop(async () => undefined);
+  });
+
+  test("asked between a crash and the next start -> waits for it", async () => {
+    const { worker, crash } = keep();
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    const waiting = codeOf(worker.ready(undefined));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await waiting).toBe("ready");
+    await worker.stop(async () => undefined);
+  });
+
+  test("asked before a start that fails -> gets the worker of the next start", async () => {
+    const { worker, starts } = keep({ startable: (start) => start > 0 });
+    let settled: string | undefined;
+    void codeOf(worker.ready(undefined)).then((code) => {
+      settled = code;
+    });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(starts).toHaveLength(2);
+    expect(settled).toBe("ready");
+    await worker.stop(async () => undefined);
+  });
+
+  test("asked before starts that all fail -> told so in the end", async () => {
+    const { worker } = keep({ startable: () => false });
+    let settled: string | undefined;
+    void codeOf(worker.ready(undefined)).then((code) => {
+      settled = code;
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(settled).toBe("runtime_stopped");
+  });
+
+  test("cancelled while it waits -> cancelled", async () => {
+    const { worker, crash } = keep();
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    const controller = new AbortController();
+    const waiting = codeOf(worker.ready(controller.signal));
+    controller.abort();
+    expect(await waiting).toBe("cancelled");
+    await worker.stop(async () => undefined);
+  });
+
+  test("a signal that was aborted before -> cancelled, not left waiting", async () => {
+    const { worker, crash } = keep();
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    let settled: string | undefined;
+    void codeOf(worker.ready(AbortSignal.abort())).then((code) => {
+      settled = code;
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(settled).toBe("cancelled");
+    await worker.stop(async () => undefined);
+  });
+
+  test("stopped during the pause after a crash -> no other start, waiting requests are told", async () => {
+    const { worker, starts, crash } = keep();
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    const waiting = codeOf(worker.ready(undefined));
+    await worker.stop(async () => undefined);
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(starts).toHaveLength(1);
+    expect(await waiting).toBe("runtime_stopped");
+    expect(await codeOf(worker.ready(undefined))).toBe("runtime_stopped");
+  });
+
+  test("stopped -> its own end is no crash", async () => {
+    const { worker, crashes, gone } = keep();
+    await vi.advanceTimersByTimeAsync(0);
+    await worker.stop(async () => undefined);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(crashes).toEqual([]);
+    expect(gone()).toBe(1);
+  });
+
+  test("stopped while the first start is under way -> what came up is ended", async () => {
+    const { worker, starts } = keep();
+    await worker.stop(async () => undefined);
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(starts).toHaveLength(1);
+    expect(await codeOf(worker.ready(undefined))).toBe("runtime_stopped");
+  });
+
+  test("hangs and cannot be ended -> it is ended once, and no other is started beside it", async () => {
+    const { worker, starts, threads, crashes, crash } = keep({ isStuck: true });
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(threads.map(({ terminations }) => terminations())).toEqual([1]);
+    expect([starts.length, crashes]).toEqual([1, []]);
+    await crash("");
+    expect(crashes).toEqual([{ reason: "it did not answer for 5 s", givenUp: false }]);
+    await worker.stop(async () => undefined);
+  });
+
+  test("stopped while it cannot be ended -> settles within a moment, open requests fail", async () => {
+    const { worker } = keep({ isStuck: true });
+    await vi.advanceTimersByTimeAsync(0);
+    const rpc = await worker.ready(undefined);
+    const open = codeOf(rpc.request("status", {}, { deadlineMs: 3_600_000 }));
+    let isStopped = false;
+    void worker
+      .stop(() => Promise.reject(new Error("no answer")))
+      .then(() => {
+        isStopped = true;
+      });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(isStopped).toBe(true);
+    expect(await open).toBe("runtime_stopped");
+    expect(await codeOf(rpc.request("status", {}, { deadlineMs: 3_600_000 }))).toBe("runtime_stopped");
+  });
+
+  test("nothing can be said to it -> it is ended before the next one is started; one crash each", async () => {
+    let failing = 1;
+    const { worker, starts, threads, crashes } = keep({
+      onStart: () => {
+        if (failing-- > 0) throw new Error("the session is stale");
+      },
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(threads.map(({ terminations }) => terminations())).toEqual([1, 0]);
+    expect(starts).toEqual([0, 100]);
+    expect(crashes).toEqual([{ reason: "the session is stale", givenUp: false }]);
+    expect(await codeOf(worker.ready(undefined))).toBe("ready");
+    await worker.stop(async () => undefined);
+  });
+
+  test("cleaning up fails -> the next one is started all the same", async () => {
+    const { worker, starts, crash } = keep({
+      onGone: () => {
+        throw new Error("EINVAL");
+      },
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    await crash();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(starts).toEqual([0, 100]);
+    await worker.stop(async () => undefined);
+  });
+
+  test("ends for which a server is to blame -> never given up, and named; the pauses grow all the same", async () => {
+    const { worker, starts, crash, crashes } = keep({
+      blame: ({ reason }) => (reason === "boom" ? ["bad"] : []),
+    });
+    for (let i = 0; i < 8; i++) {
+      await vi.advanceTimersByTimeAsync(5_000);
+      await crash();
+    }
+    expect(crashes).toEqual(
+      Array.from({ length: 8 }, () => ({ reason: "boom", givenUp: false, heldBack: ["bad"] })),
+    );
+    expect(starts).toHaveLength(8);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(starts).toHaveLength(8);
+    await vi.advanceTimersByTimeAsync(1);
+    await crash("another reason");
+    expect(crashes.at(-1)).toEqual({ reason: "another reason", givenUp: false });
+    await worker.stop(async () => undefined);
+  });
+});

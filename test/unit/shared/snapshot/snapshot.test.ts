@@ -1,0 +1,205 @@
+/** Owns: the snapshot format: what is written comes back, anything else is undefined. */
+import { crc32 } from "node:zlib";
+import { describe, expect, it, test } from "vitest";
+import { decode } from "../../../../src/shared/protocol/codec.ts";
+import {
+  decodeSnapshot,
+  encodeSnapshot,
+  HEADER_BYTES,
+  type OpenSnapshot,
+  SNAPSHOT_VERSION,
+  type SnapshotTool,
+  SOURCE_BYTES,
+  type StoredTool,
+  snapshotChecksum,
+  snapshotSource,
+} from "../../../../src/shared/snapshot/snapshot.ts";
+import { makeSnapshot } from "../../make-catalog.ts";
+import { createRandom } from "../../random.ts";
+
+const SNAPSHOT = makeSnapshot([
+  {
+    name: "fs",
+    description: "Files.",
+    tools: [
+      { tool: "read_file", schema: { type: "object", properties: { path: { type: "string" } } } },
+      { tool: "write_file", annotations: { destructiveHint: true } },
+    ],
+  },
+  { name: "empty", project: true, tools: [] },
+]);
+const BYTES = encodeSnapshot(SNAPSHOT, crc32);
+
+/** All that a snapshot holds, as values: schemas are read by functions. */
+function read(bytes: Uint8Array): unknown {
+  const snapshot = decodeSnapshot(bytes, crc32);
+  if (!snapshot) return undefined;
+  const { settings, description, servers, index } = snapshot;
+  const tools = toolsOf(snapshot).map(({ schemas, at, ...tool }) => ({
+    ...tool,
+    found: snapshot.find(tool.name),
+    schema: [schemas.rootKeys(at), decode(schemas.input(at)), schemas.output(at)],
+  }));
+  return { settings, description, servers, index, tools };
+}
+
+function toolsOf(snapshot: OpenSnapshot | undefined): StoredTool[] {
+  return Array.from({ length: snapshot?.count ?? 0 }, (_, at) => (snapshot as OpenSnapshot).tool(at));
+}
+
+const changed = (offset: number, value: number): Uint8Array => {
+  const copy = BYTES.slice();
+  copy[offset] = value;
+  return copy;
+};
+
+describe("decodeSnapshot", () => {
+  test("what encodeSnapshot wrote -> the same snapshot", () => {
+    const back = decodeSnapshot(BYTES, crc32);
+    expect(back?.servers).toEqual(SNAPSHOT.servers);
+    expect(toolsOf(back).map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
+      SNAPSHOT.tools.map(({ schema: _schema, rootKeys: _roots, server, ...tool }) => ({
+        ...tool,
+        server: SNAPSHOT.servers[server],
+      })),
+    );
+    expect(toolsOf(back).map(({ schemas, at }) => decode(schemas.input(at)))).toEqual(
+      SNAPSHOT.tools.map((tool) => decode(tool.schema)),
+    );
+    expect(toolsOf(back).map(({ schemas, at }) => schemas.rootKeys(at))).toEqual(
+      SNAPSHOT.tools.map(({ rootKeys }) => rootKeys),
+    );
+    expect(Buffer.compare(back?.index ?? new Uint8Array(), SNAPSHOT.index)).toBe(0);
+  });
+
+  test("thousands of tools, texts of any script, names in any order -> each is found, and read as it was", () => {
+    const random = createRandom(7);
+    const text = (most: number): string =>
+      Array.from(
+        { length: random.below(most) },
+        () => ["a", "é", "天", "😀", "\ud83d", "\n", "\u0000"][random.below(7)],
+      ).join("");
+    const tools = Array.from({ length: 1_000 }, (_, at) => ({
+      tool: `t${random.below(10 ** 9)}_${at}`,
+      description: text(40),
+      direct: at % 7 === 0,
+    }));
+    const made = makeSnapshot([{ name: "s", tools }]);
+    const snapshot = decodeSnapshot(encodeSnapshot(made, crc32));
+    expect(snapshot?.count).toBe(1_000);
+    for (const at of [500, 3, 999, 0, 3]) {
+      const { name, tool, description, direct } = made.tools[at] as SnapshotTool;
+      expect(snapshot?.find(name)).toBe(at);
+      const read = snapshot?.tool(at);
+      expect(read).toMatchObject({ name, tool, description: description.toWellFormed() });
+      expect(read?.direct).toBe(direct);
+      expect(snapshot?.tool(at)).toBe(read);
+    }
+    expect(toolsOf(snapshot).map(({ description }) => description)).toEqual(
+      made.tools.map(({ description }) => description.toWellFormed()),
+    );
+    for (const name of ["", "s__", "s__t", "zzz", "s__t1\u0000"]) expect(snapshot?.find(name)).toBe(-1);
+  });
+
+  test("a view into a larger buffer, as a file read gives -> the same snapshot", () => {
+    const pool = new Uint8Array(BYTES.length + 30);
+    pool.set(BYTES, 13);
+    const view = pool.subarray(13, 13 + BYTES.length);
+    expect(read(view)).toEqual(read(BYTES));
+    expect(snapshotChecksum(view)).toBe(snapshotChecksum(BYTES));
+  });
+
+  test("cut at every length -> undefined", () => {
+    for (let length = 0; length < BYTES.length; length++) {
+      expect(decodeSnapshot(BYTES.subarray(0, length), crc32), `${length} bytes`).toBeUndefined();
+    }
+  });
+
+  test("bytes after the end -> undefined", () => {
+    expect(decodeSnapshot(Buffer.concat([BYTES, Uint8Array.of(0)]), crc32)).toBeUndefined();
+  });
+
+  it.each([
+    ["another magic", changed(0, 0x51)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
+    ["version 1, with a map a tool", changed(4, 1)],
+    ["version 0", changed(4, 0)],
+    ["another checksum", changed(8, (BYTES[8] ?? 0) ^ 1)],
+    ["another length of the index", changed(28, (BYTES[28] ?? 0) ^ 1)],
+    ["another length of the body", changed(32, (BYTES[32] ?? 0) ^ 1)],
+    ["a changed body", changed(BYTES.length - 1, (BYTES.at(-1) ?? 0) ^ 1)],
+    ["text", Buffer.from('{"mcpServers": {}}')],
+  ])("%s -> undefined", (_name, bytes) => {
+    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+  });
+
+  test("a whole body that is no MessagePack -> undefined", () => {
+    const body = Uint8Array.of(0x81, 0xa1);
+    const bytes = new Uint8Array([...BYTES.subarray(0, HEADER_BYTES), ...body]);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(28, 0, true);
+    view.setUint32(32, body.length, true);
+    view.setUint32(8, crc32(bytes.subarray(28)), true);
+    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+  });
+
+  test("2,000 random mutations -> undefined or equal, never a throw", () => {
+    const random = createRandom(1);
+    const whole = read(BYTES);
+    for (let round = 0; round < 2_000; round++) {
+      const mutated = BYTES.slice();
+      const count = 1 + random.below(4);
+      for (let i = 0; i < count; i++) mutated[random.below(mutated.length)] = random.below(256);
+      const decoded = read(mutated);
+      if (decoded !== undefined) expect(decoded).toEqual(whole);
+    }
+  });
+});
+
+describe("snapshotChecksum", () => {
+  test("a snapshot, or its header -> the checksum of all behind what it was made of", () => {
+    expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(28)));
+    expect(snapshotChecksum(BYTES.subarray(0, HEADER_BYTES))).toBe(snapshotChecksum(BYTES));
+  });
+
+  test("the same content, made of other things -> the same checksum, its own source, the same snapshot", () => {
+    const source = Uint8Array.from({ length: SOURCE_BYTES }, (_, i) => i + 1);
+    const bytes = encodeSnapshot(SNAPSHOT, crc32, source);
+    expect(snapshotChecksum(bytes)).toBe(snapshotChecksum(BYTES));
+    expect(snapshotSource(bytes)).toEqual(source);
+    expect(snapshotSource(BYTES)).toEqual(new Uint8Array(SOURCE_BYTES));
+    expect(read(bytes)).toEqual(read(BYTES));
+  });
+
+  test("the same content encoded twice -> the same checksum", () => {
+    expect(snapshotChecksum(encodeSnapshot(SNAPSHOT, crc32))).toBe(snapshotChecksum(BYTES));
+  });
+
+  it.each([
+    ["nothing", new Uint8Array()],
+    ["half a header", BYTES.subarray(0, 15)],
+    ["another magic", changed(1, 0)],
+    ["a later version", changed(4, SNAPSHOT_VERSION + 1)],
+    ["version 2, without the servers that are only configured", changed(4, 2)],
+    ["version 1, with a map a tool", changed(4, 1)],
+  ])("%s -> undefined", (_name, bytes) => {
+    expect(snapshotChecksum(bytes)).toBeUndefined();
+  });
+});
+
+test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its length, and is read in place", () => {
+  for (const length of [0, 1, 5, 8]) {
+    const index = Uint8Array.from({ length }, (_, at) => at + 1);
+    const bytes = encodeSnapshot({ ...SNAPSHOT, index }, crc32);
+    const back = decodeSnapshot(bytes, crc32);
+    expect(back?.index).toEqual(index);
+    expect(back?.index.buffer).toBe(bytes.buffer);
+    expect((back?.index.byteOffset ?? 1) % 4).toBe(0);
+  }
+});
+
+test("settings -> come back", () => {
+  const settings = { search: "weighted", catalog: "off", proxyTool: true, files: ["/a"] } as const;
+  expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
+});

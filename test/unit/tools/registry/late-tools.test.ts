@@ -1,0 +1,98 @@
+/** Owns: which tools a call may reach, and that they are registered before it runs. */
+import { expect, it, test } from "vitest";
+import type { PiTool } from "../../../../src/pi/api.ts";
+import { directRule } from "../../../../src/tools/registry/direct.ts";
+import {
+  createLateTools,
+  type LateToolsOptions,
+  type Reach,
+  reached,
+} from "../../../../src/tools/registry/late-tools.ts";
+import { createRegistrar } from "../../../../src/tools/registry/registry.ts";
+import { makeCatalog } from "../../make-catalog.ts";
+import { createRecordingPi } from "../../recording-pi.ts";
+
+const CATALOG = makeCatalog([
+  { name: "my-docs", tools: [{ tool: "search-all" }, { tool: "open" }] },
+  { name: "files", tools: [{ tool: "open" }] },
+]);
+
+it.each<[Reach, string[]]>([
+  ["all", ["my_docs__search-all", "my_docs__open", "files__open"]],
+  [[], []],
+  [["open", "const", "await"], []],
+  [["files__open"], ["files__open"]],
+  [["my_docs__search_all"], ["my_docs__search-all", "my_docs__open"]],
+  [["my_docs__"], ["my_docs__search-all", "my_docs__open"]],
+])("reached: %j -> %j", (reach, names) => {
+  expect(reached(CATALOG.tools, reach).map(({ name }) => name)).toEqual(names);
+});
+
+test("reached: a name without a server, as a word of its own", () => {
+  const bare = CATALOG.tools.map((tool) => ({ ...tool, name: tool.tool }));
+  expect(reached(bare, ["search_all"]).map(({ name }) => name)).toEqual(["search-all"]);
+});
+
+const reaching = (name: string, reach: Reach): PiTool => ({
+  name,
+  label: name,
+  description: "",
+  parameters: {},
+  reachesTools: () => reach,
+  execute: () => Promise.reject(new Error("not called")),
+});
+
+function setup(options: Partial<LateToolsOptions> = {}) {
+  const pi = createRecordingPi();
+  const call = (): Promise<never> => Promise.reject(new Error("not called"));
+  const registrar = createRegistrar(pi, { call, direct: directRule(undefined) });
+  for (const tool of [
+    reaching("codemode", "all"),
+    reaching("ToolSearch", "all"),
+    reaching("files", ["files__open"]),
+  ]) {
+    pi.registerTool(tool);
+  }
+  const late = createLateTools(pi, {
+    registrar,
+    catalog: () => CATALOG,
+    ownTools: ["ToolSearch"],
+    isLearning: () => false,
+    settle: () => Promise.reject(new Error("not waited for")),
+    isOver: () => false,
+    ...options,
+  });
+  return { late, registered: () => pi.registrations.slice(3) };
+}
+
+it.each([
+  ["codemode", ["my_docs__search-all", "my_docs__open", "files__open"]],
+  ["files", ["files__open"]],
+  ["ToolSearch", []],
+  ["bash", []],
+])("beforeCall: %s -> registered: %j", async (tool, names) => {
+  const { late, registered } = setup();
+  await late.beforeCall(tool, {});
+  await late.beforeCall(tool, {});
+  expect(registered()).toEqual(names);
+});
+
+test("beforeCall: servers that are learning -> waited for, and what is known registered if that fails", async () => {
+  let waits = 0;
+  const settle = (): Promise<never> => {
+    waits++;
+    return Promise.reject(new Error("no worker"));
+  };
+  const { late, registered } = setup({ isLearning: () => true, settle });
+  await late.beforeCall("bash", {});
+  expect(waits).toBe(0);
+  await late.beforeCall("codemode", {});
+  expect(waits).toBe(1);
+  expect(registered()).toHaveLength(3);
+});
+
+test("beforeCall: the session ended meanwhile -> nothing is registered", async () => {
+  const { late, registered } = setup({ isOver: () => true });
+  await late.beforeCall("codemode", {});
+  expect(registered()).toEqual([]);
+});

@@ -1,0 +1,285 @@
+/** Owns: `/mcp`: its words, their completion, what each does and what is said when it cannot. */
+import { describe, expect, it, test } from "vitest";
+import type { PiCommand } from "../../../../src/pi/api.ts";
+import { renderStatus, renderTools } from "../../../../src/report/status.ts";
+import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { completeMcp, createMcpCommand, type McpCommandHost } from "../../../../src/ui/command/command.ts";
+import { makeCatalog } from "../../make-catalog.ts";
+import {
+  createRecordingContext,
+  type RecordingContext,
+  type RecordingOptions,
+} from "../../recording-context.ts";
+import { makeReport, makeStatus } from "../../server-status.ts";
+
+const USAGE =
+  "Usage: /mcp status | tools [server] | reconnect [server] | enable <server> [--project]" +
+  " | disable <server> [--project] | edit [--project] | trust | stats";
+const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
+const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
+const REPORT = makeReport({ servers: SERVERS });
+const FILE = "/agent/mcp.json";
+const TEXT = '{"mcpServers": {}}\n';
+
+/** What the worker answers; a missing one must not be asked. */
+type Answers = Partial<Record<ConnectionMethod, (params: unknown) => unknown>>;
+
+interface Ran extends RecordingContext {
+  /** Requests in order, with what they took. */
+  asked: [method: string, params: unknown][];
+}
+
+interface RunOptions extends RecordingOptions {
+  answers?: Answers;
+  servers?: McpCommandHost["servers"];
+}
+
+const ANSWERS: Answers = {
+  status: () => REPORT,
+  reconnect: () => undefined,
+  setEnabled: () => ({ file: FILE }),
+  readConfig: () => ({ file: FILE, text: TEXT }),
+  writeConfig: () => ({ file: FILE }),
+  stats: () => ({ captured: false }),
+};
+
+function commandWith(
+  answers: Answers,
+  servers: McpCommandHost["servers"],
+): { command: PiCommand; asked: Ran["asked"] } {
+  const asked: Ran["asked"] = [];
+  const ask = async (method: ConnectionMethod, params: unknown): Promise<unknown> => {
+    asked.push([method, params]);
+    const answer = answers[method];
+    if (!answer) throw new Error(`${method} was asked`);
+    return answer(params);
+  };
+  const command = createMcpCommand({
+    ask: ask as McpCommandHost["ask"],
+    askConsents: async () => {
+      asked.push(["askConsents", {}]);
+    },
+    catalog: () => CATALOG,
+    servers,
+  });
+  return { command, asked };
+}
+
+async function run(args: string, { answers, servers, ...options }: RunOptions = {}): Promise<Ran> {
+  const recording = createRecordingContext(options);
+  const { command, asked } = commandWith({ ...ANSWERS, ...answers }, servers ?? (() => SERVERS));
+  await command.handler(args, recording.ctx);
+  return { ...recording, asked };
+}
+
+describe("/mcp", () => {
+  it.each(["", "  ", "status", " status  "])("%j -> one info notice with the status", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+    expect(asked).toEqual([["status", {}]]);
+  });
+
+  it.each([
+    ["tools", undefined],
+    ["tools fs", "fs"],
+    [" tools   fs ", "fs"],
+  ])("%j -> the tools, without asking the worker", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ["tools nope", "nope"],
+    ["tools fs git", "fs git"],
+  ])("%j, no such server -> asks whether one waits for consent, then says so", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
+    expect(asked).toEqual([["status", {}]]);
+  });
+
+  it.each([
+    ["reconnect", undefined],
+    ["reconnect git", "git"],
+    ["reconnect my server", "my server"],
+  ])("%j -> reconnects, then shows the status that it led to", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(asked).toEqual([
+      ["reconnect", { server }],
+      ["status", {}],
+    ]);
+    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+  });
+
+  it.each([
+    ["enable git", { server: "git", enabled: true, project: false }, "git is enabled in /agent/mcp.json."],
+    ["disable git", { server: "git", enabled: false, project: false }, "git is disabled in /agent/mcp.json."],
+    [
+      "disable git --project",
+      { server: "git", enabled: false, project: true },
+      "git is disabled in /agent/mcp.json.",
+    ],
+    [
+      "enable --project my server",
+      { server: "my server", enabled: true, project: true },
+      "my server is enabled in /agent/mcp.json.",
+    ],
+  ])("%j -> switched in the file that the worker names", async (args, params, text) => {
+    const { notices, asked } = await run(args);
+    expect(asked).toEqual([["setEnabled", params]]);
+    expect(notices).toEqual([[text, "info"]]);
+  });
+
+  test("trust -> asks again, then shows the status", async () => {
+    const { notices, asked } = await run("trust");
+    expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
+    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+  });
+
+  test("stats -> the table", async () => {
+    const { notices, asked } = await run("stats");
+    expect(asked).toEqual([["stats", {}]]);
+    expect(notices).toEqual([[expect.stringMatching(/^Nothing is captured\./), "info"]]);
+  });
+
+  it.each([
+    "status fs",
+    "status a b",
+    "enable",
+    "disable",
+    "enable --project",
+    "trust fs",
+    "edit fs",
+    "stats fs",
+    "status --project",
+    "tools --project",
+    "reconnect --project",
+  ])("%j, words that do not fit -> the usage, nothing done", async (args) => {
+    const { notices, asked } = await run(args);
+    expect(notices).toEqual([[USAGE, "warning"]]);
+    expect(asked).toEqual([]);
+  });
+
+  it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
+    "%j -> not known, with the usage",
+    async (args) => {
+      const { notices, asked } = await run(args);
+      expect(notices).toEqual([[`/mcp ${args.split(" ")[0]} is not known. ${USAGE}`, "warning"]]);
+      expect(asked).toEqual([]);
+    },
+  );
+
+  const error = new ThreadsError("unknown_server", "No server named x.", { remedy: "/mcp lists them." });
+  it.each<[string, Answers]>([
+    ["status", { status: () => Promise.reject(error) }],
+    [
+      "status",
+      {
+        status: () => {
+          throw error;
+        },
+      },
+    ],
+    ["reconnect x", { reconnect: () => Promise.reject(error) }],
+    ["enable x", { setEnabled: () => Promise.reject(error) }],
+    ["edit", { readConfig: () => Promise.reject(error) }],
+  ])("%j that fails -> one error notice with the remedy, nothing thrown", async (args, answers) => {
+    const { notices } = await run(args, { answers });
+    expect(notices).toEqual([["/mcp: No server named x. /mcp lists them.", "error"]]);
+  });
+});
+
+describe("/mcp edit", () => {
+  it.each([
+    ["edit", false],
+    ["edit --project", true],
+  ])("%j, edited -> written over what was read", async (args, project) => {
+    const { asked, dialogs, notices } = await run(args, { editor: (_title, text) => `${text}// mine\n` });
+    expect(dialogs).toEqual([{ method: "editor", title: FILE, prefill: TEXT }]);
+    expect(asked).toEqual([
+      ["readConfig", { project }],
+      ["writeConfig", { project, before: TEXT, text: `${TEXT}// mine\n` }],
+    ]);
+    expect(notices).toEqual([[`${FILE} is written.`, "info"]]);
+  });
+
+  it.each<[string, RecordingOptions["editor"]]>([
+    ["closed", () => undefined],
+    ["left as it was", (_title, text) => text],
+  ])("%s -> nothing is written", async (_name, editor) => {
+    const { asked, notices } = await run("edit", editor ? { editor } : {});
+    expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
+    expect(notices).toEqual([[`${FILE} is as it was.`, "info"]]);
+  });
+
+  test("a file with a BOM -> edited without, written with it", async () => {
+    const readConfig = () => ({ file: FILE, text: `\uFEFF${TEXT}` });
+    const { asked, dialogs } = await run("edit", { answers: { readConfig }, editor: () => "{}" });
+    expect(dialogs).toMatchObject([{ prefill: TEXT }]);
+    expect(asked.at(-1)).toEqual([
+      "writeConfig",
+      { project: false, before: `\uFEFF${TEXT}`, text: "\uFEFF{}" },
+    ]);
+  });
+
+  test("no file yet -> offered what a file begins with", async () => {
+    const readConfig = () => ({ file: FILE, text: "" });
+    const { dialogs } = await run("edit", { answers: { readConfig } });
+    expect(JSON.parse(dialogs[0]?.prefill ?? "")).toEqual({ mcpServers: {} });
+  });
+
+  test("without a UI -> says which file it is", async () => {
+    const { asked, dialogs } = await run("edit", { hasUI: false });
+    expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
+    expect(dialogs).toEqual([]);
+  });
+
+  test("the file has changed meanwhile -> one error, the editor's text is not written", async () => {
+    const writeConfig = () =>
+      Promise.reject(new ThreadsError("bad_config", `${FILE} has changed meanwhile.`));
+    const { notices } = await run("edit", { answers: { writeConfig }, editor: () => "{}" });
+    expect(notices).toEqual([[`/mcp: ${FILE} has changed meanwhile.`, "error"]]);
+  });
+});
+
+describe("completeMcp", () => {
+  const NAMES = ["fs", "git", "github"];
+  it.each([
+    ["", ["status", "tools", "reconnect", "enable", "disable", "edit", "trust", "stats"]],
+    ["s", ["status", "stats"]],
+    ["tools", ["tools"]],
+    ["x", undefined],
+    ["S", undefined],
+    ["tools ", ["tools fs", "tools git", "tools github"]],
+    ["tools gi", ["tools git", "tools github"]],
+    ["tools  f", ["tools fs"]],
+    ["reconnect github", ["reconnect github"]],
+    ["enable g", ["enable git", "enable github"]],
+    ["disable fs", ["disable fs"]],
+    ["edit ", undefined],
+    ["trust f", undefined],
+    ["tools x", undefined],
+    ["status ", undefined],
+    ["status f", undefined],
+    ["constructor ", undefined],
+    ["tools fs ", undefined],
+  ])("%j -> %j", (prefix, values) => {
+    expect(completeMcp(prefix, NAMES)).toEqual(values?.map((value) => ({ value, label: value })) ?? null);
+  });
+
+  test("a server whose name holds a space -> what is completed is understood", async () => {
+    const spaced = [makeStatus("my server")];
+    const [completion] = completeMcp("tools my", ["my server"]) ?? [];
+    const { notices } = await run(completion?.value ?? "", { servers: () => spaced });
+    expect(notices).toEqual([[renderTools(CATALOG, spaced, "my server"), "info"]]);
+  });
+
+  test("of the command -> the servers that are configured now", () => {
+    const { command } = commandWith({}, () => SERVERS);
+    expect(command.getArgumentCompletions?.("reconnect g")?.map(({ value }) => value)).toEqual([
+      "reconnect git",
+      "reconnect github",
+    ]);
+  });
+});

@@ -1,0 +1,162 @@
+/** Owns: how a question is asked: whole, page by page where it is long, and allowed only after the last page. */
+import { describe, expect, test } from "vitest";
+import { pagesOf } from "../../../src/ui/dialog-pages.ts";
+import { createDialogs } from "../../../src/ui/dialogs.ts";
+import { createRecordingContext, type ShownDialog } from "../recording-context.ts";
+
+const question = (hash: string, text = `${hash}: x`) => ({ server: hash, hash, question: text });
+const LONG = `long: sh -c "${Array.from({ length: 240 }, (_, i) => `echo ${i}`).join("; ")}"`;
+
+interface Asked {
+  dialogs: ShownDialog[];
+  answered: [hash: string, allow: boolean][];
+  ask: ReturnType<typeof createDialogs>;
+  /** Settles when nothing more is asked. */
+  idle(): Promise<void>;
+}
+
+/** Answers each dialog with what `choose` says of its title and options. */
+function asking(choose: (title: string, options: readonly string[]) => string | undefined): Asked {
+  const answered: Asked["answered"] = [];
+  const { ctx, dialogs } = createRecordingContext({
+    select: (title) => choose(title, dialogs.at(-1)?.options ?? []),
+  });
+  const ask = createDialogs(ctx, {
+    consent: async (hash, allow) => void answered.push([hash, allow]),
+    held: async () => undefined,
+    over: () => false,
+    failed: (error) => {
+      throw error;
+    },
+  });
+  const idle = async (): Promise<void> => {
+    for (let before = -1; before !== dialogs.length; ) {
+      before = dialogs.length;
+      for (let i = 0; i < 20; i++) await Promise.resolve();
+    }
+  };
+  return { dialogs, answered, ask, idle };
+}
+
+describe("pagesOf", () => {
+  test.each([
+    ["one line", { columns: 80, rows: 24 }],
+    ["", { columns: 80, rows: 24 }],
+    [LONG, { columns: 60, rows: 24 }],
+    [LONG, { columns: 200, rows: 50 }],
+    [LONG, { columns: 1, rows: 1 }],
+    ["x".repeat(5_000), { columns: 60, rows: 24 }],
+    ["日本語".repeat(2_000), { columns: 60, rows: 24 }],
+    [LONG, undefined],
+  ])("%# -> nothing is lost", (text, screen) => {
+    const pages = pagesOf(text, screen);
+    expect(pages.join("")).toBe(text);
+    expect(pages.slice(0, -1).every((page) => page !== "")).toBe(true);
+  });
+
+  test("60 columns and 24 rows -> pages of six lines at most", () => {
+    const pages = pagesOf("x".repeat(1_000), { columns: 60, rows: 24 });
+    expect(pages.map(({ length }) => length)).toEqual([348, 348, 304]);
+  });
+});
+
+describe("a question", () => {
+  test("that fits the screen -> one dialog, Allow is there", async () => {
+    const { ask, dialogs, answered, idle } = asking(() => "Allow");
+    ask.consents([question("a")]);
+    await idle();
+    expect(dialogs).toMatchObject([
+      { title: "This project wants to run an MCP server.\na: x", options: ["Allow", "Refuse", "Not now"] },
+    ]);
+    expect(answered).toEqual([["a", true]]);
+  });
+
+  test("that does not -> Allow is on the last page alone, and not where Enter turned the pages before", async () => {
+    const { ask, dialogs, answered, idle } = asking((_, [first]) => first);
+    ask.consents([question("a", LONG)]);
+    await idle();
+    expect(dialogs.length).toBeGreaterThan(2);
+    expect(dialogs.map(({ options }) => options?.includes("Allow"))).toEqual([
+      ...dialogs.slice(1).map(() => false),
+      true,
+    ]);
+    expect(dialogs.map(({ title }) => title.slice(title.indexOf("\n") + 1)).join("")).toBe(LONG);
+    expect(answered).toEqual([]);
+  });
+
+  test("pages can be turned back; Allow on the last one counts", async () => {
+    const turns = ["Next page", "Page before", "Next page", "Next page", "Allow"];
+    const { ask, dialogs, answered, idle } = asking(() => turns.shift());
+    ask.consents([question("a", LONG)]);
+    await idle();
+    expect(dialogs.map(({ title }) => /Page (\d)/.exec(title)?.[1])).toEqual(["1", "2", "1", "2", "3"]);
+    expect(answered).toEqual([["a", true]]);
+  });
+
+  test.each(["Allow", "allow", "Page before", "anything"])(
+    "that is long, answered %s on its first page, which was not offered -> not allowed",
+    async (choice) => {
+      const { ask, dialogs, answered, idle } = asking(() => choice);
+      ask.consents([question("a", LONG)]);
+      await idle();
+      expect(dialogs).toHaveLength(1);
+      expect(answered).toEqual([]);
+    },
+  );
+
+  test("Refuse on any page refuses", async () => {
+    const turns = ["Next page", "Refuse"];
+    const { ask, answered, idle } = asking(() => turns.shift());
+    ask.consents([question("a", LONG)]);
+    await idle();
+    expect(answered).toEqual([["a", false]]);
+  });
+});
+
+describe("many questions", () => {
+  const three = [question("a"), question("b"), question("c")];
+
+  test("are put off in one answer; forgotten, all are asked again", async () => {
+    const { ask, dialogs, answered, idle } = asking((_, options) => options.at(-1));
+    ask.consents(three);
+    await idle();
+    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, nor the 2 others that wait"]);
+    ask.consents(three);
+    await idle();
+    expect(dialogs).toHaveLength(1);
+    ask.forget();
+    ask.consents(three.slice(1));
+    await idle();
+    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual([
+      "Not now, nor the 2 others that wait",
+      "Not now, nor the other one that waits",
+    ]);
+    expect(answered).toEqual([]);
+  });
+
+  test("one that is out of date before its turn -> not asked; asked if it comes back", async () => {
+    let open = Promise.withResolvers<string | undefined>();
+    const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
+    const ask = createDialogs(ctx, {
+      consent: async () => undefined,
+      held: async () => undefined,
+      over: () => false,
+      failed: () => undefined,
+    });
+    const asked = (): string[] => dialogs.map(({ title }) => title.split("\n")[1] ?? "");
+    const answerNext = async (): Promise<void> => {
+      const now = open;
+      open = Promise.withResolvers();
+      now.resolve("Not now");
+      for (let i = 0; i < 20; i++) await Promise.resolve();
+    };
+    ask.consents(three);
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+    ask.consents([question("c")]);
+    await answerNext();
+    expect(asked()).toEqual(["a: x", "c: x"]);
+    ask.consents([question("b"), question("c")]);
+    await answerNext();
+    expect(asked()).toEqual(["a: x", "c: x", "b: x"]);
+  });
+});

@@ -1,0 +1,228 @@
+/** Owns: where entries stand in the cache file, which count, what a write keeps and what it removes. */
+import { describe, expect, it, test } from "vitest";
+import {
+  changeSlots,
+  findEntry,
+  type SlotChanges,
+  variantKey,
+} from "../../../../../workers/cache/metadata/slots.ts";
+import { DAY, entry, MINUTE, NOW } from "../support.ts";
+
+const HASH_A = "a".repeat(64);
+const HASH_B = "b".repeat(64);
+
+const slots = (stored: Record<string, unknown>): Map<string, unknown> => new Map(Object.entries(stored));
+const change = (
+  stored: Record<string, unknown>,
+  changes: Partial<SlotChanges>,
+  nowMs = NOW,
+): Record<string, unknown> | undefined => {
+  const changed = changeSlots(slots(stored), { entries: {}, used: {}, ...changes }, nowMs);
+  return changed && Object.fromEntries(changed);
+};
+
+describe("findEntry", () => {
+  it.each<[string, unknown, "hit" | "miss"]>([
+    ["a minute old", entry("h"), "hit"],
+    ["six days and 23 hours old", entry("h", { cachedAt: NOW - 7 * DAY + 60 * MINUTE }), "hit"],
+    ["seven days old", entry("h", { cachedAt: NOW - 7 * DAY }), "miss"],
+    ["from 23 hours in the future", entry("h", { cachedAt: NOW + 23 * 60 * MINUTE }), "hit"],
+    ["from two days in the future", entry("h", { cachedAt: NOW + 2 * DAY }), "miss"],
+    ["of another hash", entry("other"), "miss"],
+    ["of a hash that is a number", { ...entry("h"), configHash: 1 }, "miss"],
+    ["without hash", { ...entry("h"), configHash: undefined }, "miss"],
+    ["without time", { ...entry("h"), cachedAt: undefined }, "miss"],
+    ["of a time that is a text", { ...entry("h"), cachedAt: String(NOW) }, "miss"],
+    ["of the time NaN", { ...entry("h"), cachedAt: Number.NaN }, "miss"],
+    ["of the time Infinity", { ...entry("h"), cachedAt: Number.POSITIVE_INFINITY }, "miss"],
+    ["without tools", { ...entry("h"), tools: undefined }, "miss"],
+    ["with tools that are a map", { ...entry("h"), tools: {} }, "miss"],
+    ["with nothing but broken tools", { ...entry("h"), tools: [null, { description: "d" }] }, "miss"],
+    ["with one broken tool", { ...entry("h"), tools: [null, { name: "t" }] }, "hit"],
+    ["of a server that has no tools", { ...entry("h"), tools: [] }, "hit"],
+    ["with resources that are a text", { ...entry("h"), resources: "x" }, "hit"],
+    ["with instructions that are a number", { ...entry("h"), instructions: 5 }, "hit"],
+    ["null", null, "miss"],
+    ["a text", "x", "miss"],
+    ["an array", [], "miss"],
+  ])("an entry that is %s -> %s", (_name, stored, outcome) => {
+    expect(findEntry(slots({ s: stored }), "s", ["h"], NOW) ? "hit" : "miss").toBe(outcome);
+  });
+
+  test("all fields -> all fields, with what is broken left out", () => {
+    const tool = { name: "t", title: "T", outputSchema: { type: "object" }, annotations: { title: "A" } };
+    const full = entry("h", { tools: [tool], resources: [1], prompts: [2], instructions: "Use it." });
+    expect(findEntry(slots({ s: full }), "s", ["h"], NOW)?.entry).toEqual(full);
+    const broken = { ...full, resources: 1, prompts: {}, instructions: null };
+    expect(findEntry(slots({ s: broken }), "s", ["h"], NOW)?.entry).toEqual({
+      configHash: "h",
+      tools: [tool],
+      cachedAt: full.cachedAt,
+    });
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ["a tool that is null", [null, { name: "t" }], [{ name: "t" }]],
+    ["a tool without name", [{ description: "d" }, { name: "t" }], [{ name: "t" }]],
+    ["fields of a wrong type", [{ name: "t", description: 5, inputSchema: "x" }], [{ name: "t" }]],
+  ])("an entry with %s -> the rest of it", (_name, tools, kept) => {
+    expect(findEntry(slots({ s: { ...entry("h"), tools } }), "s", ["h"], NOW)?.entry.tools).toEqual(kept);
+  });
+
+  test("an entry under the second hash -> found, with its own hash", () => {
+    expect(findEntry(slots({ s: entry("theirs") }), "s", ["ours", "theirs"], NOW)?.entry.configHash).toBe(
+      "theirs",
+    );
+  });
+
+  it.each([
+    ["a minute ago", { cachedAt: NOW - MINUTE }, false],
+    ["two days ago, used an hour ago", { cachedAt: NOW - 2 * DAY, usedAt: NOW - 60 * MINUTE }, false],
+    ["two days ago", { cachedAt: NOW - 2 * DAY }, true],
+    ["three days ago, used two days ago", { cachedAt: NOW - 3 * DAY, usedAt: NOW - 2 * DAY }, true],
+    ["two days ago, used at no time", { cachedAt: NOW - 2 * DAY, usedAt: "x" }, true],
+  ])("listed %s -> use is due: %o %s", (_name, times, due) => {
+    expect(findEntry(slots({ s: { ...entry("h"), ...times } }), "s", ["h"], NOW)?.useDue).toBe(due);
+  });
+});
+
+describe("changeSlots: two definitions of one name", () => {
+  const both = change({ s: entry(HASH_A) }, { entries: { s: entry(HASH_B) } }) ?? {};
+
+  test("the newest -> under the name, the other beside it, both are found", () => {
+    expect(both).toEqual({ s: entry(HASH_B), [variantKey("s", HASH_A)]: entry(HASH_A) });
+    for (const hash of [HASH_A, HASH_B]) {
+      expect(findEntry(slots(both), "s", [hash], NOW)?.entry).toEqual(entry(hash));
+    }
+  });
+
+  test("the other says something new -> they change places", () => {
+    const news = entry(HASH_A, { instructions: "new" });
+    expect(change(both, { entries: { s: news } })).toEqual({
+      s: news,
+      [variantKey("s", HASH_B)]: entry(HASH_B),
+    });
+  });
+
+  test("the other says what it said -> nothing to write", () => {
+    expect(change(both, { entries: { s: entry(HASH_A) } })).toBeUndefined();
+  });
+
+  test("a displaced entry that no longer counts -> removed", () => {
+    const old = entry(HASH_A, { cachedAt: NOW - 8 * DAY });
+    expect(change({ s: old }, { entries: { s: entry(HASH_B) } })).toEqual({ s: entry(HASH_B) });
+    const later = change(both, { entries: { x: entry("x", { cachedAt: NOW + 8 * DAY }) } }, NOW + 8 * DAY);
+    expect(Object.keys(later ?? {})).toEqual(["s", "x"]);
+  });
+
+  test("an entry of two names that differ only after 16 digits -> the whole hash decides", () => {
+    const near = `${"a".repeat(63)}0`;
+    expect(findEntry(slots({ [variantKey("s", HASH_A)]: entry(HASH_A) }), "s", [near], NOW)).toBeUndefined();
+  });
+});
+
+describe("changeSlots: what survives", () => {
+  test("foreign fields of an entry and of its tools -> kept under the same hash", () => {
+    const stored = {
+      ...entry("h"),
+      ttlMs: 5,
+      tools: [{ name: "t", title: "gone", uiResourceUri: "ui://x" }, { name: "gone" }],
+    };
+    expect(change({ s: stored }, { entries: { s: entry("h") } })).toEqual({
+      s: { ...entry("h"), ttlMs: 5, tools: [{ ...entry("h").tools[0], uiResourceUri: "ui://x" }] },
+    });
+  });
+
+  test("foreign fields of another hash -> stay with that", () => {
+    const stored = { ...entry(HASH_A), ttlMs: 5 };
+    expect(change({ s: stored }, { entries: { s: entry(HASH_B) } })).toEqual({
+      s: entry(HASH_B),
+      [variantKey("s", HASH_A)]: stored,
+    });
+  });
+
+  test("resources and prompts that were not asked for -> the stored ones stay; asked for -> replaced", () => {
+    const stored = entry("h", { resources: [1], prompts: [2] });
+    const { resources: _none, ...tools } = entry("h", { instructions: "new" });
+    expect(change({ s: stored }, { entries: { s: tools } })?.s).toMatchObject({
+      resources: [1],
+      prompts: [2],
+    });
+    const asked = { ...tools, resources: [], prompts: [] };
+    expect(change({ s: stored }, { entries: { s: asked } })?.s).toMatchObject({ resources: [], prompts: [] });
+  });
+
+  test("instructions that the server no longer gives -> gone", () => {
+    const stored = entry("h", { instructions: "old" });
+    expect(change({ s: stored }, { entries: { s: entry("h") } })?.s).not.toHaveProperty("instructions");
+  });
+
+  test("other servers, of any shape -> untouched", () => {
+    const others = { b: { any: "shape" }, c: null, d: 5, __proto__x: [], e: entry("old") };
+    expect(change(others, { entries: { a: entry("h") } })).toEqual({ ...others, a: entry("h") });
+  });
+
+  it.each(["constructor", "__proto__", "toString", "a#b"])("a server named %s -> an entry as any", (name) => {
+    const changed = changeSlots(
+      new Map(),
+      { entries: Object.fromEntries([[name, entry("h")]]), used: {} },
+      NOW,
+    );
+    expect(changed?.get(name)).toEqual(entry("h"));
+    expect(findEntry(new Map(), name, ["h"], NOW)).toBeUndefined();
+  });
+});
+
+describe("changeSlots: what is written, and how often", () => {
+  it.each([
+    ["the same, listed an hour later", entry("h", { cachedAt: NOW - 60 * MINUTE }), false],
+    ["the same, listed two days later", entry("h", { cachedAt: NOW - 2 * DAY }), true],
+    [
+      "the same, listed two days later, used today",
+      { ...entry("h", { cachedAt: NOW - 2 * DAY }), usedAt: NOW },
+      true,
+    ],
+    ["the same, from a far future", entry("h", { cachedAt: NOW + 9 * DAY }), true],
+    ["another description", entry("h", { tools: [{ name: "t", description: "old" }] }), true],
+    ["the tools in another order", entry("h", { tools: [{ name: "u" }, { name: "t" }] }), true],
+  ])("%s -> written: %s", (_name, stored, written) => {
+    expect(change({ s: stored }, { entries: { s: entry("h") } }) !== undefined).toBe(written);
+  });
+
+  test("used after more than a day -> the time is noted, once a day, also of a displaced entry", () => {
+    const old = entry(HASH_A, { cachedAt: NOW - 2 * DAY });
+    for (const key of ["s", variantKey("s", HASH_A)]) {
+      const changed = change({ [key]: old }, { used: { s: HASH_A } });
+      expect(changed).toEqual({ [key]: { ...old, usedAt: NOW } });
+      expect(change(changed ?? {}, { used: { s: HASH_A } }, NOW + 60 * MINUTE)).toBeUndefined();
+    }
+  });
+
+  it.each([
+    ["another hash", "other"],
+    ["a server that is not there", "missing"],
+  ])("use of %s -> nothing to write", (_name, hash) => {
+    expect(change({ s: entry("h", { cachedAt: NOW - 2 * DAY }) }, { used: { s: hash } })).toBeUndefined();
+    expect(change({}, { used: { s: hash } })).toBeUndefined();
+  });
+});
+
+describe("changeSlots: entries that nobody uses", () => {
+  const write = { entries: { new: entry("new") } };
+  it.each<[string, unknown, "stays" | "removed"]>([
+    ["listed 29 days ago", { cachedAt: NOW - 29 * DAY }, "stays"],
+    ["listed 31 days ago", { cachedAt: NOW - 31 * DAY }, "removed"],
+    ["listed 60 days ago, used 29 days ago", { cachedAt: NOW - 60 * DAY, usedAt: NOW - 29 * DAY }, "stays"],
+    ["listed 60 days ago, used 31 days ago", { cachedAt: NOW - 60 * DAY, usedAt: NOW - 31 * DAY }, "removed"],
+    ["from the future, as after a clock was set back", { cachedAt: NOW + 400 * DAY }, "stays"],
+    ["without any time", { tools: [] }, "stays"],
+    ["of a time that is a text", { cachedAt: "1" }, "stays"],
+    ["no object", 7, "stays"],
+  ])("%s -> %s", (_name, stored, outcome) => {
+    expect(Object.hasOwn(change({ s: stored }, write) ?? {}, "s") ? "stays" : "removed").toBe(outcome);
+  });
+
+  test("unused entries alone -> no reason to write", () => {
+    expect(change({ s: { cachedAt: 0 } }, {})).toBeUndefined();
+  });
+});

@@ -1,0 +1,344 @@
+/** Owns: what of the catalog is published and stored, and that the one does not wait for the other. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import type { StoreTask } from "../../../../../workers/cache/metadata/metadata.ts";
+import type { KeepTask } from "../../../../../workers/cache/snapshot/keep.ts";
+import type { PublishResult, PublishTask } from "../../../../../workers/cache/snapshot/snapshot.ts";
+import type { CachePool, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
+import {
+  type CatalogOptions,
+  createCatalogPublisher,
+} from "../../../../../workers/connection/catalog/catalog.ts";
+import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
+import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
+import type { Server } from "../../../../../workers/connection/servers/server.ts";
+import type { CachedTool } from "../../../../../workers/shared/listed/tool.ts";
+import { recordingLog } from "../../recording-log.ts";
+
+const NO_FILES: readonly string[] = [];
+
+/** Of a server only what the catalog reads. */
+function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name: "t" }]): Server {
+  const { definition } = parseEntry(name, { command: "c", ...entry }, { file: "/m.json", origin: "user" });
+  return { name, tools, instructions: "Use it.", definition } as unknown as Server;
+}
+
+interface SetupOptions {
+  used?: Record<string, string>;
+  keep?: () => Promise<unknown>;
+  knownChecksum?: number;
+  /** What is stored was made of the same. */
+  isStored?: boolean;
+  /** While it is made; what comes of it. */
+  publish?: (limits: PublishLimits, count: number) => Promise<Partial<PublishResult> | undefined>;
+}
+
+function setup(
+  store: (task: StoreTask) => Promise<boolean>,
+  {
+    used = {},
+    keep = async () => undefined,
+    knownChecksum,
+    isStored = false,
+    publish = async () => ({}),
+  }: SetupOptions = {},
+) {
+  const stored: StoreTask[] = [];
+  const kept: KeepTask[] = [];
+  const published: PublishTask[] = [];
+  const events: WorkerEvent[] = [];
+  const { log, lines } = recordingLog();
+  const servers = [server("a"), server("b")] as const;
+  const configured: Server[] = [...servers];
+  const cache: CachePool = {
+    warm: () => undefined,
+    hashDefinitions: async () => [],
+    readCache: async () => ({ entries: {}, used: {} }),
+    storeEntries: (task) => {
+      stored.push(task);
+      return store(task);
+    },
+    publish: async (task, limits) => {
+      published.push(task);
+      const special = await publish(limits, published.length);
+      return (
+        special && {
+          checksum: isStored ? (task.stored?.checksum ?? 0) : published.length,
+          ...(isStored ? {} : { snapshot: new Uint8Array(1) }),
+          problems: [],
+          notices: [],
+          repairs: [],
+          threadId: 1,
+          ...special,
+        }
+      );
+    },
+    keepSnapshot: async (task) => {
+      await keep();
+      kept.push(task);
+    },
+    close: async () => undefined,
+  };
+  const options: CatalogOptions = {
+    generation: 1,
+    cachePath: "/cache",
+    snapshotPath: "/snapshot",
+    knownChecksum,
+    servers: () => configured,
+    hashOf: (name) => `hash of ${name}`,
+    settings: () => DEFAULT_SETTINGS,
+    configFiles: () => NO_FILES,
+    cache,
+    log,
+    emit: (event) => events.push(event),
+    times: { wholeMs: 1_000, aloneMs: 1_000, slowMs: 1_000, finishMs: 50 },
+  };
+  const catalog = createCatalogPublisher(options);
+  catalog.noteUsed(used);
+  return { catalog, servers, configured, stored, kept, published, events, lines };
+}
+
+/** As if it had listed these tools, or had been given another definition. */
+const change = (of: Server, what: Partial<Pick<Server, "tools" | "definition">>): Server =>
+  Object.assign(of, what);
+
+const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});
+
+describe("createCatalogPublisher", () => {
+  test("servers that listed their tools -> one snapshot, one task with their entries", async () => {
+    const { catalog, servers, stored, published, events } = setup(async () => true);
+    for (const one of servers) catalog.changed(one);
+    await catalog.flush();
+    expect([published.length, events.length]).toEqual([1, 1]);
+    await catalog.finish();
+    expect(stored).toEqual([
+      {
+        path: "/cache",
+        entries: {
+          a: {
+            configHash: "hash of a",
+            tools: [{ name: "t" }],
+            instructions: "Use it.",
+            cachedAt: expect.any(Number),
+          },
+          b: {
+            configHash: "hash of b",
+            tools: [{ name: "t" }],
+            instructions: "Use it.",
+            cachedAt: expect.any(Number),
+          },
+        },
+        used: {},
+      },
+    ]);
+  });
+
+  test("nothing listed -> nothing stored; entries in use -> told once", async () => {
+    const idle = setup(async () => true);
+    idle.catalog.changed();
+    await idle.catalog.flush();
+    await idle.catalog.finish();
+    expect(idle.stored).toEqual([]);
+
+    const { catalog, stored } = setup(async () => true, { used: { a: "h" } });
+    for (let i = 0; i < 2; i++) {
+      catalog.changed();
+      await catalog.flush();
+    }
+    await catalog.finish();
+    expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
+  });
+
+  test("a change that no tool shows -> not published again; a list, a hidden tool, a description -> published", async () => {
+    const { catalog, servers, published } = setup(async () => true);
+    const [one] = servers;
+    const publications = async (what: Parameters<typeof change>[1]): Promise<number> => {
+      change(one, what);
+      const before = published.length;
+      catalog.changed();
+      await catalog.flush();
+      return published.length - before;
+    };
+    const { definition } = one;
+    expect(await publications({})).toBe(1);
+    expect(await publications({})).toBe(0);
+    expect(await publications({ definition: { ...definition, requestTimeoutMs: 1 } })).toBe(0);
+    expect(await publications({ tools: [{ name: "t", description: "other" }] })).toBe(1);
+    expect(await publications({ definition: { ...definition, excludeTools: ["t"] } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(1);
+    expect(await publications({ definition: { ...definition, description: "other" } })).toBe(0);
+  });
+
+  test("a store that waits for a lock -> the snapshots go out, the next store waits, the end waits for both", async () => {
+    const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
+    const { catalog, servers, stored, events } = setup(() => unlocked);
+    for (const one of servers) {
+      catalog.changed(change(one, { tools: [{ name: "new" }] }));
+      await catalog.flush();
+    }
+    expect(events).toHaveLength(2);
+    expect(stored.map(names)).toEqual([["a"]]);
+    let finished = false;
+    const end = catalog.finish().then(() => {
+      finished = true;
+    });
+    await new Promise(setImmediate);
+    expect(finished).toBe(false);
+    unlock(true);
+    await end;
+    expect(stored.map(names)).toEqual([["a"], ["b"]]);
+  });
+
+  test("a disk that is slow -> the snapshots go out; the end waits for their files, in their order", async () => {
+    const { promise: written, resolve: write } = Promise.withResolvers<void>();
+    const { catalog, servers, kept, events } = setup(async () => true, { keep: () => written });
+    for (const one of servers) {
+      catalog.changed(change(one, { tools: [{ name: "new" }] }));
+      await catalog.flush();
+    }
+    expect([events.length, kept.length]).toEqual([2, 0]);
+    const end = catalog.finish();
+    write();
+    await end;
+    const snapshot = new Uint8Array(1);
+    expect(kept).toEqual([
+      { path: "/snapshot", snapshot, isNew: true },
+      { path: "/snapshot", snapshot, isNew: true },
+    ]);
+  });
+
+  test("what main has already -> not sent; its file is looked after", async () => {
+    const { catalog, kept, events } = setup(async () => true, { knownChecksum: 1 });
+    catalog.changed();
+    await catalog.flush();
+    await catalog.finish();
+    expect(events).toEqual([]);
+    expect(kept).toEqual([{ path: "/snapshot", snapshot: new Uint8Array(1), isNew: false }]);
+  });
+
+  test("what is stored was made of the same -> nothing sent or told; its use is noted", async () => {
+    const { catalog, kept, published, events } = setup(async () => true, {
+      knownChecksum: 7,
+      isStored: true,
+    });
+    catalog.changed();
+    await catalog.flush();
+    expect(published[0]?.stored).toEqual({ path: "/snapshot", checksum: 7 });
+    expect([catalog.checksum, events]).toEqual([7, []]);
+    await catalog.finish();
+    expect(kept).toEqual([{ path: "/snapshot", isNew: false }]);
+  });
+
+  test("a store that failed -> its entries again with the next change", async () => {
+    let attempts = 0;
+    const { catalog, servers, stored } = setup(async () => ++attempts > 1);
+    for (const one of servers) {
+      catalog.changed(one);
+      await catalog.flush();
+      await new Promise(setImmediate);
+    }
+    await catalog.finish();
+    expect(stored.map((task) => names(task).sort())).toEqual([["a"], ["a", "b"]]);
+  });
+
+  test("a server removed -> told before the snapshot without it, which follows", async () => {
+    const { catalog, configured, published, events } = setup(async () => true);
+    expect(catalog.withdraw()).toBe(false);
+    catalog.changed();
+    await catalog.flush();
+    configured.shift();
+    expect(catalog.withdraw()).toBe(true);
+    expect(events.slice(1)).toEqual([{ type: "removed", generation: 1, servers: ["a"], tools: [] }]);
+    // Main has less than any snapshot that was made so far: also what is as it was must be sent.
+    expect(catalog.withdraw()).toBe(false);
+    configured.unshift(server("a"));
+    catalog.changed();
+    await catalog.flush();
+    expect(published.map(({ stored }) => stored)).toEqual([undefined, undefined]);
+    expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
+  });
+
+  test("nothing that main would see -> main has it already; a tool excluded -> told", async () => {
+    const { catalog, servers, events } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    const [one] = servers;
+    change(one, { definition: { ...one.definition, requestTimeoutMs: 1 } });
+    expect(catalog.withdraw()).toBe(true);
+    expect(events).toHaveLength(1);
+    change(one, { definition: { ...one.definition, excludeTools: ["t"] } });
+    expect(catalog.withdraw()).toBe(true);
+    expect(events.slice(1)).toEqual([
+      { type: "removed", generation: 1, servers: [], tools: [{ server: "a", tool: "t" }] },
+    ]);
+  });
+
+  test("a publication under way, which would bring back what is gone -> not told before it", async () => {
+    const { catalog, configured, events } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    change(configured[1] as Server, { tools: [{ name: "new" }] });
+    catalog.changed();
+    const flushed = catalog.flush();
+    configured.shift();
+    expect(catalog.withdraw()).toBe(false);
+    await flushed;
+    expect(events.map(({ type }) => type)).toEqual(["catalog", "catalog"]);
+  });
+
+  test("a server removed while another is new -> not told alone", async () => {
+    const { catalog, configured } = setup(async () => true);
+    catalog.changed();
+    await catalog.flush();
+    configured.splice(0, 1, server("c"));
+    expect(catalog.withdraw()).toBe(false);
+  });
+
+  test("a server that changes its tools during each publication -> what was told before is waited for, no more", async () => {
+    const { catalog, servers, published } = setup(async () => true, {
+      publish: async () => {
+        catalog.changed(change(servers[0], { tools: [{ name: `t${published.length}` }] }));
+        // So long that the next one is asked for meanwhile.
+        await sleep(2 * LIMITS.catalogDebounceMs);
+        return {};
+      },
+    });
+    catalog.changed();
+    await catalog.flush();
+    expect(published.length).toBeLessThan(3);
+    await catalog.finish();
+  });
+
+  test("a publication that does not end -> the end of the session gives it up", async () => {
+    const { catalog, servers, stored, published } = setup(async () => true, {
+      publish: ({ signal }) =>
+        new Promise((resolve) => signal?.addEventListener("abort", () => resolve(undefined), { once: true })),
+    });
+    catalog.changed(servers[0]);
+    await sleep(2 * LIMITS.catalogDebounceMs);
+    await catalog.finish();
+    expect([published.length, stored.length]).toEqual([1, 1]);
+  });
+
+  test("a server whose names are taken anew each time -> the user is told three times, and where the rest is", async () => {
+    const { catalog, servers, events, lines } = setup(async () => true, {
+      publish: async (_limits, count) => ({
+        notices: [`a: names that are taken: t${count}`],
+        repairs: [`b: schemas repaired: t${count}`],
+      }),
+    });
+    for (let i = 0; i < 8; i++) {
+      catalog.changed(change(servers[0], { tools: [{ name: `t${i}` }] }));
+      await catalog.flush();
+    }
+    const texts = events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+    expect(texts).toEqual([
+      ...[1, 2, 3].map((count) => `MCP tools of a: names that are taken: t${count}`),
+      "MCP server a: further notices about its tools are in the log",
+    ]);
+    expect(lines.filter((line) => line.includes("names that are taken"))).toHaveLength(8);
+    expect(lines.filter((line) => line.startsWith("warn b: schemas repaired"))).toHaveLength(8);
+  });
+});

@@ -1,0 +1,62 @@
+/** Owns: how much of what servers list the user and the log are told, however often a server renames its tools. */
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { createServerNotices } from "../../../../../workers/connection/catalog/server-notices.ts";
+import { Recent } from "../../../../../workers/shared/recent.ts";
+import { recordingLog } from "../../recording-log.ts";
+
+const MANY = 10_000;
+
+function open() {
+  const shown: string[] = [];
+  const { log, lines } = recordingLog();
+  const notices = createServerNotices({ log, show: (text) => shown.push(text) });
+  const tell = (server: string, text: string, isForUser = true): void =>
+    notices.tell({ server, text, isForUser });
+  return { tell, shown, lines };
+}
+
+describe("createServerNotices", () => {
+  test("a text -> shown and logged once", () => {
+    const { tell, shown, lines } = open();
+    for (let i = 0; i < 3; i++) tell("a", "a: one");
+    expect([shown, lines]).toEqual([["a: one"], ["warn a: one"]]);
+  });
+
+  test("for the log only -> not shown", () => {
+    const { tell, shown, lines } = open();
+    tell("a", "a: one", false);
+    expect([shown, lines]).toEqual([[], ["warn a: one"]]);
+  });
+
+  test("ever new ones of one server -> three, where the others are, then silence; the log is bounded, too", () => {
+    const { tell, shown, lines } = open();
+    for (let i = 0; i < MANY; i++) tell("evil", `evil: ${i}`);
+    expect(shown).toEqual([
+      "evil: 0",
+      "evil: 1",
+      "evil: 2",
+      "MCP server evil: further notices about its tools are in the log",
+    ]);
+    expect(lines).toHaveLength(51);
+    expect(lines.at(-1)).toBe("warn evil: further lines about its tools are left out in this session");
+    tell("good", "good: one");
+    expect(shown.at(-1)).toBe("good: one");
+    expect(lines.at(-1)).toBe("warn good: one");
+  });
+
+  test("of ever new servers -> 20, where the others are, then silence", () => {
+    const { tell, shown } = open();
+    for (let i = 0; i < MANY; i++) tell(`s${i}`, `s${i}: one`);
+    expect(shown).toHaveLength(LIMITS.noticesASession + 1);
+    expect(shown.at(-1)).toBe("MCP servers: further notices about their tools are in the log");
+  });
+});
+
+test("Recent: what was seen lately is not new; what was seen long ago is, and nothing grows", () => {
+  const recent = new Recent(3);
+  expect(["a", "b", "a", "c", "a", "d"].map((text) => recent.isNew(text))).toEqual([
+    ...[true, true, false, true, false, true],
+  ]);
+  expect([recent.isNew("a"), recent.isNew("b")]).toEqual([false, true]);
+});

@@ -1,0 +1,87 @@
+/** Owns: which definitions are other programs in other folders, so that their tools are stored by folder. */
+import { describe, expect, it, test } from "vitest";
+import { adapterHash, hashesOf } from "../../../../../../workers/cache/metadata/adapter-hash.ts";
+import { FOLDER_KEY, hashDefinition } from "../../../../../../workers/cache/metadata/hash.ts";
+import { cacheIdentity } from "../../../../../../workers/connection/config/entry/cache-identity.ts";
+import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
+import { definition, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
+
+const identity = (raw: object, source: ConfigSource = USER, cwd = "/work/app") =>
+  cacheIdentity(definition("a", raw, source), cwd);
+const isByFolder = (raw: object): boolean => identity(raw)[FOLDER_KEY] === "/work/app";
+const node = (...args: string[]): object => ({ command: "node", args });
+
+describe("cacheIdentity: a definition of the user's", () => {
+  it.each<[object, boolean]>([
+    [node("./server.js"), true],
+    [node("../server.js"), true],
+    [node("server.js"), true],
+    [node("dist/index.mjs", "--stdio"), true],
+    [node("--import", "./hook.ts", "/opt/server.js"), true],
+    [node("--config=./server.json", "/opt/server.js"), true],
+    [node("."), true],
+    [node("${PWD}/server.js"), true],
+    [{ command: "python", args: ["src/main.py"] }, true],
+    [{ command: "uv", args: ["run", "server.py"] }, true],
+    [{ command: "go", args: ["run", "."] }, true],
+    [{ command: "./bin/server" }, true],
+    [{ command: "bin/server" }, true],
+    [{ command: "..\\server.exe" }, true],
+    [{ command: "node", args: ["/opt/server.js"], env: { NODE_OPTIONS: "--require=./hook.cjs" } }, true],
+    [{ command: "python", args: ["-m", "server"], env: { PYTHONPATH: "./src" } }, true],
+    [{ command: "server", cwd: "sub" }, true],
+    [{ command: "server", cwd: "." }, true],
+    [{ command: "server", cwd: "${PWD}" }, true],
+    [node("/opt/server.js"), false],
+    [node("~/server.js"), false],
+    [node("C:\\server.js"), false],
+    [node("${HOME}/server.js"), false],
+    [node("/opt/server.js", "."), false],
+    [{ command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] }, false],
+    [{ command: "npx", args: ["-y", "@org/server.js"] }, false],
+    [{ command: "uvx", args: ["mcp-server-git", "--repository", "."] }, false],
+    [{ command: "docker", args: ["run", "-i", "--rm", "ghcr.io/github/github-mcp-server"] }, false],
+    [{ command: "/opt/bin/server", args: ["https://example.com/x.js"] }, false],
+    [{ command: "server", args: ["./x.js"], cwd: "/opt" }, false],
+    [{ command: "server", args: ["x.py"], cwd: "~/server" }, false],
+    [{ command: "server", args: ["x.py"], cwd: "${HOME}/server" }, false],
+    [{ url: "https://example.com/mcp" }, false],
+  ])("%j -> by folder: %s", (raw, expected) => {
+    expect(isByFolder(raw)).toBe(expected);
+  });
+
+  test("the same in two folders -> two hashes where it is by folder, else the adapter's own", () => {
+    const hash = (raw: object, cwd: string): string => hashDefinition(identity(raw, USER, cwd));
+    const relative = node("./server.js");
+    expect(hash(relative, "/a")).not.toBe(hash(relative, "/b"));
+    expect(hash(relative, "/a")).toBe(hash({ args: ["./server.js"], command: "node" }, "/a"));
+    const absolute = { command: "node", args: ["/opt/server.js"] };
+    expect(hash(absolute, "/a")).toBe(hashDefinition(absolute));
+    expect(hash(absolute, "/b")).toBe(adapterHash(absolute, {}));
+  });
+});
+
+describe("cacheIdentity: an entry of a project", () => {
+  it.each([PROJECT_FILE, PROJECT_PI])("$file, whatever it is -> by folder", (source) => {
+    for (const raw of [{ command: "/opt/server" }, { url: "https://example.com/mcp" }])
+      expect(identity(raw, source)).toEqual({ ...raw, [FOLDER_KEY]: "/work/app" });
+  });
+
+  test("a file that sets the key itself -> has no say", () => {
+    const raw = { command: "/opt/server", [FOLDER_KEY]: "/elsewhere" };
+    expect(identity(raw, PROJECT_FILE)[FOLDER_KEY]).toBe("/work/app");
+    expect(identity(raw, USER)).toEqual({ command: "/opt/server" });
+  });
+});
+
+describe("hashesOf", () => {
+  test("by folder -> one hash: what the adapter stored may be another program's", () => {
+    const byFolder = identity({ command: "node", args: ["./server.js"], env: { A: "${TOKEN}" } });
+    expect(hashesOf(byFolder, { TOKEN: "x" })).toEqual([hashDefinition(byFolder)]);
+  });
+
+  test.each(["constructor", "__defineGetter__", "toString"])("a key named %s -> like any other", (key) => {
+    const plain = { command: "node" };
+    expect(hashesOf({ ...plain, [key]: "x" }, {})).toEqual(hashesOf(plain, {}));
+  });
+});

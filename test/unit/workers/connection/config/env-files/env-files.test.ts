@@ -1,0 +1,376 @@
+/**
+ * Owns: what an envFile may decide: whose file it is, what is left out of it, and that a server is started with no
+ * other content than the one that was agreed to. Real files and links.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
+import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
+import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
+import { decidesWhatRuns } from "../../../../../../workers/connection/config/env-files/deciding-variables.ts";
+import { lookAtEnvFiles } from "../../../../../../workers/connection/config/env-files/env-files.ts";
+import { agreedEntries } from "../../../../../../workers/connection/config/env-files/launch.ts";
+import {
+  isRemotePath,
+  isWithin,
+  wayTo,
+} from "../../../../../../workers/connection/config/env-files/path-stops.ts";
+import { decideTrust } from "../../../../../../workers/connection/config/trust/decide.ts";
+import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
+import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
+
+const ENV_TEXT = "NODE_OPTIONS=--require=./evil.cjs\nTOKEN=s3cret\n";
+
+describe("decidesWhatRuns", () => {
+  test.each([
+    ..."PATH ENV BASH_ENV PROMPT_COMMAND BASH_FUNC_ls%% LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES".split(" "),
+    ..."NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED npm_config_registry".split(
+      " ",
+    ),
+    ..."NPM_CONFIG_SCRIPT_SHELL PYTHONPATH PYTHONSTARTUP PERL5LIB PERL5OPT RUBYLIB RUBYOPT GEM_PATH".split(
+      " ",
+    ),
+    ..."UV_INDEX_URL PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS".split(
+      " ",
+    ),
+    ..."DOTNET_STARTUP_HOOKS KUBECONFIG AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE DOCKER_HOST".split(" "),
+    ..."GIT_DIR GIT_SSH_COMMAND GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_EXTERNAL_DIFF".split(
+      " ",
+    ),
+    ..."SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY https_proxy ALL_PROXY no_proxy CARGO_HOME".split(" "),
+    ..."node_options Path ld_preload RIPGREP_CONFIG_PATH HOME XDG_CONFIG_HOME \uff30\uff21\uff34\uff28".split(
+      " ",
+    ),
+  ])("%s -> yes", (name) => {
+    expect(decidesWhatRuns(name)).toBe(true);
+  });
+
+  test.each(
+    "TOKEN API_KEY DATABASE_URL GOOGLE_API_KEY NODE_ENV GIT_AUTHOR_NAME PYTHONUNBUFFERED PATHS MY_PATH ENVIRONMENT AWS_REGION".split(
+      " ",
+    ),
+  )("%s -> no", (name) => {
+    expect(decidesWhatRuns(name)).toBe(false);
+  });
+});
+
+/** A home with a clone in it, in which Pi runs. */
+async function place(): Promise<{ home: string; cwd: string }> {
+  const home = await temporaryFolder();
+  const cwd = join(home, "work", "clone");
+  await put(join(cwd, ".env"), ENV_TEXT);
+  await put(join(home, "mine.env"), ENV_TEXT);
+  return { home, cwd };
+}
+
+const server = (envFile: string, source = USER): ServerDefinition =>
+  definition("docs", { command: "x", envFile }, source);
+
+describe("the user's own server", () => {
+  const WHOLE = ["NODE_OPTIONS", "TOKEN"];
+
+  test.each<[string, (at: { home: string; cwd: string }) => Promise<string>, string[]]>([
+    ["a relative path", async () => ".env", ["TOKEN"]],
+    ["a path in the folder", async ({ cwd }) => join(cwd, ".env"), ["TOKEN"]],
+    ["a path out of the folder that starts in it", async () => "../../mine.env", ["TOKEN"]],
+    [
+      "a path in the clone above the folder",
+      async ({ cwd, home }) => {
+        await mkdir(join(cwd, "..", ".git"));
+        await rename(join(home, "mine.env"), join(cwd, "..", "theirs.env"));
+        return join(cwd, "..", "theirs.env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a path in the home folder, which is a worktree itself",
+      async ({ home }) => {
+        await mkdir(join(home, ".git"));
+        return join(home, "mine.env");
+      },
+      WHOLE,
+    ],
+    ["a path of its own", async ({ home }) => join(home, "mine.env"), WHOLE],
+    [
+      "a folder of a name that only begins like it",
+      async ({ cwd, home }) => {
+        await put(`${cwd}2/.env`, ENV_TEXT);
+        return join(home, "work", "clone2", ".env");
+      },
+      WHOLE,
+    ],
+    [
+      "a link into the folder",
+      async ({ home, cwd }) => {
+        await symlink(join(cwd, ".env"), join(home, "into.env"));
+        return join(home, "into.env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a linked folder into the folder",
+      async ({ home, cwd }) => {
+        await symlink(cwd, join(home, "linked"));
+        return join(home, "linked", ".env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a link in the folder that leads out",
+      async ({ home, cwd }) => {
+        await symlink(join(home, "mine.env"), join(cwd, "out.env"));
+        return join(cwd, "out.env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a link to a link in the folder that leads out",
+      async ({ home, cwd }) => {
+        await symlink(join(home, "mine.env"), join(cwd, "out.env"));
+        await symlink(join(cwd, "out.env"), join(home, "twice.env"));
+        return join(home, "twice.env");
+      },
+      ["TOKEN"],
+    ],
+    [
+      "a link elsewhere",
+      async ({ home }) => {
+        await symlink(join(home, "mine.env"), join(home, "other.env"));
+        return join(home, "other.env");
+      },
+      WHOLE,
+    ],
+  ])("%s -> %#", async (_, make, names) => {
+    const at = await place();
+    const path = await make(at);
+    const read = await agreedEntries(server(path), path, at);
+    expect("entries" in read && Object.keys(read.entries)).toEqual(names);
+    expect("note" in read).toBe(names.length === 1);
+  });
+
+  test("Pi runs in the home folder or above it -> no clone is meant, all of the file counts", async () => {
+    const { home } = await place();
+    for (const cwd of [home, join(home, "..")]) {
+      const path = join(home, "mine.env");
+      expect(await agreedEntries(server(path), path, { home, cwd })).toEqual({
+        entries: { NODE_OPTIONS: "--require=./evil.cjs", TOKEN: "s3cret" },
+      });
+    }
+  });
+
+  test("Pi runs in a folder by a link to it -> it is that folder all the same", async () => {
+    const { home, cwd } = await place();
+    const linked = join(home, "linked");
+    await symlink(cwd, linked);
+    for (const path of [".env", join(cwd, ".env"), join(linked, ".env")]) {
+      const read = await agreedEntries(server(path), path, { home, cwd: linked });
+      expect("entries" in read && Object.keys(read.entries)).toEqual(["TOKEN"]);
+    }
+  });
+
+  test("the project only switches it on -> still the user's own: left out, whatever was agreed to", async () => {
+    const at = await place();
+    const off = definition("docs", { command: "x", envFile: ".env", enabled: false });
+    const on = applyOverride(off, { enabled: true }, PROJECT_PI);
+    expect(on.project).toBe(true);
+    const read = await agreedEntries(on, ".env", at);
+    expect("entries" in read && Object.keys(read.entries)).toEqual(["TOKEN"]);
+  });
+
+  test("is told by a problem before it is started, with names and no value; names of any kind and number", async () => {
+    const at = await place();
+    const many = Array.from({ length: 30 }, (_, i) => `LD_${i}=s3cret`);
+    await writeFile(
+      join(at.cwd, ".env"),
+      [...many, `LD_Z${"z".repeat(500)}=s3cret`, "LD_\u001b[2K\u202e=s3cret"].join("\n"),
+    );
+    const own = server(".env");
+    const { problems, seen, files } = await lookAtEnvFiles([own], { ...at, env: {} });
+    expect(problems).toMatchObject([{ severity: "warning", file: USER.file, key: "docs.envFile" }]);
+    expect(problems[0]?.message).toMatch(
+      /\.env lies in the folder that Pi runs in and sets "LD_\\u001b\[2K\\u\{202e\}", LD_0, .*, 12 more: left out/,
+    );
+    for (const hidden of ["s3cret", "\u001b"]) expect(problems[0]?.message).not.toContain(hidden);
+    expect(seen.size).toBe(0);
+    expect(files).toEqual([join(at.cwd, ".env")]);
+  });
+
+  test("resolveTarget leaves it out and notes it", async () => {
+    const { home, cwd } = await place();
+    const notes: string[] = [];
+    const target = await resolveTarget(server(".env"), {
+      env: {},
+      home,
+      cwd,
+      signal: new AbortController().signal,
+      onSpawn: () => undefined,
+      onExit: () => undefined,
+      onNote: (note) => notes.push(note),
+    });
+    expect(target).toMatchObject({ env: { TOKEN: "s3cret" } });
+    expect(target).not.toMatchObject({ env: { NODE_OPTIONS: expect.anything() } });
+    expect(notes).toEqual([
+      expect.stringMatching(/\.env lies in .* sets NODE_OPTIONS: left out, since it decides/),
+    ]);
+  });
+});
+
+describe("a project's server", () => {
+  const agreed = (text: Record<string, string>, source = PROJECT_FILE): ServerDefinition => ({
+    ...server(".env", source),
+    agreedEnvFile: contentOf(text).hash,
+  });
+  const CONTENT = { NODE_OPTIONS: "--require=./evil.cjs", TOKEN: "s3cret" };
+
+  test.each<[string, Record<string, string>, object]>([
+    ["the content that was agreed to", CONTENT, { entries: CONTENT }],
+    ["other data", { ...CONTENT, TOKEN: "other" }, { entries: CONTENT }],
+    ["another program", { ...CONTENT, NODE_OPTIONS: "" }, { changed: true }],
+    ["another name", { ...CONTENT, MORE: "" }, { changed: true }],
+  ])("is started with %s -> %o", async (_, before, expected) => {
+    const at = await place();
+    expect(await agreedEntries(agreed(before), ".env", at)).toEqual(expected);
+  });
+
+  test("whose envFile nobody was shown is not started with one", async () => {
+    const at = await place();
+    expect(await agreedEntries(server(".env", PROJECT_PI), ".env", at)).toEqual({ changed: true });
+    const options = { ...at, env: {}, signal: new AbortController().signal };
+    const target = resolveTarget(server(".env", PROJECT_PI), {
+      ...options,
+      onSpawn: () => undefined,
+      onExit: () => undefined,
+    });
+    await expect(target).rejects.toMatchObject({
+      code: "server_not_trusted",
+      message: "docs is not started: .env is not what was agreed to.",
+      remedy: "Only the user can allow it: /mcp trust asks for it again.",
+    });
+  });
+
+  test("what is too large to be shown, or too many files, is not read", async () => {
+    const at = await place();
+    const big = join(at.cwd, "big.env");
+    await writeFile(big, `A=${"x".repeat(LIMITS.envFileShownBytes)}`);
+    const servers = Array.from({ length: LIMITS.envFilesLookedAt + 2 }, (_, i) =>
+      server(`e${i}.env`, PROJECT_FILE),
+    );
+    for (let i = 0; i < servers.length; i++) await put(join(at.cwd, `e${i}.env`), "A=1");
+    const large = server("big.env", PROJECT_FILE);
+    const { seen, files } = await lookAtEnvFiles([large, ...servers], { ...at, env: {} });
+    expect(files).toHaveLength(LIMITS.envFilesLookedAt);
+    const reason = `it has ${LIMITS.envFileShownBytes + 2} bytes`;
+    expect(seen.get(large)).toEqual({ reason });
+    expect(await agreedEntries(large, "big.env", at)).toEqual({ reason });
+    const unread = servers.filter((one) => "reason" in (seen.get(one) ?? {}));
+    expect(unread).toEqual(servers.slice(-2));
+    expect(seen.get(unread[0] as ServerDefinition)).toEqual({
+      reason: "the servers name more than 20 envFiles",
+    });
+  });
+
+  test("hundreds of servers that name one large file -> it is read once, and none of them is asked for", async () => {
+    const at = await place();
+    const names = Array.from({ length: 20_000 }, (_, i) => `N${i}=`);
+    await writeFile(join(at.cwd, "big.env"), names.join("\n"));
+    const servers = Array.from({ length: 500 }, (_, i) => ({
+      ...server("big.env", PROJECT_FILE),
+      name: `s${i}`,
+    }));
+    const { seen } = await lookAtEnvFiles(servers, { ...at, env: {} });
+    expect(new Set(seen.values()).size).toBe(1);
+    const facts = { projectTrusted: true, canAsk: true, cwd: at.cwd, folder: at.cwd, envFiles: seen };
+    const { pending, refused } = decideTrust(servers, [], facts);
+    expect(pending).toEqual([]);
+    expect(refused[499]?.reason).toMatch(/^all that it would do takes at least \d{6} characters to tell/);
+  });
+
+  test("a pipe in place of the file -> not opened, neither for the question nor at the start", async () => {
+    const at = await place();
+    await promisify(execFile)("mkfifo", [join(at.cwd, "pipe.env")]);
+    const pipe = server("pipe.env", PROJECT_FILE);
+    const reason = "it is no regular file";
+    expect((await lookAtEnvFiles([pipe], { ...at, env: {} })).seen.get(pipe)).toEqual({ reason });
+    expect(await agreedEntries(pipe, "pipe.env", at)).toEqual({ reason });
+    // For the user's own server in the folder it is not opened before its start either.
+    const own = server("pipe.env");
+    expect(await lookAtEnvFiles([own], { ...at, env: {} })).toMatchObject({ problems: [], files: [] });
+  });
+
+  test("that is switched off, or that took the place of another one -> looked at only where it may run", async () => {
+    const at = await place();
+    const off = definition("off", { command: "x", envFile: ".env", enabled: false }, PROJECT_FILE);
+    const below = server(".env", PROJECT_FILE);
+    const above = { ...definition("docs", { command: "y" }, PROJECT_PI), replaced: below };
+    const { seen } = await lookAtEnvFiles([off, above], { ...at, env: {} });
+    expect([...seen.keys()]).toEqual([below]);
+    expect(seen.get(below)).toMatchObject({ content: { names: ["NODE_OPTIONS", "TOKEN"] } });
+  });
+});
+
+describe("the way to a file", () => {
+  test("each link on it is a stop, the file is the last one", async () => {
+    const home = await temporaryFolder();
+    await mkdir(join(home, "real"));
+    await writeFile(join(home, "real", "file"), "1234");
+    await symlink("real", join(home, "folder"));
+    await symlink(join("folder", "file"), join(home, "one"));
+    await symlink(join(home, "one"), join(home, "two"));
+    const way = await wayTo(join(home, "two"));
+    const inHome = (name: string): string => join(home, name);
+    expect(way).toMatchObject({
+      stops: [inHome("two"), inHome("one"), inHome("folder"), join(home, "real", "file")],
+      isRemote: false,
+      found: { bytes: 4 },
+    });
+  });
+
+  test("a loop, and nothing at its end -> it ends", async () => {
+    const home = await temporaryFolder();
+    await symlink(join(home, "b"), join(home, "a"));
+    await symlink(join(home, "a"), join(home, "b"));
+    expect((await wayTo(join(home, "a"))).found).toBeUndefined();
+    expect(await wayTo(join(home, "no", "file"))).toEqual({
+      stops: [join(home, "no", "file")],
+      isRemote: false,
+    });
+  });
+
+  test.each([
+    ["\\\\evil.com\\share\\.env", "win32", true],
+    ["//evil.com/share/.env", "win32", true],
+    ["C:\\p\\.env", "win32", false],
+    ["//evil.com/share/.env", "linux", false],
+  ] as const)("%s on %s is on another machine: %s", async (path, platform, expected) => {
+    expect(isRemotePath(path, platform)).toBe(expected);
+    if (expected) expect(await wayTo(path, platform)).toEqual({ stops: [path], isRemote: true });
+  });
+
+  test("an envFile on another machine is neither looked at nor used for a project's server", async () => {
+    const at = await place();
+    const remote = server("//evil.com/share/.env", PROJECT_FILE);
+    const { seen } = await lookAtEnvFiles([remote], { ...at, env: {}, platform: "win32" });
+    expect(seen.get(remote)).toEqual({ reason: "it lies on another machine" });
+    expect(await agreedEntries(remote, "//evil.com/share/.env", { ...at, platform: "win32" })).toEqual({
+      reason: "it lies on another machine",
+    });
+  });
+
+  test.each([
+    ["/w/app", "/w/app", "linux", true],
+    ["/w/app/.env", "/w/app", "linux", true],
+    ["/w/app2/.env", "/w/app", "linux", false],
+    ["/w/App/.env", "/w/app", "linux", false],
+    ["/w/App/.env", "/w/app", "darwin", true],
+    ["/w/app/..env", "/w/app", "linux", true],
+    ["/w", "/w/app", "linux", false],
+    ["C:\\W\\app\\.env", "c:\\w\\APP", "win32", true],
+    ["D:\\w\\app\\.env", "c:\\w\\app", "win32", false],
+  ] as const)("%s in %s on %s -> %s", (path, folder, platform, expected) => {
+    expect(isWithin(path, folder, platform)).toBe(expected);
+  });
+});

@@ -1,0 +1,320 @@
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
+import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { exposureOf } from "../../../../../../workers/connection/config/entry/exposure.ts";
+import type { Settings } from "../../../../../../workers/connection/config/entry/settings.ts";
+import { type FileConfig, parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
+import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
+import { type Merged, mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
+import { definition, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
+
+const file = (source: ConfigSource, servers: object, settings: object = {}): FileConfig =>
+  parseConfigText(JSON.stringify({ mcpServers: servers, settings }), source);
+
+const merge = (files: FileConfig[], over: Partial<Parameters<typeof mergeLayers>[0]> = {}): Merged =>
+  mergeLayers({ registered: [], hosts: [], files, ...over });
+
+const server = (merged: Merged, name = "a") => merged.servers.find((candidate) => candidate.name === name);
+
+const GITHUB = {
+  url: "https://github.example.com/mcp",
+  headers: { Authorization: "Bearer t" },
+  bearerToken: "t",
+};
+
+describe("mergeLayers", () => {
+  test.each([
+    [
+      { url: "https://other.example.com/mcp" },
+      { kind: "http", url: "https://other.example.com/mcp", headers: {} },
+    ],
+    [{ command: "x" }, { kind: "stdio", command: "x" }],
+    [
+      { type: "sse", url: "https://s.example.com" },
+      { kind: "http", sseOnly: true, headers: {} },
+    ],
+  ])("%o replaces the whole server: credentials stay with their URL", (entry, target) => {
+    for (const source of [PROJECT_FILE, PROJECT_PI]) {
+      const found = server(merge([file(USER, { a: GITHUB }), file(source, { a: entry })]));
+      expect(found).toMatchObject({ file: source.file, project: true, target, auth: { token: undefined } });
+      expect(found?.replaced).toMatchObject({ file: USER.file, target: { headers: GITHUB.headers } });
+    }
+  });
+
+  test.each([
+    [{ enabled: false }, { enabled: false }],
+    [{ disabled: true }, { enabled: false }],
+    [{ lifecycle: "eager" }, { lifecycle: "eager" }],
+    [{ idleTimeout: 3 }, { idleTimeoutMinutes: 3 }],
+    [{ directTools: ["x"] }, { directTools: ["x"] }],
+    [{ exposure: "direct" }, { exposure: "direct" }],
+    [{ toolExposure: { x: "hidden" } }, { toolExposure: { x: "hidden" } }],
+    [{ excludeTools: ["x"] }, { excludeTools: ["x"] }],
+  ])("%o overrides that key and nothing else", (entry, changed) => {
+    const base = definition("a", GITHUB);
+    const found = server(merge([file(USER, { a: GITHUB }), file(PROJECT_PI, { a: entry })]));
+    expect(found).toMatchObject({
+      ...changed,
+      file: USER.file,
+      project: false,
+      overrides: [PROJECT_PI.file],
+    });
+    expect(found).toMatchObject({ target: base.target, auth: base.auth });
+  });
+
+  test("an override cannot bring credentials or a target", () => {
+    const entry = {
+      enabled: true,
+      headers: { X: "evil" },
+      env: { X: "evil" },
+      bearerToken: "evil",
+      timeout: 5,
+    };
+    const merged = merge([file(USER, { a: GITHUB }), file(PROJECT_FILE, { a: entry })]);
+    expect(server(merged)).toMatchObject({ target: { headers: GITHUB.headers }, auth: { token: "t" } });
+    expect(server(merged)?.requestTimeoutMs).toBeUndefined();
+  });
+
+  test("switching on a server that the user switched off counts as the project's own", () => {
+    const merged = merge([
+      file(USER, { a: { ...GITHUB, enabled: false } }),
+      file(PROJECT_FILE, { a: { enabled: true } }),
+    ]);
+    expect(server(merged)).toMatchObject({
+      enabled: true,
+      project: true,
+      origin: "project-file",
+      replaced: { enabled: false },
+    });
+  });
+
+  test("an override reaches the server below one that may not run", () => {
+    const files = [
+      file(USER, { a: GITHUB }),
+      file(PROJECT_FILE, { a: { command: "x" } }),
+      file(PROJECT_PI, { a: { enabled: false } }),
+    ];
+    expect(server(merge(files))).toMatchObject({
+      enabled: false,
+      replaced: { enabled: false, file: USER.file },
+    });
+  });
+
+  test("an override of nothing is a mistake with its place", () => {
+    const merged = merge([parseConfigText('{"mcpServers": {\n "a": {"enabled": false}}}', PROJECT_PI)]);
+    expect(merged.servers).toEqual([]);
+    expect(merged.problems).toMatchObject([
+      { file: PROJECT_PI.file, line: 2, column: 7, key: "mcpServers.a" },
+    ]);
+  });
+
+  test("imports count only where no own file defines the server; the first host wins", () => {
+    const import_ = (name: string, command: string, host: string) =>
+      definition(name, { command }, { file: `/${host}`, origin: "import" });
+    const hosts = [
+      [import_("a", "first", "one"), import_("b", "one", "one")],
+      [import_("b", "two", "two"), import_("c", "two", "two")],
+    ];
+    const merged = merge([file(USER, { a: { command: "own" }, c: { enabled: false } })], { hosts });
+    expect(
+      merged.servers.map(({ name, target, enabled }) => [name, Reflect.get(target, "command"), enabled]),
+    ).toEqual([
+      ["a", "own", true],
+      ["b", "one", true],
+      ["c", "two", false],
+    ]);
+  });
+
+  test("a host's project file never hides the user's server for good", () => {
+    const hosts = [
+      [
+        definition("a", { command: "user" }, { file: "/u", origin: "import" }),
+        definition("a", { command: "project" }, PROJECT_FILE),
+      ],
+    ];
+    expect(server(merge([], { hosts }))).toMatchObject({ file: PROJECT_FILE.file, replaced: { file: "/u" } });
+  });
+
+  test("servers of extensions are lowest, and a wrong one is told", () => {
+    const registered = [
+      { name: "a", config: { command: "ext" }, extensionPath: "/ext.ts" },
+      { name: "b", config: { command: "ext" }, extensionPath: "/ext.ts" },
+      { name: "c", config: 5, extensionPath: "/ext.ts" },
+    ];
+    const merged = merge([file(USER, { a: { command: "own" } })], { registered });
+    expect(server(merged, "a")).toMatchObject({ file: USER.file });
+    expect(server(merged, "b")).toMatchObject({ file: "/ext.ts", origin: "extension", project: false });
+    expect(merged.problems).toMatchObject([{ file: "/ext.ts", key: "c" }]);
+  });
+
+  test("settings merge per key", () => {
+    const merged = merge([
+      file(USER, {}, { idleTimeout: 1, catalog: "off", toolPrefix: "mcp" }),
+      file(PROJECT_PI, {}, { idleTimeout: 2 }),
+    ]);
+    expect(merged.settings).toMatchObject({
+      idleTimeout: 2,
+      catalog: "off",
+      toolPrefix: "mcp",
+      hotReload: "on",
+    });
+  });
+
+  test.each<[keyof Settings, unknown, unknown]>([
+    ["toolPrefix", "none", "server"],
+    ["proxyTool", true, false],
+  ])("%s: %j of a project counts where Pi had to trust it; otherwise %j", (key, wanted, own) => {
+    for (const [source, result] of [
+      [PROJECT_PI, wanted],
+      [PROJECT_FILE, own],
+    ] as const) {
+      const text = `{\n "settings": {\n  "${key}": ${JSON.stringify(wanted)}}}`;
+      const { settings, problems } = merge([parseConfigText(text, source)]);
+      expect(settings[key]).toEqual(result);
+      expect(problems).toHaveLength(result === wanted ? 0 : 1);
+    }
+  });
+
+  test.each<[keyof Settings, unknown, unknown, unknown, boolean]>([
+    ["hotReload", "off", "on", "off", true],
+    ["hotReload", "ask", "on", "ask", true],
+    ["hotReload", "on", "off", "off", false],
+    ["hotReload", "ask", "off", "off", false],
+    ["captureStats", undefined, { path: "/any/file" }, false, true],
+    ["captureStats", true, false, true, true],
+    ["captureStats", true, true, true, false],
+    ["maxMessageBytes", 10_000, 20_000, 10_000, true],
+    ["maxMessageBytes", undefined, 2 ** 40, LIMITS.messageBytes, true],
+    ["maxMessageBytes", 10_000, 5_000, 5_000, false],
+    ["outputGuard", undefined, false, {}, true],
+    ["outputGuard", undefined, { maxBytes: 10_000_000 }, {}, true],
+    [
+      "outputGuard",
+      { maxBytes: 9_000 },
+      { maxBytes: 8_000 },
+      { maxBytes: 8_000, maxLines: LIMITS.resultLines },
+      false,
+    ],
+    [
+      "outputGuard",
+      { maxBytes: 9_000, maxLines: 90 },
+      { maxBytes: 8_000, maxLines: 100 },
+      { maxBytes: 8_000, maxLines: 90 },
+      true,
+    ],
+    ["outputGuard", false, { maxBytes: 8_000 }, { maxBytes: 8_000 }, false],
+    ["idleTimeout", 5, 0, 0, false],
+    ["toonEncode", false, true, true, false],
+    ["directTools", false, true, true, false],
+    ["search", "ranked", "weighted", "weighted", false],
+    ["catalog", "tools", "off", "off", false],
+  ])("%s: %j with %j in the project -> %j", (key, user, project, result, isTold) => {
+    for (const source of [PROJECT_FILE, PROJECT_PI]) {
+      const text = `{\n "settings": {\n  "${key}": ${JSON.stringify(project)}}}`;
+      const merged = merge([file(USER, {}, { [key]: user }), parseConfigText(text, source)]);
+      expect(merged.settings[key]).toEqual(result);
+      const told = { severity: "warning", file: source.file, line: 3, key: `settings.${key}` };
+      expect(merged.problems).toMatchObject(isTold ? [told] : []);
+    }
+  });
+});
+
+describe("a project's override of the user's server", () => {
+  const OWN = {
+    command: "x",
+    excludeTools: ["drop_*"],
+    toolExposure: { secret: "hidden", "admin_*": "hidden", read: "direct" },
+  };
+  const TOOLS = ["drop_all", "secret", "admin_x", "read", "other"];
+  const hiddenOf = (merged: Merged): string[] =>
+    TOOLS.filter((tool) => exposureOf(tool, server(merged) as ServerDefinition) === "hidden");
+  const hidden = ["drop_all", "secret", "admin_x"];
+
+  test.each<[object, string[], string[]]>([
+    [{ excludeTools: [] }, hidden, ["excludeTools"]],
+    [{ excludeTools: ["other"] }, [...hidden, "other"], []],
+    [{ toolExposure: { secret: "direct" } }, hidden, ["toolExposure"]],
+    [{ toolExposure: { "*": "direct" } }, hidden, []],
+    [{ toolExposure: { admin_x: "deferred", read: "hidden" } }, [...hidden, "read"], ["toolExposure"]],
+    [{ exposure: "direct" }, hidden, []],
+    [{ exposure: "hidden" }, [...hidden, "other"], []],
+    [{ directTools: ["drop_all", "secret"] }, hidden, []],
+  ])("%j -> hides %j, warned at %j", (entry, expected, warned) => {
+    for (const source of [PROJECT_FILE, PROJECT_PI]) {
+      const merged = merge([file(USER, { a: OWN }), file(source, { a: entry })]);
+      expect(hiddenOf(merged)).toEqual(expected);
+      expect(merged.problems.map(({ key, severity }) => [key, severity])).toEqual(
+        warned.map((key) => [`mcpServers.a.${key}`, "warning"]),
+      );
+    }
+  });
+
+  test.each<[object, string[]]>([
+    [{ exposure: "direct" }, ["exposure"]],
+    [{ directTools: true }, ["directTools"]],
+    [{ directTools: ["read"] }, ["directTools"]],
+    [{ toolExposure: { read: "direct" } }, ["toolExposure"]],
+  ])("%j of a hidden server -> it stays hidden, warned at %j", (entry, warned) => {
+    const merged = merge([
+      file(USER, { a: { command: "x", exposure: "hidden" } }),
+      file(PROJECT_PI, { a: entry }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(TOOLS);
+    expect(merged.problems.map(({ key }) => key)).toEqual(warned.map((key) => `mcpServers.a.${key}`));
+  });
+
+  test("the mistake names file, line and column of the key", () => {
+    const text = '{"mcpServers": {"a": {\n  "lifecycle": "eager",\n  "excludeTools": []}}}';
+    const { problems } = merge([file(USER, { a: OWN }), parseConfigText(text, PROJECT_FILE)]);
+    expect(problems).toMatchObject([{ file: PROJECT_FILE.file, line: 3, column: 19 }]);
+  });
+
+  test("both files of a project -> the second changes the first, neither the user's", () => {
+    const merged = merge([
+      file(USER, { a: OWN }),
+      file(PROJECT_FILE, { a: { excludeTools: ["other"], enabled: false } }),
+      file(PROJECT_PI, { a: { excludeTools: [], toolExposure: { secret: "direct" }, enabled: true } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(hidden);
+    // Beside those of the user none is left; what they are is seen by whoever compares two configurations.
+    expect(server(merged)?.excludeTools).toEqual(["drop_*"]);
+    // The user's own file has it on.
+    expect(server(merged)).toMatchObject({ enabled: true, project: false });
+  });
+
+  test("a server that the user switches off, switched on and then changed by the project -> still the project's", () => {
+    const merged = merge([
+      file(USER, { a: { ...OWN, enabled: false } }),
+      file(PROJECT_FILE, { a: { enabled: true } }),
+      file(PROJECT_PI, { a: { excludeTools: [], lifecycle: "eager" } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual(hidden);
+    expect(server(merged)).toMatchObject({
+      project: true,
+      switchedOnBy: PROJECT_FILE.file,
+      lifecycle: "eager",
+    });
+  });
+
+  test("the user's own second file may widen", () => {
+    const shared = { ...USER, file: "/home/me/.config/mcp/mcp.json" };
+    const merged = merge([
+      file(shared, { a: OWN }),
+      file(USER, { a: { excludeTools: [], toolExposure: {} } }),
+    ]);
+    expect(hiddenOf(merged)).toEqual([]);
+    expect(merged.problems).toEqual([]);
+  });
+
+  test("a project's own server may not loosen the output guard either", () => {
+    const text = '{"mcpServers": {"a": {"command": "x",\n "outputGuard": false}}}';
+    const merged = merge([
+      file(USER, {}, { outputGuard: { maxBytes: 9_000 } }),
+      parseConfigText(text, PROJECT_PI),
+    ]);
+    expect(server(merged)?.outputGuard).toEqual({ maxBytes: 9_000 });
+    expect(merged.problems).toMatchObject([{ key: "mcpServers.a.outputGuard", line: 2 }]);
+    const own = merge([file(USER, { a: { command: "x", outputGuard: false } })]);
+    expect(server(own)?.outputGuard).toBe(false);
+  });
+});

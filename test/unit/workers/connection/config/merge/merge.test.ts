@@ -1,0 +1,180 @@
+/** Owns: which files are read, and how they add up. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import type { ConfigProblem } from "../../../../../../src/shared/protocol/status.ts";
+import {
+  type ConfigFacts,
+  cacheFile,
+  configSources,
+} from "../../../../../../workers/connection/config/files/sources.ts";
+import {
+  describeProblem,
+  type LoadedConfig,
+  loadConfig,
+} from "../../../../../../workers/connection/config/merge/merge.ts";
+import { facts, put, temporaryFolder } from "../support.ts";
+
+interface Place {
+  /** Facts whose files lie in a folder of the test. */
+  at: ConfigFacts;
+  user: string;
+  project: string;
+}
+
+async function place(over: Partial<ConfigFacts> = {}): Promise<Place> {
+  const home = await temporaryFolder();
+  const at = facts({ home, agentDir: join(home, "agent"), cwd: join(home, "work"), ...over });
+  return { at, user: join(at.agentDir, "mcp.json"), project: join(at.cwd, ".pi", "mcp.json") };
+}
+
+const names = ({ servers }: LoadedConfig): string[] => servers.map(({ name }) => name);
+
+const SHARED = "/home/me/.config/mcp/mcp.json";
+const AGENT = "/home/me/.pi/agent/mcp.json";
+const PROJECT = ["/work/app/.mcp.json", "/work/app/.pi/mcp.json"];
+
+describe("configSources", () => {
+  it.each<[Partial<ConfigFacts>, string[], string[]]>([
+    [{}, [SHARED, AGENT, ...PROJECT], ["user", "user", "project-file", "project-pi"]],
+    [{ projectTrusted: false }, [SHARED, AGENT], ["user", "user"]],
+    [
+      { configPath: "/x.json" },
+      [SHARED, "/x.json", ...PROJECT],
+      ["user", "user", "project-file", "project-pi"],
+    ],
+    [{ configPath: "~/x.json", projectTrusted: false }, [SHARED, "/home/me/x.json"], ["user", "user"]],
+    [{ configPath: "x.json", projectTrusted: false }, [SHARED, "/work/app/x.json"], ["user", "user"]],
+    [{ configPath: ".mcp.json" }, [SHARED, ...PROJECT], ["user", "user", "project-pi"]],
+    [{ configPath: SHARED, projectTrusted: false }, [SHARED], ["user"]],
+  ])("%j -> %j", (over, files, origins) => {
+    const sources = configSources(facts(over));
+    expect(sources.map(({ file }) => file)).toEqual(files);
+    expect(sources.map(({ origin }) => origin)).toEqual(origins);
+    expect(sources.filter(({ required }) => required)).toHaveLength(over.configPath ? 1 : 0);
+  });
+});
+
+test("cacheFile: the agent folder -> mcp-cache.json in it", () => {
+  expect(cacheFile("/agent")).toBe("/agent/mcp-cache.json");
+});
+
+describe("loadConfig", () => {
+  test("one server in both files -> the project's replaces the user's whole, the others stay", async () => {
+    const { at, user, project } = await place();
+    await put(user, { mcpServers: { a: { command: "user", env: { A: "1" } }, b: { command: "b" } } });
+    await put(project, { mcpServers: { a: { command: "project" }, c: { command: "c" } } });
+    const { servers, problems, files } = await loadConfig(at);
+    expect(problems).toEqual([]);
+    expect(files).toEqual(configSources(at).map(({ file }) => file));
+    expect(servers.map(({ name, file }) => [name, file])).toEqual([
+      ["a", project],
+      ["b", user],
+      ["c", project],
+    ]);
+    expect(servers[0]).toMatchObject({ project: true, target: { command: "project", env: {} } });
+  });
+
+  test("a broken file beside a good one -> the good one's servers and the broken one's problem", async () => {
+    const { at, user, project } = await place();
+    await put(user, { mcpServers: { a: { command: "a" } } });
+    await put(project, "{");
+    const loaded = await loadConfig(at);
+    expect(names(loaded)).toEqual(["a"]);
+    expect(loaded.problems).toMatchObject([{ file: project, line: 1, severity: "error" }]);
+    expect(loaded.broken).toEqual([project]);
+  });
+
+  test("a broken entry in the project's file -> the user's server of that name stays", async () => {
+    const { at, user, project } = await place();
+    await put(user, { mcpServers: { a: { command: "user" } } });
+    await put(project, { mcpServers: { a: { command: 5 } } });
+    const { servers, problems } = await loadConfig(at);
+    expect(servers).toMatchObject([{ name: "a", file: user }]);
+    expect(problems).toHaveLength(1);
+  });
+
+  test("no file at all -> nothing, but the places are named", async () => {
+    const { at } = await place();
+    const files = configSources(at).map(({ file }) => file);
+    expect(await loadConfig(at)).toMatchObject({ servers: [], problems: [], files, broken: [] });
+  });
+
+  test("--mcp-config names a file that is not there -> a problem, not silence", async () => {
+    const { at } = await place({ configPath: "nowhere.json" });
+    const { problems } = await loadConfig(at);
+    expect(problems).toMatchObject([
+      { file: join(at.cwd, "nowhere.json"), message: "there is no such file", severity: "error" },
+    ]);
+  });
+
+  test("a text with a BOM -> read", async () => {
+    const { at, user } = await place();
+    await put(user, '\uFEFF{"mcpServers": {"a": {"command": "x"}}}');
+    const loaded = await loadConfig(at);
+    expect([names(loaded), loaded.problems]).toEqual([["a"], []]);
+  });
+
+  test("a folder in a file's place -> one problem with what to do", async () => {
+    const { at, user } = await place();
+    await mkdir(user, { recursive: true });
+    const { servers, problems } = await loadConfig(at);
+    expect(servers).toEqual([]);
+    expect(problems).toMatchObject([{ file: user, message: expect.stringContaining("cannot be read") }]);
+  });
+
+  test("a file that was whole and is broken now -> its last servers, and where it is broken", async () => {
+    const { at, user } = await place();
+    await put(user, { mcpServers: { a: { command: "a" } } });
+    const first = await loadConfig(at);
+    await put(user, '{"mcpServers": {');
+    const second = await loadConfig(at, first);
+    expect(names(second)).toEqual(["a"]);
+    expect(second.problems).toMatchObject([{ file: user, line: 1, column: 17 }]);
+    await put(user, { mcpServers: {} });
+    expect(await loadConfig(at, second)).toMatchObject({ servers: [], problems: [], broken: [] });
+  });
+
+  test.each([
+    ["a folder", ".git/HEAD", ["outer", "inner"]],
+    ["a file, in a linked worktree", ".git", ["outer", "inner"]],
+    ["not there", "other", ["inner"]],
+  ])("OpenCode below the root of a worktree, .git %s -> %s, servers %j", async (_what, git, found) => {
+    const { at, user } = await place();
+    const root = at.cwd;
+    const cwd = join(root, "a", "b");
+    const server = (name: string): object => ({ mcp: { [name]: { type: "local", command: ["x"] } } });
+    await put(user, { imports: ["opencode"] });
+    await put(join(root, git), "x");
+    await put(join(root, "opencode.json"), server("outer"));
+    await put(join(cwd, ".opencode", "opencode.jsonc"), server("inner"));
+    await put(join(root, "..", "opencode.json"), server("outside"));
+    const loaded = await loadConfig({ ...at, cwd });
+    expect(names(loaded)).toEqual(found);
+    expect(loaded.servers.every(({ origin }) => origin === "project-file")).toBe(true);
+    // A file that comes later is waited for.
+    expect(loaded.files.includes(join(root, "a", "opencode.json"))).toBe(found.includes("outer"));
+    expect(names(await loadConfig({ ...at, cwd, projectTrusted: false }))).toEqual([]);
+  });
+
+  test("a file that was whole and is gone now -> its servers are gone", async () => {
+    const { at, user } = await place();
+    await put(user, { mcpServers: { a: { command: "a" } } });
+    const first = await loadConfig(at);
+    expect(names(await loadConfig({ ...at, agentDir: join(at.home, "other") }, first))).toEqual([]);
+  });
+});
+
+it.each<[Omit<ConfigProblem, "severity">, string]>([
+  [
+    { file: "/m", line: 2, column: 5, key: "mcpServers.a", message: "wrong", remedy: "Fix it." },
+    "/m:2:5: mcpServers.a: wrong. Fix it.",
+  ],
+  [
+    { file: "/m", line: 1, column: 1, message: "the file is empty", remedy: "Write." },
+    "/m:1:1: the file is empty. Write.",
+  ],
+  [{ file: "/m", message: "cannot be read", remedy: "Allow it." }, "/m: cannot be read. Allow it."],
+])("describeProblem: %j -> %s", (problem, line) => {
+  expect(describeProblem({ severity: "error", ...problem })).toBe(line);
+});

@@ -1,0 +1,369 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
+import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
+import type { EnvSeen } from "../../../../../../workers/connection/config/env-files/content.ts";
+import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
+import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
+import {
+  awaitingConsents,
+  decideTrust,
+  type TrustFacts,
+} from "../../../../../../workers/connection/config/trust/decide.ts";
+import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
+import {
+  consentHash,
+  EVERY_SUBJECT,
+  firstVersionHash,
+  placeOf,
+  subjectOf,
+} from "../../../../../../workers/connection/config/trust/keys.ts";
+import { type Consent, everythingAwaits } from "../../../../../../workers/connection/config/trust/records.ts";
+import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "../support.ts";
+
+const CWD = "/work/app";
+const PLACE = placeOf(CWD);
+const MOVED = "/work/renamed";
+const TRUSTED: TrustFacts = { projectTrusted: true, canAsk: true, cwd: CWD, folder: CWD };
+const RAW = { command: "x", args: ["y"], env: { A: "${T}" } };
+
+const consent = (
+  of: ServerDefinition,
+  decision: Consent["decision"] = "allowed",
+  { folder = CWD, seen }: { folder?: string; seen?: EnvSeen } = {},
+): Consent => ({
+  hash: consentHash(of, placeOf(folder), seen),
+  subject: subjectOf(of),
+  place: placeOf(folder),
+  decision,
+  server: of.name,
+  file: of.file,
+  decidedAt: 1,
+});
+
+/** As version 1 of the file had it: one hash, of the definition and of the folder's path. */
+const firstVersion = (
+  of: ServerDefinition,
+  decision: Consent["decision"] = "allowed",
+  cwd: string = CWD,
+): Consent => ({
+  hash: firstVersionHash(of, cwd),
+  decision,
+  server: of.name,
+  file: of.file,
+  decidedAt: 1,
+});
+
+/** Too many servers were asked for. */
+const ALL_AWAIT = everythingAwaits(1);
+
+const HASH = "0".repeat(64);
+
+const names = (definitions: { name: string }[]): string[] => definitions.map(({ name }) => name);
+const summary = (decision: ReturnType<typeof decideTrust>) => ({
+  allowed: names(decision.allowed),
+  pending: names(decision.pending.map((pending) => pending.definition)),
+  refused: names(decision.refused.map((refused) => refused.definition)),
+});
+
+const IN = {
+  user: definition("a", RAW),
+  import: definition("a", RAW, { file: "/home/me/.cursor/mcp.json", origin: "import" }),
+  extension: definition("a", RAW, { file: "/ext", origin: "extension" }),
+  file: definition("a", RAW, PROJECT_FILE),
+  pi: definition("a", RAW, PROJECT_PI),
+  switchedOn: {
+    ...applyOverride(definition("a", { ...RAW, enabled: false }), { enabled: true }, PROJECT_PI),
+    // What runs otherwise is not in question here.
+    replaced: undefined,
+  },
+};
+
+describe("decideTrust", () => {
+  const run = { allowed: ["a"], pending: [], refused: [] };
+  const ask = { allowed: [], pending: ["a"], refused: [] };
+  const never = { allowed: [], pending: [], refused: ["a"] };
+  const live = new Set<string>();
+
+  test.each<[string, ServerDefinition, Consent[], Partial<TrustFacts>, object]>([
+    ["a user's server", IN.user, [], {}, run],
+    ["a user's server in an untrusted project", IN.user, [], { projectTrusted: false, canAsk: false }, run],
+    ["an imported server", IN.import, [], {}, run],
+    ["an extension's server", IN.extension, [], {}, run],
+    ["a user's server, changed live", IN.user, [], { accepted: live }, run],
+    [".pi/mcp.json in a trusted project", IN.pi, [], {}, run],
+    [".pi/mcp.json in an untrusted project", IN.pi, [], { projectTrusted: false }, never],
+    [".pi/mcp.json, changed live", IN.pi, [], { accepted: live }, ask],
+    [".pi/mcp.json, changed live, nobody to ask", IN.pi, [], { accepted: live, canAsk: false }, never],
+    [".pi/mcp.json, changed live, consented", IN.pi, [consent(IN.pi)], { accepted: live }, run],
+    [".pi/mcp.json, accepted before", IN.pi, [], { accepted: new Set([consentHash(IN.pi, PLACE)]) }, run],
+    [".pi/mcp.json, refused", IN.pi, [consent(IN.pi, "refused")], {}, never],
+    [".pi/mcp.json, awaiting since before", IN.pi, [consent(IN.pi, "awaiting")], {}, ask],
+    [
+      ".pi/mcp.json, awaiting since before, nobody to ask",
+      IN.pi,
+      [consent(IN.pi, "awaiting")],
+      { canAsk: false },
+      never,
+    ],
+    [".pi/mcp.json, everything awaiting", IN.pi, [ALL_AWAIT], {}, ask],
+    [".pi/mcp.json, everything awaiting, this one consented", IN.pi, [ALL_AWAIT, consent(IN.pi)], {}, run],
+    [".mcp.json, everything awaiting", IN.file, [ALL_AWAIT], {}, ask],
+    [".mcp.json", IN.file, [], {}, ask],
+    [".mcp.json, nobody to ask", IN.file, [], { canAsk: false }, never],
+    [".mcp.json, consented", IN.file, [consent(IN.file)], {}, run],
+    [".mcp.json, consented, nobody to ask", IN.file, [consent(IN.file)], { canAsk: false }, run],
+    [
+      ".mcp.json, consented, untrusted project",
+      IN.file,
+      [consent(IN.file)],
+      { projectTrusted: false },
+      never,
+    ],
+    [".mcp.json, refused", IN.file, [consent(IN.file, "refused")], {}, never],
+    [".pi/mcp.json switches on what the user switches off", IN.switchedOn, [], {}, ask],
+    [
+      ".pi/mcp.json switches on what the user switches off, nobody to ask",
+      IN.switchedOn,
+      [],
+      { canAsk: false },
+      never,
+    ],
+    [
+      ".pi/mcp.json switches on what the user switches off, consented",
+      IN.switchedOn,
+      [consent(IN.switchedOn)],
+      {},
+      run,
+    ],
+    [".mcp.json, switched off", definition("a", { ...RAW, enabled: false }, PROJECT_FILE), [], {}, run],
+  ])("%s -> %o", (_, server, consents, over, expected) => {
+    expect(summary(decideTrust([server], consents, { ...TRUSTED, ...over }))).toEqual(expected);
+  });
+
+  test.each([
+    [{ command: "z" }],
+    [{ args: ["y", "z"] }],
+    [{ env: { A: "${T}", LD_PRELOAD: "z" } }],
+    [{ env: { A: "z" } }],
+    [{ cwd: "z" }],
+  ])("a consent does not cover %o", (change) => {
+    const changed = definition("a", { ...RAW, ...change }, PROJECT_FILE);
+    expect(summary(decideTrust([changed], [consent(IN.file)], TRUSTED))).toEqual(ask);
+  });
+
+  test.each([
+    [{ url: "https://z.y" }],
+    [{ headers: { A: "z" } }],
+    [{ bearerTokenEnv: "Z" }],
+    [{ type: "sse" }],
+  ])("a remote server's consent does not cover %o", (change) => {
+    const raw = { url: "https://x.y", headers: { A: "b" } };
+    const given = consent(definition("a", raw, PROJECT_FILE));
+    const changed = definition("a", { ...raw, ...change }, PROJECT_FILE);
+    expect(summary(decideTrust([changed], [given], TRUSTED))).toEqual(ask);
+  });
+
+  test("a consent covers other rules and another order of keys, but no other name or project", () => {
+    const other = definition(
+      "a",
+      { lifecycle: "eager", env: { A: "${T}" }, args: ["y"], command: "x" },
+      PROJECT_FILE,
+    );
+    expect(summary(decideTrust([other], [consent(IN.file)], TRUSTED))).toEqual(run);
+    const elsewhere = { ...TRUSTED, cwd: "/other", folder: "/other" };
+    expect(summary(decideTrust([IN.file], [consent(IN.file)], elsewhere))).toEqual(ask);
+    const renamed = definition("b", RAW, PROJECT_FILE);
+    expect(summary(decideTrust([renamed], [consent(IN.file)], TRUSTED)).pending).toEqual(["b"]);
+  });
+
+  test("what was accepted at the start stays so; what was switched off then is asked when it is switched on", () => {
+    const off = definition("b", { ...RAW, enabled: false }, PROJECT_PI);
+    const { accepted } = decideTrust([IN.pi, off], [], TRUSTED);
+    const on = definition("b", RAW, PROJECT_PI);
+    const later = decideTrust([IN.pi, on], [], { ...TRUSTED, accepted });
+    expect(summary(later)).toEqual({ allowed: ["a"], pending: ["b"], refused: [] });
+  });
+
+  test("more than anybody reads -> never asked for, with what to do; allowed before, it goes on running", () => {
+    const longest = "x".repeat(LIMITS.consentChars - "a: x , from /work/app/.mcp.json".length);
+    const asked = definition("a", { command: "x", args: [longest] }, PROJECT_FILE);
+    const long = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_FILE);
+    expect(summary(decideTrust([asked], [], TRUSTED))).toEqual(ask);
+    expect(decideTrust([long], [], TRUSTED).refused).toMatchObject([
+      {
+        reason:
+          "all that it would do takes at least 8001 characters to tell, and more than 8000 are not asked for; " +
+          "make its entry in /work/app/.mcp.json, or its envFile, shorter",
+      },
+    ]);
+    expect(summary(decideTrust([long], [consent(long)], TRUSTED))).toEqual(run);
+    const megabyte = definition("a", { command: "x", args: ["y".repeat(1_000_000)] }, PROJECT_FILE);
+    expect(decideTrust([megabyte], [], TRUSTED).refused[0]?.reason).toContain(
+      "takes at least 1000002 characters",
+    );
+    const live = { ...TRUSTED, accepted: new Set<string>() };
+    const onPi = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_PI);
+    expect(awaitingConsents(decideTrust([onPi], [], live), [], live, 7)).toHaveLength(1);
+  });
+
+  test("the user's server runs in place of a project's that may not", () => {
+    const text = JSON.stringify({ mcpServers: { a: RAW } });
+    const other = JSON.stringify({ mcpServers: { a: { command: "mine" } } });
+    const { servers } = mergeLayers({
+      registered: [],
+      hosts: [],
+      files: [parseConfigText(other, USER), parseConfigText(text, PROJECT_FILE)],
+    });
+    const decision = decideTrust(servers, [], TRUSTED);
+    expect(decision.allowed).toMatchObject([{ name: "a", target: { command: "mine" } }]);
+    expect(decision.pending).toMatchObject([{ definition: { file: PROJECT_FILE.file } }]);
+    expect(decideTrust(servers, [consent(IN.file)], TRUSTED).allowed).toMatchObject([
+      { target: { command: "x" } },
+    ]);
+  });
+});
+
+describe("awaitingConsents", () => {
+  const live = { ...TRUSTED, accepted: new Set<string>() };
+  const awaited = (of: ServerDefinition, known: Consent[], facts: TrustFacts): string[] =>
+    awaitingConsents(decideTrust([of], known, facts), known, facts, 7).map(({ hash }) => hash);
+  const it = [consentHash(IN.pi, PLACE)];
+
+  test.each<[string, ServerDefinition, Consent[], TrustFacts, string[]]>([
+    [".pi/mcp.json, changed live", IN.pi, [], live, it],
+    [".pi/mcp.json, changed live, nobody to ask", IN.pi, [], { ...live, canAsk: false }, it],
+    [".pi/mcp.json at the start", IN.pi, [], TRUSTED, []],
+    [".pi/mcp.json, remembered already", IN.pi, [consent(IN.pi, "awaiting")], live, []],
+    [".pi/mcp.json, refused before", IN.pi, [consent(IN.pi, "refused")], live, []],
+    [".pi/mcp.json, everything awaiting already", IN.pi, [ALL_AWAIT], live, it],
+    [
+      ".pi/mcp.json, awaiting in another folder",
+      IN.pi,
+      [consent(IN.pi, "awaiting", { folder: MOVED })],
+      live,
+      it,
+    ],
+    [".pi/mcp.json, awaiting since version 1", IN.pi, [firstVersion(IN.pi, "awaiting")], live, []],
+    [".mcp.json, which is asked for in any case", IN.file, [], live, []],
+  ])("%s -> %#", (_, of, known, facts, expected) => {
+    expect(awaited(of, known, facts)).toEqual(expected);
+  });
+
+  test("says what awaits and since when", () => {
+    const decision = decideTrust([IN.pi], [], live);
+    expect(awaitingConsents(decision, [], live, 7)).toEqual([
+      { ...consent(IN.pi, "awaiting"), decidedAt: 7 },
+    ]);
+  });
+});
+
+const WRITER = join(import.meta.dirname, "../../../../../fixtures/cache/adds-consents.ts");
+
+describe("mcp-trust.json", () => {
+  const one = consent(IN.file);
+  const file = async (): Promise<string> => join(await temporaryFolder(), "deep", "mcp-trust.json");
+  const consentsIn = async (path: string): Promise<Consent[]> => (await loadTrust(path)).consents;
+  const numbered = (count: number, decision: Consent["decision"]): Consent[] =>
+    Array.from({ length: count }, (_, i) => consent(definition(`s${i}`, RAW, PROJECT_PI), decision));
+
+  test("remembers, replaces by hash, and is private", async () => {
+    const path = await file();
+    expect(await loadTrust(path)).toEqual({ consents: [] });
+    await remember(path, [one]);
+    const other = consent(definition("b", RAW, PROJECT_FILE));
+    await remember(path, [{ ...one, decision: "refused" }, other]);
+    expect(await loadTrust(path)).toEqual({ consents: [{ ...one, decision: "refused" }, other] });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 2 });
+  });
+
+  test("that something awaits an answer never replaces one; an answer replaces it", async () => {
+    const path = await file();
+    await remember(path, [consent(IN.pi, "awaiting")]);
+    expect(await consentsIn(path)).toEqual([consent(IN.pi, "awaiting")]);
+    await remember(path, [one]);
+    expect(await remember(path, [consent(IN.pi, "awaiting")])).toEqual([one]);
+    await remember(path, [consent(IN.pi, "refused")]);
+    expect(await remember(path, [consent(IN.pi, "awaiting")])).toEqual([consent(IN.pi, "refused")]);
+  });
+
+  test("decisions made at the same time in one process are all kept", async () => {
+    const path = await file();
+    await Promise.all(numbered(20, "allowed").map((entry) => remember(path, [entry])));
+    expect(await consentsIn(path)).toHaveLength(20);
+  });
+
+  test("decisions made at the same time by four processes are all kept", async () => {
+    const path = await file();
+    const add = (prefix: string) => promisify(execFile)(process.execPath, [WRITER, path, prefix, "15"]);
+    await Promise.all(["a", "b", "c", "d"].map(add));
+    expect(await consentsIn(path)).toHaveLength(60);
+    expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);
+  }, 60_000);
+
+  test("many consents: the oldest go; many that may not run: then nothing may, unless consented", async () => {
+    const path = await file();
+    await remember(path, [one, ...numbered(1_000, "allowed")]);
+    expect(await consentsIn(path)).toHaveLength(1_000);
+    expect(await consentsIn(path)).not.toContainEqual(one);
+
+    await remember(path, numbered(1_001, "awaiting"));
+    expect((await consentsIn(path)).filter(({ decision }) => decision === "awaiting")).toHaveLength(1);
+    const many = await file();
+    await remember(many, [...numbered(501, "awaiting"), consent(IN.pi)]);
+    const folded = await consentsIn(many);
+    expect(folded.map(({ server }) => server).sort()).toEqual(["*", "a"]);
+    const forgotten = definition("s0", RAW, PROJECT_PI);
+    expect(summary(decideTrust([IN.pi, forgotten], folded, TRUSTED))).toMatchObject({
+      allowed: ["a"],
+      pending: ["s0"],
+    });
+    const moved = { ...TRUSTED, cwd: MOVED, folder: MOVED };
+    expect(summary(decideTrust([forgotten], folded, moved)).pending).toEqual(["s0"]);
+    await remember(many, [consent(forgotten)]);
+    expect(summary(decideTrust([forgotten], await consentsIn(many), TRUSTED)).allowed).toEqual(["s0"]);
+  });
+
+  test.each([
+    ["", /no whole JSON/],
+    ["{", /no whole JSON/],
+    ["[]", /not a list of consents/],
+    ['{"version":3,"consents":[]}', /not a list of consents/],
+    [
+      `{"version":2,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
+      /not a list/,
+    ],
+    ['{"version":1,"consents":[{"hash":"x"}]}', /not a list of consents/],
+  ])("%s holds no consents, says so, and is kept aside; then everything awaits", async (text, why) => {
+    const folder = await temporaryFolder();
+    const path = join(folder, "mcp-trust.json");
+    await writeFile(path, text);
+    const { consents, problem } = await loadTrust(path);
+    expect(consents).toEqual([]);
+    expect(problem).toMatchObject({ file: path, message: expect.stringMatching(why) });
+    expect(await readFile(path, "utf8")).toBe(text);
+    const awaits = expect.objectContaining({ subject: EVERY_SUBJECT, decision: "awaiting" });
+    await remember(path, [one]);
+    const { consents: kept } = await loadTrust(path);
+    expect(kept).toEqual([awaits, one]);
+    const other = definition("other", RAW, PROJECT_PI);
+    expect(summary(decideTrust([other], kept, TRUSTED))).toMatchObject({ pending: ["other"] });
+    const [aside = "", ...others] = (await readdir(folder)).filter((name) => name !== "mcp-trust.json");
+    expect(others).toEqual([]);
+    expect(aside).toMatch(/^mcp-trust\.json\.corrupt-/);
+    expect(await readFile(join(folder, aside), "utf8")).toBe(text);
+  });
+
+  test("a file that cannot be read holds no consents and says so", async () => {
+    const path = await temporaryFolder();
+    const { consents, problem } = await loadTrust(path);
+    expect(consents).toEqual([]);
+    expect(problem?.message).toContain("it cannot be read (EISDIR");
+    await expect(remember(path, [one])).rejects.toThrow("EISDIR");
+  });
+});

@@ -1,0 +1,230 @@
+/** Owns: what a consent dialog says, also of a file that wants it to say something else. */
+import { describe, expect, test } from "vitest";
+import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
+import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
+import {
+  consentQuestion,
+  describeTarget,
+  variablesOf,
+} from "../../../../../../workers/connection/config/trust/question.ts";
+import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
+
+describe("describeTarget", () => {
+  test.each([
+    [{ command: "npx", args: ["-y", "@a/b@1.0", "a b", "$(evil)"] }, 'npx -y @a/b@1.0 "a b" "$(evil)"'],
+    [{ command: "x", env: { TOKEN: "s3cret" }, cwd: "/w" }, "x (in /w; env TOKEN)"],
+    [
+      { command: "x", args: ["!run me", "!!b"], cwd: "!where" },
+      'x (from running "run me") "!!b" (in the folder from running "where")',
+    ],
+    [{ command: "x", envFile: "./.env\nx", env: { A: "1" } }, 'x (env from "./.env\\nx"; env A)'],
+    [
+      { url: "https://x.y/mcp?a=b", headers: { A: "s3cret" }, bearerTokenEnv: "T" },
+      "https://x.y/mcp?a=b (headers A (6 characters); token (from $T))",
+    ],
+  ])("%o -> all that runs and no secret", (raw, text) => {
+    expect(describeTarget(definition("a", raw))).toBe(text);
+  });
+
+  test.each([
+    ["NODE_OPTIONS", "--require=./evil.js", "NODE_OPTIONS=--require=./evil.js"],
+    ["node_options", "--require ./evil.js", 'node_options="--require ./evil.js"'],
+    ["LD_PRELOAD", "./evil.so", "LD_PRELOAD=./evil.so"],
+    ["DYLD_INSERT_LIBRARIES", "./e", "DYLD_INSERT_LIBRARIES=./e"],
+    ["PATH", "./bin:${PATH}", "PATH=./bin:${PATH}"],
+    ["PYTHONPATH", "./e", "PYTHONPATH=./e"],
+    ["NODE_PATH", "./e", "NODE_PATH=./e"],
+    ["BASH_ENV", "./e", "BASH_ENV=./e"],
+    ["BASH_FUNC_ls%%", "() { evil; }", 'BASH_FUNC_ls%%="() { evil; }"'],
+    ["npm_config_registry", "https://evil", "npm_config_registry=https://evil"],
+    ["npm_config__authToken", "s3cret", "npm_config__authToken"],
+    ["PATHS", "s3cret", "PATHS"],
+    ["TOKEN", "s3cret", "TOKEN"],
+  ])("env %s=%s -> %s", (name, value, text) => {
+    expect(describeTarget(definition("a", { command: "x", env: { [name]: value } }))).toBe(`x (env ${text})`);
+  });
+
+  test.each([
+    [{ command: "x", env: { B: "!run me" } }, 'x (env B from running "run me")'],
+    [{ command: "x", env: { B: "!!literal" } }, "x (env B)"],
+    [{ url: "https://x.y", headers: { B: "!run me" } }, 'https://x.y (headers B from running "run me")'],
+    [{ url: "!run me" }, 'the URL from running "run me"'],
+    [{ url: "https://x.y", bearerToken: "!run me" }, 'https://x.y (token from running "run me")'],
+    [
+      { url: "https://x.y", oauth: { clientSecret: "!run me" } },
+      'https://x.y (client secret from running "run me")',
+    ],
+  ])("%o -> says which command gives the value", (raw, text) => {
+    expect(describeTarget(definition("a", raw))).toBe(text);
+  });
+
+  test("however many names -> none is left out, those that decide what runs come first", () => {
+    const crowd = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`A${i}`, "x"]));
+    const raw = { command: "x", env: { ...crowd, LD_PRELOAD: "./evil.so", B: "!run me" } };
+    const text = describeTarget(definition("a", raw));
+    expect(text).toContain('(env LD_PRELOAD=./evil.so, B from running "run me", A0, A1,');
+    expect(text).toMatch(/A498, A499\)$/);
+  });
+});
+
+describe("environment variables that decide what runs", () => {
+  const secret = "user:s3cret";
+  test.each([
+    ["UV_INDEX_URL", `https://${secret}@evil.org/simple`, 'UV_INDEX_URL="https://***@evil.org/simple"'],
+    [
+      "PIP_EXTRA_INDEX_URL",
+      `https://${secret}@a.org/x https://b.org/@${secret}@y`,
+      `PIP_EXTRA_INDEX_URL="https://***@a.org/x https://b.org/@${secret}@y"`,
+    ],
+    ["https_proxy", `http://${secret}@evil.org:8080`, 'https_proxy="http://***@evil.org:8080"'],
+    ["HTTP_PROXY", "http://a@b:c@evil.org", 'HTTP_PROXY="http://***@evil.org"'],
+    ["GOPROXY", "https://evil.org,direct", 'GOPROXY="https://evil.org,direct"'],
+    ["npm_config_registry", `https://${secret}@evil.org/`, 'npm_config_registry="https://***@evil.org/"'],
+    // What is no URL hides nothing behind an @.
+    ["NODE_OPTIONS", "--require=https://evil.cjs@x", "NODE_OPTIONS=--require=https://evil.cjs@x"],
+    ["GIT_CONFIG_KEY_0", "core.sshCommand", "GIT_CONFIG_KEY_0=core.sshCommand"],
+    ["BASH_FUNC_token%%", "() { evil; }", 'BASH_FUNC_token%%="() { evil; }"'],
+    ["npm_config_//r.org/:tokenHelper", "/tmp/evil", "npm_config_//r.org/:tokenHelper=/tmp/evil"],
+    ["UV_PUBLISH_TOKEN", "s3cret", "UV_PUBLISH_TOKEN"],
+    ["DOCKER_AUTH_CONFIG", "s3cret", "DOCKER_AUTH_CONFIG"],
+    ["KUBECONFIG", "./evil", "KUBECONFIG=./evil"],
+    ["AWS_CONFIG_FILE", "./evil", "AWS_CONFIG_FILE=./evil"],
+    ["GIT_DIR", "./evil", "GIT_DIR=./evil"],
+  ])("%s=%s -> %s, in env and from an envFile alike", (name, value, text) => {
+    expect(describeTarget(definition("a", { command: "x", env: { [name]: value } }))).toBe(`x (env ${text})`);
+    const seen = { content: contentOf({ B: "s3cret", [name]: value }) };
+    const fromFile = describeTarget(definition("a", { command: "x", envFile: "e" }, PROJECT_FILE), seen);
+    expect(fromFile).toBe(`x (env from e, which sets ${text}, B)`);
+  });
+
+  test("an envFile that sets nothing, or cannot be read -> said", () => {
+    const server = definition("a", { command: "x", envFile: "e" }, PROJECT_FILE);
+    expect(describeTarget(server, { content: contentOf({}) })).toBe("x (env from e, which sets nothing)");
+    expect(describeTarget(server, { reason: "it is a folder" })).toBe(
+      "x (env from e, which cannot be used now: it is a folder)",
+    );
+  });
+});
+
+describe("variables of the user's environment", () => {
+  const URL = { url: "https://x.y/mcp" };
+  test.each([
+    [{ ...URL, headers: { A: "${A}", B: "$env:B", C: "{env:C}", D: "${env:D}" } }, ["A", "B", "C", "D"]],
+    [{ ...URL, headers: { A: "x${A:-${B:-$env:C}}" } }, ["C", "B", "A"]],
+    [{ ...URL, headers: { A: "$${A} $$env:B {{env:C} ${D" } }, []],
+    [{ ...URL, headers: { A: "!echo ${A}", B: "!!${B}" } }, ["B"]],
+    [{ ...URL, bearerToken: "${A}" }, ["A"]],
+    [{ ...URL, bearerTokenEnv: "A" }, ["A"]],
+    [{ ...URL, bearerToken: "${A}", bearerTokenEnv: "B" }, ["A"]],
+    [{ ...URL, auth: "none", bearerToken: "${A}" }, []],
+    [{ ...URL, oauth: { clientSecret: "${A}", clientId: "${B}" } }, ["A", "B"]],
+    [{ url: "https://${A}.y/${B}?c=${C}" }, ["A", "B", "C"]],
+    [{ command: "${A}/x", args: ["${B}", "!${C}"], env: { X: "${D}" }, cwd: "${E}" }, ["A", "B", "D", "E"]],
+    [{ command: "!${A}", envFile: "!${B}" }, ["A", "B"]],
+  ])("%o -> %o", (raw, names) => {
+    expect(variablesOf(definition("a", raw)).sort()).toEqual([...names].sort());
+  });
+
+  test.each([
+    [{ url: "https://x.y:8/mcp", headers: { A: "${A}" } }, "sends $A of your environment to https://x.y:8"],
+    [
+      { url: "https://x.y\\@evil.org/", headers: { A: "${A}" } },
+      "sends $A of your environment to https://x.y",
+    ],
+    [
+      { url: "https://${H}.y/p", headers: { A: "${A}" } },
+      "sends $H, $A of your environment to https://${H}.y",
+    ],
+    [{ url: "!run me", headers: { A: "${A}" } }, "sends $A of your environment to that URL"],
+    [{ command: "x", args: ["${A}"] }, "uses $A of your environment"],
+  ])("%o -> %s", (raw, text) => {
+    expect(consentQuestion(definition("a", raw, PROJECT_FILE))).toContain(
+      `, ${text}, from /work/app/.mcp.json`,
+    );
+  });
+
+  test("a header or variable -> by name, and where its value comes from", () => {
+    const headers = { A: "${A}", B: "Bearer ${B}", C: "${C:-x}", D: "plain", E: "", F: "!run" };
+    expect(describeTarget(definition("a", { ...URL, headers }))).toBe(
+      "https://x.y/mcp (headers A (from $A), B (text with $B), C (from $C, or a default), " +
+        'F from running "run", D (5 characters), E (empty))',
+    );
+    const env = { A: "${A}", B: "plain" };
+    expect(describeTarget(definition("a", { command: "x", env }))).toBe("x (env A (from $A), B)");
+  });
+});
+
+describe("consentQuestion", () => {
+  const FAKE = 'x"\n\u001b[2K\rgood: npx -y good, from /me\u2028\u202e\u200b\u00a0';
+
+  test.each([
+    { command: FAKE },
+    { command: "x", args: [FAKE] },
+    { command: "x", cwd: FAKE },
+    { command: "x", env: { [FAKE]: "a", PATH: FAKE, B: `!${FAKE}` } },
+    { url: `https://x.y/${FAKE}` },
+    { url: "https://x.y", headers: { [FAKE]: "a", B: `!${FAKE}` }, bearerToken: `!${FAKE}` },
+  ])("%o -> one line of visible signs, every foreign text within quotes", (raw) => {
+    const text = consentQuestion(definition(FAKE, raw, PROJECT_FILE));
+    expect(text).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u);
+    expect(text).toMatch(/, from \/work\/app\/\.mcp\.json$/);
+    // Outside of the quotes nothing of it is left.
+    expect(text.replace(/"(?:[^"\\]|\\.)*"/g, "")).not.toContain("good");
+  });
+
+  test.each([
+    [{ command: "n\u0440x" }, 'a: "n\\u{440}x"'],
+    [
+      { command: "\uff4epx", args: ["日本語", "josé", "привет"] },
+      'a: "\\u{ff4e}px" "日本語" "josé" "привет"',
+    ],
+    [{ command: "x", args: ["a   b"] }, 'a: x "a \\u{20}×2b"'],
+    [{ command: "x", args: ["\\u{20}×2"] }, 'a: x "\\\\u{20}×2"'],
+    [
+      { command: "x", args: ["e\u0301", "\u0301e", `o${"\u0301".repeat(5)}`] },
+      'a: x "e\u0301" "\\u{301}e" "o\u0301\u0301\u0301\\u{301}\\u{301}"',
+    ],
+    [
+      { command: "x", args: ["a\ufe0f", "\u3164", "\u{e0041}", "\u2800"] },
+      'a: x "a\\u{fe0f}" "\\u{3164}" "\\u{e0041}" "\\u{2800}"',
+    ],
+    [{ url: "https://\u0430\u0440\u0440.com/" }, 'a: "https://\\u{430}\\u{440}\\u{440}.com/"'],
+  ])("%o -> letters and blanks that pass for others are written as their codes", (raw, text) => {
+    expect(consentQuestion(definition("a", raw, PROJECT_FILE))).toBe(`${text}, from /work/app/.mcp.json`);
+  });
+
+  test("a file in a folder whose name passes for more of the question -> within quotes", () => {
+    const file = "/w/x, from /etc\n/.mcp.json";
+    const text = consentQuestion(definition("a", { command: "x" }, { ...PROJECT_FILE, file }));
+    expect(text).toBe('a: x, from "/w/x, from /etc\\n/.mcp.json"');
+  });
+
+  test("a server in place of the user's own one -> said; in place of another one of the project -> not", () => {
+    const own = definition("a", { command: "mine" });
+    const theirs = definition("a", { command: "x" }, PROJECT_FILE);
+    const above = { ...definition("a", { command: "y" }, PROJECT_PI), replaced: theirs };
+    expect(consentQuestion({ ...theirs, replaced: own })).toBe(
+      "a: x, in place of your own server of this name, from /work/app/.mcp.json",
+    );
+    expect(consentQuestion(above)).toBe("a: y, from /work/app/.pi/mcp.json");
+    expect(consentQuestion({ ...above, replaced: { ...theirs, replaced: own } })).toContain(
+      "in place of your own",
+    );
+  });
+
+  test("a long argument or many of them -> nothing is cut", () => {
+    const long = `start${"x".repeat(10_000)}end`;
+    const one = consentQuestion(definition("a", { command: "x", args: [long] }, PROJECT_FILE));
+    expect(one).toBe(`a: x ${long}, from /work/app/.mcp.json`);
+    const args = Array.from({ length: 5_000 }, (_, i) => `arg${i}`);
+    const many = consentQuestion(definition("a", { command: "x", args }, PROJECT_FILE));
+    expect(many).toBe(`a: x ${args.join(" ")}, from /work/app/.mcp.json`);
+  });
+
+  test("a server that the project only switches on -> says so", () => {
+    const off = definition("a", { command: "x", enabled: false });
+    expect(consentQuestion(applyOverride(off, { enabled: true }, PROJECT_PI))).toBe(
+      "a: x, which /home/me/.pi/agent/mcp.json switches off and /work/app/.pi/mcp.json on",
+    );
+  });
+});

@@ -1,0 +1,191 @@
+/**
+ * Owns: what one session knows of the user's consents, on a real mcp-trust.json: what is remembered before anybody is
+ * asked, what an answer holds for, and what happens where the file is full, broken or of another session.
+ */
+import { chmod, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
+import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { loadTrust } from "../../../../../../workers/connection/config/trust/file.ts";
+import { type Consents, openConsents } from "../../../../../../workers/connection/config/trust/trust.ts";
+import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder } from "../support.ts";
+
+const RAW = { command: "x" };
+const onPi = (name: string): ServerDefinition => definition(name, RAW, PROJECT_PI);
+const onFile = (name: string): ServerDefinition => definition(name, RAW, PROJECT_FILE);
+
+interface At {
+  agentDir: string;
+  cwd: string;
+}
+
+async function place(): Promise<At> {
+  const home = await temporaryFolder();
+  const at = { agentDir: join(home, "agent"), cwd: join(home, "project") };
+  await mkdir(at.agentDir);
+  await mkdir(at.cwd);
+  return at;
+}
+
+const openAt = (at: At, over: Partial<SessionFacts> = {}): Promise<Consents> =>
+  openConsents(
+    {
+      ...at,
+      generation: 1,
+      projectTrusted: true,
+      configPath: undefined,
+      registered: [],
+      canAsk: true,
+      snapshotChecksum: undefined,
+      ...over,
+    },
+    () => undefined,
+  );
+
+const names = (servers: readonly { definition: ServerDefinition }[]): string[] =>
+  servers.map(({ definition: { name } }) => name);
+const trustOf = async ({ agentDir }: At) => (await loadTrust(join(agentDir, "mcp-trust.json"))).consents;
+
+/** As after the first plan of a session that began without the project's servers. */
+async function started(at: At): Promise<Consents> {
+  const consents = await openAt(at);
+  consents.accept(await consents.decide([]));
+  return consents;
+}
+
+describe("a server of .pi/mcp.json that a model wrote", () => {
+  test("is in the file before anybody is asked; a folder that is renamed does not lose it", async () => {
+    const at = await place();
+    const decided = await (await started(at)).decide([onPi("evil")]);
+    expect(names(decided.pending)).toEqual(["evil"]);
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
+
+    const moved = { ...at, cwd: `${at.cwd}-renamed` };
+    await rename(at.cwd, moved.cwd);
+    const again = await (await openAt(moved)).decide([onPi("evil")]);
+    expect(names(again.pending)).toEqual(["evil"]);
+    expect(await trustOf(at)).toHaveLength(2);
+  });
+
+  test("nobody can be asked -> remembered all the same", async () => {
+    const at = await place();
+    const consents = await openAt(at, { canAsk: false });
+    consents.accept(await consents.decide([]));
+    expect(names((await consents.decide([onPi("evil")])).refused)).toEqual(["evil"]);
+    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
+  });
+
+  test("more of them than the file has room for -> told once, and from then on everything is asked for", async () => {
+    const at = await place();
+    const consents = await started(at);
+    const many = Array.from({ length: 501 }, (_, i) => onPi(`s${i}`));
+    await consents.decide(many);
+    expect(consents.problems).toMatchObject([
+      { severity: "warning", message: "what was refused or put off before is not known any more" },
+    ]);
+    await consents.decide(many);
+    expect(consents.problems).toHaveLength(1);
+    const elsewhere = await openAt({ ...at, cwd: await temporaryFolder() });
+    expect(names((await elsewhere.decide([onPi("unheard")])).pending)).toEqual(["unheard"]);
+    expect(elsewhere.problems).toEqual([]);
+  });
+});
+
+describe("an answer", () => {
+  test("holds by whatever way the folder is reached", async () => {
+    const at = await place();
+    const consents = await openAt(at);
+    const [asked] = (await consents.decide([onFile("docs")])).pending;
+    if (!asked) throw new Error("not asked");
+    await consents.answer(asked, "allowed");
+    const linked = `${at.cwd}-link`;
+    await symlink(at.cwd, linked);
+    const again = await (await openAt({ ...at, cwd: linked })).decide([onFile("docs")]);
+    expect(names(again.allowed.map((one) => ({ definition: one })))).toEqual(["docs"]);
+  });
+
+  test("refused, asked again and put off -> it is still refused at the next start", async () => {
+    const at = await place();
+    const consents = await openAt(at);
+    const [asked] = (await consents.decide([onFile("docs")])).pending;
+    if (!asked) throw new Error("not asked");
+    await consents.answer(asked, "refused");
+    expect(names((await consents.decide([onFile("docs")])).refused)).toEqual(["docs"]);
+    consents.reopen();
+    expect(names((await consents.decide([onFile("docs")])).pending)).toEqual(["docs"]);
+    await consents.answer(asked, "refused");
+    expect(names((await consents.decide([onFile("docs")])).refused)).toEqual(["docs"]);
+    expect(names((await (await openAt(at)).decide([onFile("docs")])).refused)).toEqual(["docs"]);
+  });
+
+  test("of another session of the same folder counts as soon as something is remembered", async () => {
+    const at = await place();
+    const [one, two] = [await started(at), await started(at)];
+    const [asked] = (await one.decide([onPi("docs")])).pending;
+    if (!asked) throw new Error("not asked");
+    await one.answer(asked, "refused");
+    expect(names((await two.decide([onPi("docs")])).refused)).toEqual(["docs"]);
+  });
+
+  test("that cannot be written holds for this session, and says so", async () => {
+    const at = await place();
+    await mkdir(join(at.agentDir, "mcp-trust.json"));
+    const consents = await openAt(at);
+    const [asked] = (await consents.decide([onFile("docs")])).pending;
+    if (!asked) throw new Error("not asked");
+    await expect(consents.answer(asked, "allowed")).rejects.toMatchObject({ code: "bad_config" });
+    expect(names((await consents.decide([onFile("docs")])).pending)).toEqual([]);
+  });
+});
+
+describe("a file of consents that cannot be used", () => {
+  test.each([
+    ["half of it", '{"version":2,"consents":[{'],
+    ["a later version", '{"version":9,"consents":[]}'],
+    ["far too large", `{"version":2,"consents":[],"x":"${"x".repeat(9 * 1024 * 1024)}"}`],
+  ])(
+    "%s -> nothing of a project starts unasked, neither now nor, once it is written anew, in other folders",
+    async (_, text) => {
+      const at = await place();
+      const file = join(at.agentDir, "mcp-trust.json");
+      await writeFile(file, text);
+      const consents = await openAt(at);
+      const [asked] = (await consents.decide([onPi("a")])).pending;
+      if (!asked) throw new Error("not asked");
+      await consents.answer(asked, "allowed");
+      const elsewhere = await openAt({ ...at, cwd: await temporaryFolder() });
+      expect(names((await elsewhere.decide([onPi("b")])).pending)).toEqual(["b"]);
+      const again = await (await openAt(at)).decide([onPi("a")]);
+      expect(names(again.pending)).toEqual([]);
+      expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ version: 2 });
+    },
+  );
+
+  test("no right to read it -> nothing of a project starts unasked", async (context) => {
+    if (process.getuid?.() === 0) context.skip();
+    const at = await place();
+    const file = join(at.agentDir, "mcp-trust.json");
+    await put(file, { version: 2, consents: [] });
+    await chmod(file, 0o000);
+    expect(names((await (await openAt(at)).decide([onPi("a")])).pending)).toEqual(["a"]);
+  });
+});
+
+test("the envFile of a server that started with the project changes while it is decided -> one look decides", async () => {
+  const at = await place();
+  await put(join(at.cwd, ".env"), "A=1");
+  const server = definition("a", { ...RAW, envFile: ".env" }, PROJECT_PI);
+  const consents = await openAt(at);
+  const first = await consents.decide([server]);
+  consents.accept(first);
+  expect(consents.envFiles).toEqual([join(at.cwd, ".env")]);
+  await put(join(at.cwd, ".env"), "A=1\nNODE_OPTIONS=--require=./evil.cjs");
+  const [one, two] = await Promise.all([consents.decide([server]), consents.decide([{ ...server }])]);
+  expect([...names(one.pending), ...names(two.pending)]).toEqual(["a", "a"]);
+  expect(one.pending[0]?.question).toContain("which sets NODE_OPTIONS=--require=./evil.cjs, A)");
+  await put(join(at.cwd, ".env"), "A=2");
+  const back = await consents.decide([server]);
+  expect(names(back.pending)).toEqual([]);
+  expect(back.allowed[0]?.agreedEnvFile).toBe(first.allowed[0]?.agreedEnvFile);
+});

@@ -1,0 +1,36 @@
+/** Owns: what of a server's list is kept, and that the rest is named. */
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { createKeptList } from "../../../../../workers/connection/mcp/kept-list.ts";
+
+const listOf = (limit: number, items: readonly { name: string; text?: string }[]) => {
+  const list = createKeptList<{ name: string }>("tools", { limit, nameOf: ({ name }) => name });
+  for (const item of items) list.add(item);
+  return list;
+};
+const names = (count: number): { name: string }[] =>
+  Array.from({ length: count }, (_, i) => ({ name: `t${i}` }));
+
+describe("createKeptList", () => {
+  test("as many as may be -> all, no word", () => {
+    const list = listOf(3, names(3));
+    expect([list.items.length, list.isFull, list.note()]).toEqual([3, false, undefined]);
+  });
+
+  test("more -> the first ones; the others are named, some of them", () => {
+    const list = listOf(3, names(30));
+    list.stopEarly();
+    expect(list.items).toEqual(names(3));
+    expect(list.isFull).toBe(true);
+    expect(list.note()).toMatch(
+      /^lists more than 3 tools, and these are left out: t3, t4, .*t22 and 7 more; further pages were not asked for$/,
+    );
+  });
+
+  test("more bytes than may be -> what fits in order, the rest is named", () => {
+    const text = "x".repeat(LIMITS.listBytes / 2);
+    const list = listOf(10, [{ name: "a", text }, { name: "b", text }, { name: "c" }]);
+    expect(list.items.map(({ name }) => name)).toEqual(["a"]);
+    expect(list.note()).toBe("lists more than 32 MiB of tools, and these are left out: b, c");
+  });
+});

@@ -1,0 +1,246 @@
+/** Every kind of content block, whole, broken and for the user only, as the model reads it. */
+import { readFile, stat } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { imageOf, pathIn, shape, textOf } from "./support.ts";
+
+const base64 = (bytes: string | Uint8Array): string => Buffer.from(bytes as string).toString("base64");
+const PNG = imageOf.png(2, 3);
+const JPEG = imageOf.jpeg(2, 3);
+const GIF = imageOf.gif(2, 3);
+const WEBP = imageOf.webp("VP8 ", 2, 3);
+
+describe("block -> what the model reads", () => {
+  test.each<[string, unknown, string]>([
+    ["text", { type: "text", text: "hello" }, "hello"],
+    ["a bare string", "hello", "hello"],
+    ["embedded text", { type: "resource", resource: { uri: "a:b", text: "x\ny" } }, "[Resource: a:b]\nx\ny"],
+    [
+      "a blob of text",
+      {
+        type: "resource",
+        resource: { uri: "a:b", mimeType: "text/csv; charset=utf-8", blob: base64("ä,b") },
+      },
+      "[Resource: a:b]\nä,b",
+    ],
+    [
+      "a blob of JSON",
+      { type: "resource", resource: { uri: "a:b", mimeType: "application/vnd.x+json", blob: base64("{}") } },
+      "[Resource: a:b]\n{}",
+    ],
+    [
+      "a blob that is an image",
+      { type: "resource", resource: { uri: "a:b", mimeType: "image/png", blob: PNG } },
+      "[Resource: a:b]\n<image/png>",
+    ],
+    [
+      "a resource without content",
+      { type: "resource", resource: { uri: "a:b" } },
+      "[Resource: a:b] Without content.",
+    ],
+    ["a resource of nothing", { type: "resource" }, "[Resource: without URI] Without content."],
+    [
+      "a resource link",
+      {
+        type: "resource_link",
+        uri: "demo://x",
+        name: "x",
+        description: "An x.",
+        mimeType: "text/plain",
+        size: 2048,
+      },
+      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt cannot be read here: no tool of the MCP server server reads it.",
+    ],
+    [
+      "a link to the web",
+      { type: "resource_link", uri: "https://a.example/x", name: "x" },
+      "[Resource link: x] https://a.example/x\nFetch it by its URI.",
+    ],
+    ["a link of nothing", { type: "resource_link" }, "[Resource link: unnamed] without URI"],
+    ["an unknown kind", { type: "hologram" }, "[Content of an unknown kind: hologram]"],
+    ["null", null, "[Content of an unknown kind: none]"],
+    ["a number", 7, "[Content of an unknown kind: none]"],
+    ["an array", [], "[Content of an unknown kind: none]"],
+    ["text without text", { type: "text" }, "[The tool returned nothing]"],
+    ["text that is a number", { type: "text", text: 5 }, "[The tool returned nothing]"],
+    [
+      "an image without data",
+      { type: "image", mimeType: "image/png" },
+      "[Image without usable data: image/png]",
+    ],
+    [
+      "an image that is no base64",
+      { type: "image", data: "%%", mimeType: 4 },
+      "[Image without usable data: unknown type]",
+    ],
+    [
+      "audio without data",
+      { type: "audio", mimeType: "audio/wav" },
+      "[Audio content: audio/wav] Without usable data.",
+    ],
+    ["half a surrogate pair", { type: "text", text: "a\ud83d" }, "a\ufffd"],
+    ["binary in text", { type: "text", text: "a\0\0b\u0007" }, "a b\u0007"],
+  ])("%s", async (_name, block, expected) => {
+    expect(textOf(await shape({ content: [block] }))).toBe(expected);
+  });
+
+  test("a link says how this server's resources are read, where that is known", async () => {
+    const result = await shape(
+      { content: [{ type: "resource_link", uri: "demo://x", name: "x" }] },
+      { readResource: (uri) => `Read it with read_it("${uri}").` },
+    );
+    expect(textOf(result)).toBe('[Resource link: x] demo://x\nRead it with read_it("demo://x").');
+  });
+});
+
+describe("images", () => {
+  test.each([
+    ["image/png", PNG, "image/png"],
+    ["image/jpg", JPEG, "image/jpeg"],
+    ["image/gif; a=b", GIF, "image/gif"],
+    ["image/webp", WEBP, "image/webp"],
+    ["image/png", JPEG, "image/jpeg"],
+    ["application/octet-stream", PNG, "image/png"],
+  ])("declared %s: sent with the type that its bytes have", async (mimeType, data, real) => {
+    const { content } = await shape({ content: [{ type: "image", mimeType, data }] });
+    expect(content).toEqual([{ type: "image", mimeType: real, data }]);
+  });
+
+  test("line breaks, missing padding and the URL alphabet become plain base64", async () => {
+    const data = PNG.replace(/=+$/, "")
+      .replace(/(.{4})/, "$1\n")
+      .replaceAll("/", "_")
+      .replaceAll("+", "-");
+    const { content } = await shape({ content: [{ type: "image", mimeType: "image/png", data }] });
+    expect(content).toEqual([{ type: "image", mimeType: "image/png", data: PNG }]);
+  });
+
+  test("a type that no provider takes is saved, not sent", async () => {
+    const result = await shape({
+      content: [{ type: "image", mimeType: "image/svg+xml", data: base64("<svg/>") }],
+    });
+    expect(textOf(result)).toMatch(
+      /^\[Image: image\/svg\+xml, 6 B, of a type that models do not take; saved to \/.*server-tool-\w+\.svg\]$/,
+    );
+    expect(await readFile(pathIn(textOf(result)), "utf8")).toBe("<svg/>");
+  });
+
+  test.each([
+    ["exactly at the limit", 0, "image"],
+    ["one group over it", 4, "text"],
+  ])("%s", async (_name, more, type) => {
+    const headers = imageOf.png(1, 1).length;
+    const data = imageOf.png(1, 1, ((LIMITS.imageChars + more - headers) / 4) * 3);
+    expect(data).toHaveLength(LIMITS.imageChars + more);
+    const { content } = await shape({ content: [{ type: "image", mimeType: "image/png", data }] });
+    expect(content[0]?.type).toBe(type);
+    if (content[0]?.type === "text")
+      expect(content[0].text).toMatch(/too large for a model; saved to .*\.png\]$/);
+  });
+
+  const { imagePixels: most } = LIMITS;
+  test.each<[string, (width: number, height: number) => string]>([
+    ["PNG", imageOf.png],
+    ["JPEG", imageOf.jpeg],
+    ["JPEG with EXIF data", (width, height) => imageOf.jpeg(width, height, 60_000)],
+    ["GIF", imageOf.gif],
+    ["WebP, lossy", (width, height) => imageOf.webp("VP8 ", width, height)],
+    ["WebP, lossless", (width, height) => imageOf.webp("VP8L", width, height)],
+    ["WebP, extended", (width, height) => imageOf.webp("VP8X", width, height)],
+  ])("%s: sent up to the limit of pixels, saved beyond it, in both directions", async (_name, make) => {
+    const image = (data: string) => ({ content: [{ type: "image", data }] });
+    expect((await shape(image(make(most, most)))).content[0]?.type).toBe("image");
+    const words = /pixels, too large for a model; saved to .*\]$/;
+    expect(textOf(await shape(image(make(most + 1, 2))))).toMatch(words);
+    expect(textOf(await shape(image(make(2, most + 1))))).toMatch(words);
+  });
+
+  const cut = (data: string, bytes: number): string =>
+    Buffer.from(data, "base64").subarray(0, -bytes).toString("base64");
+  test.each([
+    ["a PNG cut off", cut(PNG, 1)],
+    ["a PNG of nothing", imageOf.png(0, 5)],
+    ["a JPEG cut off before its pixels", cut(JPEG, 8)],
+    ["a GIF of a header", cut(GIF, 4)],
+    ["a WebP cut off", cut(WEBP, 1)],
+    ["a signature alone", Buffer.from("\x89PNG\r\n\x1a\n", "latin1").toString("base64")],
+  ])("%s is saved, not sent", async (_name, data) => {
+    const result = await shape({ content: [{ type: "image", data }] });
+    expect(textOf(result)).toMatch(/, broken; saved to .*\]$/);
+  });
+
+  test("more than a request takes: the first are sent, the others saved", async () => {
+    const image = { type: "image", mimeType: "image/png", data: PNG };
+    const { content } = await shape({ content: Array(LIMITS.imagesPerResult + 2).fill(image) });
+    expect(content.filter(({ type }) => type === "image")).toHaveLength(LIMITS.imagesPerResult);
+    expect(content.filter(({ type }) => type === "text")).toHaveLength(2);
+  });
+});
+
+describe("files", () => {
+  test.each([
+    ["audio/wav", "wav"],
+    ["audio/mpeg", "mp3"],
+    ["audio/strange", "bin"],
+  ])("audio %s is named and saved as .%s", async (mimeType, extension) => {
+    const result = await shape({ content: [{ type: "audio", mimeType, data: base64("sound") }] });
+    const text = textOf(result);
+    expect(text).toMatch(
+      new RegExp(`^\\[Audio content: ${mimeType}\\] Saved to /.*\\.${extension} \\(${mimeType}, 5 B\\)\\.$`),
+    );
+    expect(await readFile(pathIn(text), "utf8")).toBe("sound");
+    expect((await stat(pathIn(text))).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ["application/pdf", "a:b", "pdf"],
+    [undefined, "file:///x/report.XLSX?v=1", "xlsx"],
+    [undefined, "a:b", "bin"],
+  ])("a blob of %s at %s is saved as .%s", async (mimeType, uri, extension) => {
+    const resource = { uri, mimeType, blob: base64("data") };
+    const text = textOf(await shape({ content: [{ type: "resource", resource }] }));
+    expect(text).toContain(`[Resource: ${uri}] Saved to `);
+    expect(pathIn(text)).toMatch(new RegExp(`\\.${extension}$`));
+  });
+});
+
+describe("nothing and not for the model", () => {
+  test.each([
+    ["no content", {}, "[The tool returned nothing]"],
+    ["an empty list", { content: [] }, "[The tool returned nothing]"],
+    ["content that is no list", { content: "x" }, "[The tool returned nothing]"],
+    ["only empty text", { content: [{ type: "text", text: "" }] }, "[The tool returned nothing]"],
+    ["a failure", { content: [], isError: true }, "[The tool failed and said nothing]"],
+  ])("%s says so", async (_name, result, expected) => {
+    expect(textOf(await shape(result))).toBe(expected);
+  });
+
+  test("a block for the user only is kept from the model and given to the person", async () => {
+    const result = await shape({
+      content: [
+        { type: "text", text: "secret smile", annotations: { audience: ["user"] } },
+        { type: "text", text: "both", annotations: { audience: ["user", "assistant"] } },
+        { type: "image", mimeType: "image/png", data: PNG, annotations: { audience: ["user"] } },
+      ],
+    });
+    expect(textOf(result)).toBe("both");
+    expect(result.forUser).toMatch(
+      /^secret smile\n\[Image: image\/png, 57 B, for you only; saved to .*\.png\]$/,
+    );
+  });
+
+  test("nothing but blocks for the user", async () => {
+    const result = await shape({
+      content: [{ type: "text", text: "x", annotations: { audience: ["user"] } }],
+    });
+    expect(textOf(result)).toBe("[The tool answered the user only]");
+  });
+
+  test.each([["user"], [[]], [{}], [null], [["assistant"]]])(
+    "audience %j is for the model, too",
+    async (audience) => {
+      const result = await shape({ content: [{ type: "text", text: "x", annotations: { audience } }] });
+      expect(textOf(result)).toBe("x");
+    },
+  );
+});

@@ -1,0 +1,287 @@
+/** Owns: the life of a server as a table: every state, every event, every lifecycle. */
+import { describe, expect, it, test } from "vitest";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import {
+  backoffMs,
+  type Lifecycle,
+  type ServerEffect,
+  type ServerEvent,
+  type ServerPhase,
+  transition,
+  type WantedBy,
+} from "../../../../../workers/connection/servers/state.ts";
+
+const LIFECYCLES: readonly Lifecycle[] = ["lazy", "eager", "keep-alive"];
+const policyOf = (lifecycle: Lifecycle) => ({ lifecycle, idleTimeoutMs: 0 });
+
+const error = new ThreadsError("connect_failed", "s could not be connected.");
+const needsAuth = new ThreadsError("needs_auth", "s answered 401.");
+const NOW = 100_000;
+
+/** Long enough to count as a connection that works. */
+const STEADY = 60_000;
+
+const STATES = {
+  idle: { name: "idle" },
+  "idle after a drop": { name: "idle", error, failures: 1 },
+  "idle after four drops": { name: "idle", error, failures: 4 },
+  connecting: { name: "connecting", failures: 0 },
+  "connecting again": { name: "connecting", failures: 2 },
+  connected: { name: "connected", failures: 0, sinceMs: NOW - 1 },
+  "connected for a minute": { name: "connected", failures: 0, sinceMs: NOW - STEADY },
+  "connected again": { name: "connected", failures: 2, sinceMs: NOW - STEADY + 1 },
+  "connected again for a minute": { name: "connected", failures: 9, sinceMs: NOW - STEADY },
+  "needs-auth": { name: "needs-auth", error: needsAuth },
+  "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
+  "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
+  "held back": { name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true },
+  closing: { name: "closing" },
+  disabled: { name: "disabled" },
+} as const satisfies Record<string, ServerPhase>;
+type StateName = keyof typeof STATES;
+const ALL = Object.keys(STATES) as StateName[];
+
+const wanted = (by: WantedBy): ServerEvent => ({ type: "wanted", by, nowMs: NOW });
+const EVENTS = {
+  "wanted by a call": wanted("call"),
+  "wanted in the background": wanted("background"),
+  "wanted by the user": wanted("user"),
+  "wanted by the timer": wanted("timer"),
+  opened: { type: "opened", nowMs: NOW },
+  "open-failed": { type: "open-failed", error, nowMs: NOW },
+  "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
+  dropped: { type: "dropped", error, nowMs: NOW },
+  "held-back": { type: "held-back", error },
+  "idle-expired": { type: "idle-expired" },
+  renewed: { type: "renewed" },
+  closed: { type: "closed" },
+} as const satisfies Record<string, ServerEvent>;
+type EventName = keyof typeof EVENTS;
+
+const OPEN: ServerEffect[] = [{ type: "open" }];
+const CLOSE: ServerEffect[] = [{ type: "close" }];
+const refuse = (reason: "waiting-to-retry" | "disabled" | "closing"): ServerEffect[] => [
+  { type: "refuse", reason },
+];
+const connecting = (failures: number): ServerPhase => ({ name: "connecting", failures });
+const failed = (failures: number): ServerPhase => ({
+  name: "failed",
+  error,
+  retryAtMs: NOW + 60_000,
+  failures,
+});
+
+/** `undefined` as state: the same object as before. */
+type Outcome = [state: ServerPhase | undefined, effects: ServerEffect[]];
+const NOTHING: Outcome = [undefined, []];
+
+type Row = Partial<Record<StateName, Outcome>>;
+
+/** What every lifecycle has in common: state -> outcome; what is not named changes nothing. */
+const WANTED: Row = {
+  idle: [connecting(0), OPEN],
+  "idle after a drop": [connecting(1), OPEN],
+  "idle after four drops": [connecting(4), OPEN],
+  "needs-auth": [connecting(0), OPEN],
+  "failed, still to wait": [undefined, refuse("waiting-to-retry")],
+  "failed, waited": [connecting(3), OPEN],
+  "held back": [connecting(0), OPEN],
+  closing: [undefined, refuse("closing")],
+  disabled: [undefined, refuse("disabled")],
+};
+/** The connection ends because nobody needs it, or for another one: nothing went wrong. */
+const ENDED: Row = Object.fromEntries(
+  ALL.filter((name) => STATES[name].name === "connected").map((name) => [name, [{ name: "idle" }, CLOSE]]),
+);
+const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
+  "wanted by a call": WANTED,
+  "wanted in the background": { ...WANTED, "held back": [undefined, refuse("waiting-to-retry")] },
+  "wanted by the user": {
+    ...WANTED,
+    "idle after a drop": [connecting(0), OPEN],
+    "idle after four drops": [connecting(0), OPEN],
+    "failed, still to wait": [connecting(0), OPEN],
+    "failed, waited": [connecting(0), OPEN],
+  },
+  "wanted by the timer": {
+    ...WANTED,
+    "failed, still to wait": [connecting(3), OPEN],
+    "held back": [undefined, refuse("waiting-to-retry")],
+  },
+  opened: {
+    connecting: [{ name: "connected", failures: 0, sinceMs: NOW }, []],
+    "connecting again": [{ name: "connected", failures: 2, sinceMs: NOW }, []],
+  },
+  "open-failed with 401": {
+    connecting: [{ name: "needs-auth", error: needsAuth }, []],
+    "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
+  },
+  "held-back": {
+    idle: [STATES["held back"], []],
+    "idle after a drop": [STATES["held back"], []],
+    "idle after four drops": [STATES["held back"], []],
+  },
+  renewed: ENDED,
+  closed: Object.fromEntries(
+    ALL.filter((name) => name !== "closing" && name !== "disabled").map((name) => [
+      name,
+      [{ name: "closing" }, CLOSE],
+    ]),
+  ),
+};
+
+const later = (delayMs: number): ServerEffect => ({ type: "reconnect-later", delayMs });
+const idle = (failures: number): ServerPhase => ({ name: "idle", error, failures });
+/** A connection that lived for a minute begins the count anew. */
+const dropped = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
+  connected: [idle(1), [...CLOSE, ...laterOf(1_000)]],
+  "connected for a minute": [idle(1), [...CLOSE, ...laterOf(1_000)]],
+  "connected again": [idle(3), [...CLOSE, ...laterOf(4_000)]],
+  "connected again for a minute": [idle(1), [...CLOSE, ...laterOf(1_000)]],
+});
+const openFailed = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
+  connecting: [failed(1), laterOf(1_000)],
+  "connecting again": [failed(3), laterOf(4_000)],
+});
+const never = (): ServerEffect[] => [];
+const byItself = (delayMs: number): ServerEffect[] => [later(delayMs)];
+const OF_LIFECYCLE: Record<Lifecycle, Record<"open-failed" | "dropped" | "idle-expired", Row>> = {
+  lazy: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
+  eager: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
+  "keep-alive": { "open-failed": openFailed(byItself), dropped: dropped(byItself), "idle-expired": {} },
+};
+
+const describeOutcome = ([state, effects]: Outcome): string => {
+  const name = state === undefined ? "stays" : state.name;
+  return [name, ...effects.map((effect) => effect.type)].join(" + ");
+};
+
+describe.each(LIFECYCLES)("transition of a server that is %s", (lifecycle) => {
+  const table: Record<EventName, Row> = { ...COMMON, ...OF_LIFECYCLE[lifecycle] };
+  const rows = (Object.keys(EVENTS) as EventName[]).flatMap((event) =>
+    ALL.map((state) => {
+      const outcome = table[event][state] ?? NOTHING;
+      return { state, event, outcome, title: describeOutcome(outcome) };
+    }),
+  );
+  it.each(rows)("$state, $event -> $title", ({ state, event, outcome }) => {
+    const before: ServerPhase = STATES[state];
+    const after = transition(before, EVENTS[event], policyOf(lifecycle));
+    const [expected, effects] = outcome;
+    if (expected === undefined) expect(after.state).toBe(before);
+    else expect(after.state).toEqual(expected);
+    expect(after.effects).toEqual(effects);
+  });
+});
+
+describe("transition", () => {
+  test("every state and event -> the state that was given is not changed", () => {
+    const before = structuredClone({
+      ...STATES,
+      "idle after a drop": null,
+      "idle after four drops": null,
+      "needs-auth": null,
+    });
+    for (const lifecycle of LIFECYCLES)
+      for (const state of ALL)
+        for (const event of Object.values(EVENTS)) transition(STATES[state], event, policyOf(lifecycle));
+    expect(STATES.connecting).toEqual(before.connecting);
+    expect(STATES.connected).toEqual(before.connected);
+    expect(STATES["failed, waited"].failures).toBe(3);
+  });
+
+  test("a keep-alive server that never comes up -> retried by its timer at growing distances, without end", () => {
+    let state: ServerPhase = { name: "idle" };
+    const delays: number[] = [];
+    for (let round = 0; round < 9; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      const after = transition(state, EVENTS["open-failed"], policyOf("keep-alive"));
+      state = after.state;
+      for (const effect of after.effects) if (effect.type === "reconnect-later") delays.push(effect.delayMs);
+    }
+    expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+  });
+
+  /** What a keep-alive server waits between `rounds` connections, each of which lives for so long. */
+  function waitsOf(livesMs: (round: number) => number, rounds: number): number[] {
+    let state: ServerPhase = { name: "idle" };
+    let nowMs = NOW;
+    const waits: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const steps: (() => ServerEvent)[] = [
+        () => ({ type: "wanted", by: "timer", nowMs }),
+        () => ({ type: "opened", nowMs }),
+        () => ({ type: "dropped", error, nowMs: nowMs + livesMs(round) }),
+      ];
+      for (const step of steps) {
+        const after = transition(state, step(), policyOf("keep-alive"));
+        state = after.state;
+        for (const effect of after.effects) if (effect.type === "reconnect-later") waits.push(effect.delayMs);
+      }
+      nowMs += livesMs(round) + (waits.at(-1) ?? 0);
+    }
+    return waits;
+  }
+
+  test.each<[string, (round: number) => number, number[]]>([
+    ["dies right after each connect", () => 0, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+    ["lives for 59 s each time", () => 59_000, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+    ["lives for 61 s each time", () => 61_000, Array(8).fill(1_000)],
+    [
+      "lives for 61 s now and then",
+      (round) => (round % 3 === 2 ? 61_000 : 0),
+      [1_000, 2_000, 1_000, 2_000, 4_000, 1_000, 2_000, 4_000],
+    ],
+  ])("a keep-alive server that %s -> waits of %j", (_name, livesMs, waits) => {
+    expect(waitsOf(livesMs, 8)).toEqual(waits);
+  });
+
+  test("a keep-alive server whose list fails each time -> as one that does not connect", () => {
+    // The list is part of the connect: no `opened` comes.
+    let state: ServerPhase = { name: "idle" };
+    for (let round = 0; round < 4; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, EVENTS["open-failed"], policyOf("keep-alive")).state;
+    }
+    expect(state).toEqual(failed(4));
+  });
+
+  test("a server that fails, connects and is dropped at once, over and over -> one count for both", () => {
+    let state: ServerPhase = { name: "idle" };
+    const events = [EVENTS["open-failed"], EVENTS.opened, EVENTS.dropped] as const;
+    for (let round = 0; round < 3; round++) {
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, events[0], policyOf("keep-alive")).state;
+      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
+      state = transition(state, events[1], policyOf("keep-alive")).state;
+      state = transition(state, events[2], policyOf("keep-alive")).state;
+    }
+    expect(state).toEqual(idle(6));
+  });
+
+  test("a server that came up and stayed -> counts its failures from the start again", () => {
+    let state: ServerPhase = connecting(5);
+    state = transition(state, EVENTS.opened, policyOf("keep-alive")).state;
+    const later: ServerEvent = { type: "dropped", error, nowMs: NOW + STEADY };
+    state = transition(state, later, policyOf("keep-alive")).state;
+    expect(transition(state, wanted("timer"), policyOf("keep-alive")).state).toEqual(connecting(1));
+  });
+
+  test("the user connects a server that was dropped often -> counts from the start again", () => {
+    const state = transition(idle(9), wanted("user"), policyOf("keep-alive")).state;
+    expect(state).toEqual(connecting(0));
+  });
+});
+
+describe("backoffMs", () => {
+  it.each([
+    [0, 1_000],
+    [1, 1_000],
+    [2, 2_000],
+    [6, 32_000],
+    [7, 60_000],
+    [1_000_000, 60_000],
+  ])("%i failures -> %i", (failures, delayMs) => {
+    expect(backoffMs(failures)).toBe(delayMs);
+  });
+});

@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { expect, test } from "vitest";
+import { createEventReader, TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
+
+interface Read {
+  events: string[];
+  ids: string[];
+  retries: number[];
+}
+
+function read(chunks: readonly (string | Buffer)[], maxBytes = 1_000_000): Read {
+  const found: Read = { events: [], ids: [], retries: [] };
+  const reader = createEventReader({
+    maxBytes,
+    onEvent: ({ type, data }) => found.events.push(`${type}=${data}`),
+    onId: (id) => found.ids.push(id),
+    onRetry: (ms) => found.retries.push(ms),
+  });
+  for (const chunk of chunks) reader.push(Buffer.from(chunk as string));
+  return found;
+}
+
+const STREAM =
+  '\uFEFF: hello\nid: 7\nevent: endpoint\ndata: /m?é\n\ndata: {"a":\ndata:1}\nretry: 250\n\ndata\n\nid\n\nevent: none\n\ndata: 🙂\n\n';
+const EXPECTED: Read = {
+  events: ["endpoint=/m?é", 'message={"a":\n1}', "message=", "message=🙂"],
+  ids: ["7"],
+  retries: [250],
+};
+
+test.each([
+  ["LF", "\n"],
+  ["CRLF", "\r\n"],
+  ["CR", "\r"],
+])("createEventReader reads %s line ends however the bytes are cut", (_name, end) => {
+  const bytes = Buffer.from(STREAM.replaceAll("\n", end));
+  for (let size = 1; size <= bytes.length; size++) {
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+      bytes.subarray(i * size, (i + 1) * size),
+    );
+    expect(read(chunks), `chunks of ${size}`).toEqual(EXPECTED);
+  }
+});
+
+test("createEventReader hands on an event that ends in CR without waiting for the next byte", () => {
+  expect(read(["data: x\r\r"]).events).toEqual(["message=x"]);
+  expect(read(["data: x\r\n\r"]).events).toEqual(["message=x"]);
+});
+
+test("createEventReader keeps an unfinished event back", () => {
+  expect(read(["data: x\n"]).events).toEqual([]);
+});
+
+test.each([
+  ["an id with a NUL in it", "id: a\u0000b\n\n"],
+  ["an id that no header can hold", "id: ü\n\n"],
+  ["a retry that is no number", "retry: soon\n\n"],
+  ["an unknown field", "color: red\n\n"],
+])("createEventReader ignores %s", (_name, text) => {
+  expect(read([text])).toEqual({ events: [], ids: [], retries: [] });
+});
+
+test.each([
+  ["one line", [`data: ${"x".repeat(200)}`]],
+  ["a line in pieces", Array.from({ length: 50 }, () => "data: x")],
+  ["many lines of one event", Array.from({ length: 50 }, () => "data: x\n")],
+  ["an endless comment", Array.from({ length: 50 }, () => ":abcdef")],
+])("createEventReader throws TooLarge at %s beyond the limit", (_name, chunks) => {
+  expect(() => read(chunks, 64)).toThrow(TooLarge);
+});
+
+test("createEventReader reads an event of 1.5 million lines in a heap of 24 MiB", async () => {
+  const url = new URL(`file://${join(import.meta.dirname, "../../../../../fixtures/reads-events.ts")}`);
+  const worker = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 24 } });
+  const [length] = await once(worker, "message");
+  await worker.terminate();
+  expect(length).toBe(3 * 1_500_000 - 1);
+});
+
+test("createEventReader ignores what is too long of the fields beside data", () => {
+  const long = "x".repeat(100_000);
+  expect(
+    read([`id: ${long}\nretry: 1${"0".repeat(100_000)}\nevent: endpoint${long}\ndata: a\n\ndata: b\n\n`]),
+  ).toEqual({
+    events: [`endpoint${long.slice(0, 1_025 - "endpoint".length)}=a`, "message=b"],
+    ids: [],
+    retries: [],
+  });
+});
+
+test("createEventReader counts each event by itself", () => {
+  expect(read(["data: 123456\n\n".repeat(100)], 64).events).toHaveLength(100);
+});
+
+test("createEventReader looks at each byte once: 8 MiB of CR-only lines, or of bare line ends, come to an end", () => {
+  const megabytes = 8 * 1024 * 1024;
+  const lines = Buffer.alloc(megabytes, "data:\r\r");
+  expect(read([lines], megabytes).events.length).toBeGreaterThan(1_000_000);
+  const late = Buffer.concat([Buffer.alloc(megabytes, "\n"), Buffer.from("data: x\r\r")]);
+  expect(read([late], megabytes).events).toEqual(["message=x"]);
+});

@@ -1,0 +1,102 @@
+/** Owns: files that are replaced whole or not at all. */
+import { execFile } from "node:child_process";
+import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, test } from "vitest";
+import { writeFileAtomic } from "../../../../../workers/shared/files/atomic-file.ts";
+import { tempFolder } from "../../../temp-folder.ts";
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+describe("writeFileAtomic", () => {
+  test("no file, no folder -> file 0600 in folder 0700, nothing else", async () => {
+    const folder = join(await tempFolder(), "a", "b");
+    await writeFileAtomic(join(folder, "f"), "text");
+    expect(await readFile(join(folder, "f"), "utf8")).toBe("text");
+    expect(await modeOf(join(folder, "f"))).toBe(0o600);
+    expect(await modeOf(folder)).toBe(0o700);
+    expect(await readdir(folder)).toEqual(["f"]);
+  });
+
+  test("bytes -> the same bytes", async () => {
+    const path = join(await tempFolder(), "f");
+    await writeFileAtomic(path, Uint8Array.of(0, 255, 10));
+    expect([...(await readFile(path))]).toEqual([0, 255, 10]);
+  });
+
+  it.each([
+    ["0600", 0o600],
+    ["0640", 0o640],
+    ["0644", 0o644],
+    ["0666, beyond the umask", 0o666],
+    ["0755", 0o755],
+  ])("a file of mode %s -> replaced, mode kept", async (_name, mode) => {
+    const path = join(await tempFolder(), "f");
+    await writeFile(path, "old");
+    await chmod(path, mode);
+    await writeFileAtomic(path, "new");
+    expect(await readFile(path, "utf8")).toBe("new");
+    expect(await modeOf(path)).toBe(mode);
+  });
+
+  test("a symlink -> stays a link, the file behind it is replaced", async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, "real"));
+    await writeFile(join(folder, "real", "f"), "old");
+    await symlink(join("real", "f"), join(folder, "link"));
+    await writeFileAtomic(join(folder, "link"), "new");
+    expect((await lstat(join(folder, "link"))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(folder, "real", "f"), "utf8")).toBe("new");
+    expect(await readdir(folder)).toEqual(["link", "real"]);
+    expect(await readdir(join(folder, "real"))).toEqual(["f"]);
+  });
+
+  test("a target that cannot be replaced -> rejects, no temp file stays", async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, "f", "inner"), { recursive: true });
+    await expect(writeFileAtomic(join(folder, "f"), "new")).rejects.toThrow();
+    expect(await readdir(folder)).toEqual(["f"]);
+    expect(await readdir(join(folder, "f"))).toEqual(["inner"]);
+  });
+
+  test.each(["itself", "behind a link"])("a device or pipe, %s -> rejects, and it stays", async (where) => {
+    const folder = await tempFolder();
+    const path = join(folder, "f");
+    const pipe = where === "itself" ? path : join(folder, "pipe");
+    await promisify(execFile)("mkfifo", [pipe]);
+    if (pipe !== path) await symlink(pipe, path);
+    await expect(writeFileAtomic(path, "new")).rejects.toThrow("it is a named pipe, not a regular file");
+    expect((await lstat(pipe)).isFIFO()).toBe(true);
+  });
+
+  test("data that cannot be written -> rejects, the old content stays, no temp file", async () => {
+    const folder = await tempFolder();
+    const path = join(folder, "f");
+    await writeFile(path, "old");
+    await expect(writeFileAtomic(path, 5 as unknown as string)).rejects.toThrow();
+    expect(await readFile(path, "utf8")).toBe("old");
+    expect(await readdir(folder)).toEqual(["f"]);
+  });
+
+  test("a folder that cannot be made -> rejects", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "file"), "");
+    await expect(writeFileAtomic(join(folder, "file", "f"), "x")).rejects.toThrow();
+  });
+
+  test("a name of 255 bytes -> written, since the temp name has a length of its own", async () => {
+    const path = join(await tempFolder(), "n".repeat(255));
+    await writeFileAtomic(path, "x");
+    expect(await readFile(path, "utf8")).toBe("x");
+  });
+
+  test("twenty writes at once -> one of the contents, whole, no temp file", async () => {
+    const folder = await tempFolder();
+    const path = join(folder, "f");
+    const contents = Array.from({ length: 20 }, (_, i) => String(i).repeat(50_000));
+    await Promise.all(contents.map((content) => writeFileAtomic(path, content)));
+    expect(contents).toContain(await readFile(path, "utf8"));
+    expect(await readdir(folder)).toEqual(["f"]);
+  });
+});

@@ -1,0 +1,85 @@
+/**
+ * The hash that pi-mcp-adapter 2.36.0 stores for a definition. It hashes the same form as we do, but after
+ * it put environment variables and the home folder into it; so it equals ours where a definition has none.
+ * Only for reading its entries: what we write never depends on a secret.
+ */
+
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+
+import { FOLDER_KEY, hashDefinition } from "./hash.ts";
+
+type Environment = Record<string, string | undefined>;
+
+const VARIABLE = [/\$\{(\w+)\}/g, /\$env:(\w+)/g, /\{env:(\w+)\}/g] as const;
+
+/** The three spellings in turn, as there: what one puts in may hold the next. */
+const interpolate = (text: string, environment: Environment): string =>
+  VARIABLE.reduce((value, spelling) => value.replace(spelling, (_, name) => environment[name] ?? ""), text);
+
+/** `!` marks a command, which is hashed as it stands; `!!` is a plain `!`. */
+function interpolateSecret(text: string, environment: Environment): string {
+  if (text.startsWith("!!")) return interpolate(text.slice(1), environment);
+  return text.startsWith("!") ? text : interpolate(text, environment);
+}
+
+function interpolatePath(text: string, environment: Environment): string {
+  const path = interpolate(text, environment);
+  if (path === "~") return homedir();
+  return /^~[/\\]/.test(path) ? join(homedir(), path.slice(2)) : path;
+}
+
+type Interpolate = (text: string, environment: Environment) => string;
+
+const ofText =
+  (change: Interpolate) =>
+  (value: unknown, environment: Environment): unknown =>
+    typeof value === "string" ? change(value, environment) : value;
+
+const ofTexts =
+  (change: Interpolate) =>
+  (value: unknown, environment: Environment): unknown =>
+    isObject(value)
+      ? Object.fromEntries(
+          Object.entries(value).map(([key, text]) => [key, ofText(change)(text, environment)]),
+        )
+      : value;
+
+const CHANGES: Record<string, (value: unknown, environment: Environment) => unknown> = {
+  env: ofTexts(interpolateSecret),
+  headers: ofTexts(interpolateSecret),
+  url: ofText(interpolate),
+  cwd: ofText(interpolatePath),
+  socket: ofText(interpolatePath),
+  bearerToken: ofText(interpolateSecret),
+};
+
+export function adapterHash(definition: Record<string, unknown>, environment: Environment): string {
+  const resolved = Object.fromEntries(
+    Object.entries(definition).map(([key, value]) => {
+      // A key may be called like a property that every object has.
+      const change = Object.hasOwn(CHANGES, key) ? CHANGES[key] : undefined;
+      return [key, change?.(value, environment) ?? value];
+    }),
+  );
+  const { bearerTokenEnv } = definition;
+  if (definition.bearerToken === undefined && typeof bearerTokenEnv === "string") {
+    resolved.bearerToken = environment[bearerTokenEnv];
+  }
+  return hashDefinition(resolved);
+}
+
+/**
+ * Hashes that an entry of this definition may bear, ours first. The adapter knows no folder: what it stored may be of
+ * another program, which this definition names in another folder.
+ */
+export function hashesOf(
+  definition: Record<string, unknown>,
+  environment: Environment = process.env,
+): string[] {
+  const ours = hashDefinition(definition);
+  if (definition[FOLDER_KEY] !== undefined) return [ours];
+  const theirs = adapterHash(definition, environment);
+  return theirs === ours ? [ours] : [ours, theirs];
+}

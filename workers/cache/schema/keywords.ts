@@ -1,0 +1,151 @@
+/**
+ * What each keyword of JSON Schema may hold, in one table. JSON Schema 2020-12, meta-schemas of core,
+ * applicator, validation, meta-data, format and content; and what older drafts knew besides. Pure.
+ */
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+
+type Schema = Record<string, unknown>;
+
+/**
+ * Where schemas stand below a keyword: one; one or a list of them, by position; a list, by position; a union;
+ * a list that all hold; a map by name; a map by name to one or to a list of names.
+ */
+export type Holder = "schema" | "items" | "tuple" | "union" | "all" | "map" | "dependencies";
+
+const HOLDER_KEYWORDS: Record<Holder, readonly string[]> = {
+  schema: [
+    ...["additionalProperties", "unevaluatedProperties", "propertyNames", "not", "if", "then", "else"],
+    ...["additionalItems", "unevaluatedItems", "contains", "contentSchema"],
+  ],
+  items: ["items"],
+  tuple: ["prefixItems"],
+  union: ["anyOf", "oneOf"],
+  all: ["allOf"],
+  map: ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"],
+  dependencies: ["dependencies"],
+};
+
+export const HOLDERS: ReadonlyMap<string, Holder> = new Map(
+  Object.entries(HOLDER_KEYWORDS).flatMap(([holder, keys]) => keys.map((key) => [key, holder as Holder])),
+);
+
+/** Keywords whose values map names to schemas. */
+export const MAPS: ReadonlySet<string> = new Set([...HOLDER_KEYWORDS.map, ...HOLDER_KEYWORDS.dependencies]);
+
+/** Keywords whose values are data, whatever they look like. */
+export const DATA: ReadonlySet<string> = new Set(["const", "default", "examples", "example", "enum"]);
+
+const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
+
+export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
+
+/**
+ * Whether the object below a keyword maps names to schemas. Below a keyword that is none of JSON Schema's, it may
+ * itself be a schema that bears the keyword's name.
+ */
+export const isMapBelow = (holder: Holder, value: Schema, isForeign: boolean): boolean =>
+  (holder === "map" || holder === "dependencies") && !(isForeign && !Object.values(value).every(isSchema));
+
+const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
+
+/** Each scalar once: what is listed twice says nothing more, and some providers refuse the list. */
+function distinct(list: readonly unknown[]): readonly unknown[] {
+  const seen = new Set<unknown>();
+  const once = list.filter((item) => !isScalar(item) || (!seen.has(item) && seen.add(item)));
+  return once.length === list.length ? list : once;
+}
+
+const typeWord = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return undefined;
+  if (TYPES.has(value)) return value;
+  // Some generators write OBJECT, STRING.
+  const word = value.toLowerCase();
+  return TYPES.has(word) ? word : undefined;
+};
+
+/** The value of `type` as words that there are, or undefined. */
+export function soundType(value: unknown): unknown {
+  if (!Array.isArray(value)) return typeWord(value);
+  const words = value.map(typeWord);
+  if (words.length === 0 || words.includes(undefined)) return undefined;
+  const once = distinct(words);
+  return once.length === value.length && words.every((word, i) => word === value[i]) ? value : once;
+}
+
+/** A list of names, each once. */
+export function soundNames(value: unknown): unknown {
+  if (!Array.isArray(value)) return undefined;
+  const names = value.every((name) => typeof name === "string")
+    ? value
+    : value.filter((name) => typeof name === "string");
+  return distinct(names);
+}
+
+const only =
+  (isSound: (value: unknown) => boolean) =>
+  (value: unknown): unknown =>
+    isSound(value) ? value : undefined;
+
+const text = only((value) => typeof value === "string");
+const flag = only((value) => typeof value === "boolean");
+const number = only(Number.isFinite);
+const count = only((value) => Number.isInteger(value) && (value as number) >= 0);
+
+/** What a keyword without schemas below it may hold: the value, the one that must be meant, or undefined. */
+const MENDS: Record<string, (value: unknown) => unknown> = {
+  type: soundType,
+  enum: (value) => (Array.isArray(value) && value.length > 0 ? distinct(value) : undefined),
+  required: soundNames,
+  dependentRequired: only((value) => isObject(value) && Object.values(value).every(isNameList)),
+  multipleOf: only((value) => Number.isFinite(value) && (value as number) > 0),
+  examples: only(Array.isArray),
+  $vocabulary: only(isObject),
+  ...Object.fromEntries(
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].map((key) => [key, number]),
+  ),
+  ...Object.fromEntries(
+    ["Length", "Items", "Properties", "Contains"].flatMap((of) => [
+      [`min${of}`, count],
+      [`max${of}`, count],
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      ...["title", "description", "format", "contentEncoding", "contentMediaType"],
+      ...["$schema", "$id", "$anchor", "$dynamicAnchor", "$comment"],
+    ].map((key) => [key, text]),
+  ),
+  ...Object.fromEntries(
+    ["uniqueItems", "deprecated", "readOnly", "writeOnly", "$recursiveAnchor"].map((key) => [key, flag]),
+  ),
+};
+
+function isNameList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
+}
+
+export const VALUES: ReadonlyMap<string, (value: unknown) => unknown> = new Map(Object.entries(MENDS));
+
+const LIMIT_PAIRS = [
+  ["exclusiveMinimum", "minimum"],
+  ["exclusiveMaximum", "maximum"],
+] as const;
+
+/** Draft 4 had `minimum: 1, exclusiveMinimum: true` for what is now `exclusiveMinimum: 1`. */
+export function withNumericLimits(node: Schema): Schema {
+  let entries = Object.entries(node);
+  for (const [exclusive, inclusive] of LIMIT_PAIRS) {
+    const isExclusive = node[exclusive];
+    if (typeof isExclusive !== "boolean") continue;
+    const limit = node[inclusive];
+    const moves = isExclusive && typeof limit === "number";
+    entries = entries.flatMap((entry): [string, unknown][] => {
+      if (entry[0] === exclusive) return moves ? [[exclusive, limit]] : [];
+      return moves && entry[0] === inclusive ? [] : [entry];
+    });
+  }
+  return Object.fromEntries(entries);
+}
+
+export const hasFlagLimits = (node: Schema): boolean =>
+  typeof node.exclusiveMinimum === "boolean" || typeof node.exclusiveMaximum === "boolean";

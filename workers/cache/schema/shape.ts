@@ -1,0 +1,158 @@
+/**
+ * What an object schema says of its properties, and how several such statements become one. A server writes
+ * them, so the work and what comes out of it are bounded: beyond that a property takes any value. Pure.
+ */
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { sizeOf } from "./size.ts";
+
+/** What an object schema says of its properties. */
+export interface Shape {
+  /** Name -> schemas that all hold for it, each once. */
+  properties: ReadonlyMap<string, readonly unknown[]>;
+  required: ReadonlySet<string>;
+  /** No others than these. */
+  closed: boolean;
+  /** Some part was not looked at, which may name further properties. */
+  isPartial: boolean;
+}
+
+/** Says nothing. */
+export const OPEN: Shape = { properties: new Map(), required: new Set(), closed: false, isPartial: false };
+/** Says nothing of what was not looked at. */
+export const UNKNOWN: Shape = { ...OPEN, isPartial: true };
+
+/** Properties that are put together for one schema. A thousand unions of fifty properties stay within it. */
+const MERGES = 50_000;
+/** A property made of more values than these takes any value: each union that holds it would double it. */
+const PROPERTY_NODES = 2_000;
+/** JSON that is made to find equal properties. */
+const COMPARED_CHARS = 4 * 1024 * 1024;
+
+/**
+ * A schema that takes no further properties beside one that takes any: they are closed together if the open one
+ * names no others. If it does, they were written as if they were one, and the strict one would forbid what only
+ * the open one names.
+ */
+function namesNoFurther(
+  { properties, isPartial }: Pick<Shape, "properties" | "isPartial">,
+  strict: ReadonlyMap<string, unknown>,
+): boolean {
+  if (isPartial) return false;
+  for (const name of properties.keys()) if (!strict.has(name)) return false;
+  return true;
+}
+
+/** Schemas that all hold, as one. */
+export const allOf = (schemas: readonly unknown[]): unknown =>
+  schemas.length === 1 ? schemas[0] : { allOf: schemas };
+
+/** Keeps count for one schema: what is put together for it shares one budget. */
+export class ShapeMerger {
+  #merges = MERGES;
+  #comparedChars = COMPARED_CHARS;
+  readonly #texts = new WeakMap<object, string>();
+  readonly #nodes = new WeakMap<object, number>();
+
+  /** The budget is spent: what is put together from here on says less than it could. */
+  get isSpent(): boolean {
+    return this.#merges <= 0;
+  }
+
+  /** All of them hold. */
+  all(shapes: readonly Shape[]): Shape {
+    const [first, ...rest] = shapes;
+    if (!first || rest.length === 0) return first ?? OPEN;
+    if (!this.#spend(first)) return UNKNOWN;
+    const properties = new Map<string, readonly unknown[]>(first.properties);
+    const required = new Set(first.required);
+    let { closed, isPartial } = first;
+    for (const shape of rest) {
+      if (!this.#spend(shape)) return UNKNOWN;
+      closed = closed
+        ? shape.closed || namesNoFurther(shape, properties)
+        : shape.closed && namesNoFurther({ properties, isPartial }, shape.properties);
+      for (const [name, schemas] of shape.properties) {
+        const both = this.#union(properties.get(name) ?? [], schemas);
+        properties.set(name, both.length > 1 ? this.#bounded(both) : both);
+      }
+      for (const name of shape.required) required.add(name);
+      isPartial ||= shape.isPartial;
+    }
+    return { properties, required, closed, isPartial };
+  }
+
+  /** One of them holds. */
+  one(shapes: readonly Shape[]): Shape {
+    const [first] = shapes;
+    if (!first) return OPEN;
+    const given = new Map<string, unknown[]>();
+    const requiredBy = new Map<string, number>();
+    for (const shape of shapes) {
+      if (!this.#spend(shape)) return UNKNOWN;
+      for (const [name, schemas] of shape.properties) {
+        const alternatives = given.get(name);
+        if (alternatives) alternatives.push(allOf(schemas));
+        else given.set(name, [allOf(schemas)]);
+      }
+      for (const name of shape.required) requiredBy.set(name, (requiredBy.get(name) ?? 0) + 1);
+    }
+    const properties = new Map<string, readonly unknown[]>();
+    for (const [name, alternatives] of given) {
+      const distinct = this.#union([], alternatives);
+      properties.set(name, distinct.length > 1 ? this.#bounded([{ anyOf: distinct }]) : distinct);
+    }
+    const required = [...first.required].filter((name) => requiredBy.get(name) === shapes.length);
+    return {
+      properties,
+      required: new Set(required),
+      closed: shapes.every(({ closed }) => closed),
+      isPartial: shapes.some(({ isPartial }) => isPartial),
+    };
+  }
+
+  #spend({ properties, required }: Shape): boolean {
+    this.#merges -= properties.size + required.size + 1;
+    return !this.isSpent;
+  }
+
+  /** Those of `before`, and each other one that is not equal to one of them. */
+  #union(before: readonly unknown[], more: readonly unknown[]): readonly unknown[] {
+    const seen = new Set<unknown>(before.map((schema) => this.#keyOf(schema)));
+    const added: unknown[] = [];
+    for (const schema of more) {
+      const key = this.#keyOf(schema);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      added.push(schema);
+    }
+    return before.length === 0 ? added : added.length === 0 ? before : [...before, ...added];
+  }
+
+  /** Equal for equal schemas, as long as the budget for comparing lasts. */
+  #keyOf(schema: unknown): unknown {
+    if (typeof schema !== "object" || schema === null) return schema;
+    const known = this.#texts.get(schema);
+    if (known !== undefined) return known;
+    if (this.#comparedChars <= 0) return schema;
+    const text = JSON.stringify(schema);
+    this.#comparedChars -= text.length;
+    this.#texts.set(schema, text);
+    return text;
+  }
+
+  /** Of schemas that were put together here. */
+  #bounded(schemas: readonly unknown[]): readonly unknown[] {
+    let nodes = 0;
+    for (const schema of schemas) nodes += this.#nodesOf(schema);
+    return nodes > PROPERTY_NODES ? [{}] : schemas;
+  }
+
+  #nodesOf(schema: unknown): number {
+    if (!isObject(schema)) return 1;
+    const known = this.#nodes.get(schema);
+    if (known !== undefined) return known;
+    const { nodes } = sizeOf(schema, { nodes: PROPERTY_NODES, chars: Infinity });
+    this.#nodes.set(schema, nodes);
+    return nodes;
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * One task: keep the snapshot's file up to date for the next start. It is written only when its content changes, or what
+ * it was made of; that it is still of use is written down at most once a day.
+ */
+import { dirname } from "node:path";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { snapshotChecksum, snapshotSource } from "../../../src/shared/snapshot/snapshot.ts";
+import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { type FileSystem, nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
+import { pruneSnapshots } from "../../shared/files/housekeeping.ts";
+import { isMadeOf } from "./fingerprint.ts";
+
+export interface KeepTask {
+  path: string;
+  /** Absent: it is in the file, which was there a moment ago. */
+  snapshot?: Uint8Array;
+  /** False: the file holds this already, if it is there. */
+  isNew: boolean;
+}
+
+export interface KeepContext {
+  files: FileSystem;
+  now: () => number;
+}
+
+const realWorld: KeepContext = { files: nodeFiles, now: Date.now };
+
+/** Whether the file says the same but was made of other things, by which the next start would not know it. */
+async function isOutdated(path: string, snapshot: Uint8Array | undefined): Promise<boolean> {
+  if (!snapshot) return false;
+  const checksum = snapshotChecksum(snapshot);
+  return checksum !== undefined && !(await isMadeOf({ path, checksum }, snapshotSource(snapshot)));
+}
+
+/** What could not be done, one line each. The session goes on without the file. */
+export async function keepSnapshot(task: KeepTask, context: KeepContext = realWorld): Promise<string[]> {
+  const { path, snapshot, isNew } = task;
+  const { files, now } = context;
+  try {
+    const { file } = isNew || (await isOutdated(path, snapshot)) ? {} : await files.find(path);
+    if (!file && snapshot) await writeFileAtomic(path, snapshot, { files });
+    else if (file && now() - file.modifiedMs > LIMITS.usedEveryMs) await files.touch(path);
+    else return [];
+    await pruneSnapshots(dirname(path), files, now());
+    return [];
+  } catch (error) {
+    return [`${path} could not be written: ${reasonOf(error)}`];
+  }
+}

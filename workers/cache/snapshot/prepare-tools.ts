@@ -1,0 +1,166 @@
+/**
+ * Makes of each tool what goes into the snapshot and what goes into the index: its name in Pi, schemas that hosts
+ * take, and words in which nothing is hidden from the person. Pure.
+ */
+
+import { type AssignedNames, nameTools, type ToolPrefix } from "../../../src/shared/naming/names.ts";
+import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
+import { encode } from "../../../src/shared/protocol/codec.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { IndexedTool } from "../../../src/shared/search/build/build.ts";
+import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
+import type { SnapshotServer, SnapshotTool } from "../../../src/shared/snapshot/snapshot.ts";
+import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import { cleanSchema } from "../schema/clean.ts";
+import { moveReferences } from "../schema/move-references.ts";
+import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "../schema/schema.ts";
+
+/** A tool with what the configuration makes of it. */
+export type PublishedTool = CachedTool & {
+  /** Declared to the model from the first request on. */
+  direct: boolean;
+};
+
+export type CatalogServer = SnapshotServer & {
+  /** What is known of the server in its own words and the user's, for the index only. */
+  about?: string;
+  /** How its tools are named; `server` where it is left out. */
+  prefix?: ToolPrefix;
+  tools: PublishedTool[];
+};
+
+/** A tool as it goes into the snapshot, and as it goes into the index. */
+export interface Prepared {
+  stored: SnapshotTool;
+  indexed: IndexedTool;
+}
+
+export interface PreparedTools {
+  tools: Prepared[];
+  collisions: AssignedNames["collisions"];
+  /** What was done to schemas, one line each. */
+  repairs: string[];
+}
+
+const TITLE_CHARS = 300;
+/** Of the parameters that are told in the description, since no provider takes their names. */
+const UNDECLARED_CHARS = 5_000;
+/** A schema that says what it takes needs less; main makes a property of each key. */
+const ROOT_KEYS = 24;
+const ROOT_KEYS_KEPT = ["type", "properties", "required", "additionalProperties", "$defs", "definitions"];
+
+/** Takes any object. */
+export const ANY_OBJECT: Record<string, unknown> = { type: "object", properties: {} };
+
+/** Server -> repair -> its tools whose schemas needed it. */
+type Repairs = Map<string, Map<Repair | "hidden", string[]>>;
+
+function noteRepairs(
+  all: Repairs,
+  server: string,
+  tool: string,
+  repairs: readonly (Repair | "hidden")[],
+): void {
+  if (repairs.length === 0) return;
+  const ofServer = all.get(server) ?? new Map<Repair | "hidden", string[]>();
+  all.set(server, ofServer);
+  for (const repair of new Set(repairs)) {
+    const tools = ofServer.get(repair) ?? [];
+    ofServer.set(repair, tools);
+    tools.push(tool);
+  }
+}
+
+const hiddenLine = (server: string, tools: readonly string[]): string =>
+  `${server}: schemas left out, their names hold characters that nobody sees: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
+
+const repairLines = (repairs: Repairs): string[] =>
+  [...repairs].flatMap(([server, kinds]) =>
+    [...kinds].map(([repair, tools]) =>
+      repair === "hidden" ? hiddenLine(server, tools) : repairLine(server, repair, tools),
+    ),
+  );
+
+const textOf = (value: unknown): string => (typeof value === "string" ? cleanText(value).trim() : "");
+
+/** At most so many characters, and how many more there were. */
+export function cutDescription(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const more = `… [${(text.length - chars).toLocaleString("en")} more characters]`;
+  return `${text.slice(0, chars).toWellFormed().trimEnd()}${more}`;
+}
+
+function withFewKeys(schema: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(schema);
+  if (entries.length <= ROOT_KEYS) return schema;
+  return Object.fromEntries(entries.filter(([key]) => ROOT_KEYS_KEPT.includes(key)));
+}
+
+interface Schemas {
+  input: Record<string, unknown>;
+  output: Record<string, unknown> | undefined;
+  repairs: (Repair | "hidden")[];
+  undeclared: string | undefined;
+}
+
+function schemasOf({ inputSchema, outputSchema }: CachedTool): Schemas {
+  const input = repairInputSchema(inputSchema);
+  const output = repairOutputSchema(outputSchema);
+  const cleanInput = cleanSchema(withFewKeys(input.schema));
+  const cleanOutput = output && cleanSchema(output.schema);
+  const isHidden = !cleanInput || (output && !cleanOutput);
+  return {
+    input: cleanInput ?? ANY_OBJECT,
+    output: cleanOutput,
+    repairs: [...input.repairs, ...(output?.repairs ?? []), ...(isHidden ? (["hidden"] as const) : [])],
+    undeclared: input.undeclared,
+  };
+}
+
+function describe(server: string, { name, title, description, annotations }: CachedTool): string {
+  const words = textOf(description) || oneLine(textOf(title) || textOf(annotations?.title), TITLE_CHARS);
+  return cutDescription(words || oneLine(`${name} of ${server}`, TITLE_CHARS), LIMITS.descriptionChars);
+}
+
+export function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
+  const flat = servers.flatMap((server, index) =>
+    server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),
+  );
+  const { names, bare, collisions } = nameTools(
+    flat.map(({ server, tool }) => ({
+      server: server.name,
+      prefix: server.prefix ?? "server",
+      tool: tool.name,
+    })),
+  );
+  const repairs: Repairs = new Map();
+  const tools = flat.map(({ server, index, tool, direct }, i): Prepared => {
+    const { input, output, repairs: done, undeclared } = schemasOf(tool);
+    noteRepairs(repairs, server.name, tool.name, done);
+    const description = describe(server.name, tool);
+    const more = undeclared === undefined ? [] : [oneLine(undeclared, UNDECLARED_CHARS)];
+    const stored: SnapshotTool = {
+      name: names[i] ?? tool.name,
+      server: index,
+      tool: tool.name,
+      description: [description, ...more].join("\n"),
+      ...(direct ? { direct } : {}),
+      ...(bare[i] ? { bare: true } : {}),
+      ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
+      rootKeys: rootKeysOf(input),
+      schema: encode(input),
+      ...(output ? { outputSchema: encode(moveReferences(output)) } : {}),
+    };
+    const indexed = {
+      server: server.name,
+      serverDescription: server.about ?? server.description ?? "",
+      name: tool.name,
+      fullName: stored.name,
+      description,
+      inputSchema: tool.inputSchema,
+    };
+    return { stored, indexed };
+  });
+  return { tools, collisions, repairs: repairLines(repairs) };
+}

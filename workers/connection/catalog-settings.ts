@@ -1,9 +1,0 @@
-/** What main must know of the settings. Pure. */
-import type { CatalogSettings } from "../../src/protocol/snapshot.ts";
-import type { Settings } from "./config/settings.ts";
-
-/** `files`: what the configuration was read from. */
-export const catalogSettings = (
-  { search, catalog, proxyTool }: Settings,
-  files: readonly string[],
-): CatalogSettings => ({ search, catalog, proxyTool, files });

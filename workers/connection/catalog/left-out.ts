@@ -1,0 +1,95 @@
+/**
+ * Servers whose tools cannot be published, by the hash of their definition: what made the cache worker fail once
+ * does so again, and every time all other servers wait. Remembered for the session and, in a file beside the
+ * snapshot of the working directory, for a day of next starts.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import type { Log } from "../../shared/log.ts";
+
+/** A server, by its name, and when it was left out. */
+interface Mark {
+  configHash: string;
+  at: number;
+}
+
+/** As many as servers are configured at most; a larger file is none of ours. */
+const FILE_BYTES = 64 * 1024;
+const VERSION = 1;
+
+/** `.../<hash>.bin` -> `.../<hash>.left-out.json`. */
+export const leftOutPath = (snapshotPath: string): string => snapshotPath.replace(/\.bin$/, ".left-out.json");
+
+function readMarks(text: string, nowMs: number): [string, Mark][] {
+  const content: unknown = JSON.parse(text);
+  if (!isObject(content) || content.version !== VERSION || !isObject(content.servers)) return [];
+  return Object.entries(content.servers).flatMap(([name, mark]): [string, Mark][] => {
+    if (!isObject(mark) || typeof mark.configHash !== "string" || typeof mark.at !== "number") return [];
+    const age = nowMs - mark.at;
+    const isFresh = age > -LIMITS.clockSkewMs && age < LIMITS.leftOutMs;
+    return isFresh ? [[name, { configHash: mark.configHash, at: mark.at }]] : [];
+  });
+}
+
+export class LeftOutServers {
+  readonly #path: string;
+  readonly #hashOf: (server: string) => string;
+  readonly #log: Log;
+  #marks = new Map<string, Mark>();
+  #loaded: Promise<void> | undefined;
+  #saved: Promise<void> = Promise.resolve();
+
+  /** `hashOf`: of the definition that a server has now; empty where it is not known. */
+  constructor({ path, hashOf, log }: { path: string; hashOf: (server: string) => string; log: Log }) {
+    this.#path = path;
+    this.#hashOf = hashOf;
+    this.#log = log;
+  }
+
+  /** Reads the file, once. Never rejects: without the file each server is tried. */
+  load(): Promise<void> {
+    this.#loaded ??= this.#read().catch(() => undefined);
+    return this.#loaded;
+  }
+
+  async #read(): Promise<void> {
+    const { size } = await stat(this.#path);
+    if (size > FILE_BYTES) return;
+    const marks = readMarks(await readFile(this.#path, "utf8"), Date.now());
+    this.#marks = new Map([...marks, ...this.#marks]);
+  }
+
+  has(server: string): boolean {
+    const mark = this.#marks.get(server);
+    return mark !== undefined && mark.configHash === this.#hashOf(server);
+  }
+
+  add(server: string): void {
+    this.#marks.set(server, { configHash: this.#hashOf(server), at: Date.now() });
+    this.#save();
+  }
+
+  /** The user asks for it: the server is tried again. Without a name, all are. Answers whether one was left out. */
+  forget(server: string | undefined): boolean {
+    const names = server === undefined ? [...this.#marks.keys()] : [server];
+    const gone = names.filter((name) => this.#marks.delete(name));
+    if (gone.length > 0) this.#save();
+    return gone.length > 0;
+  }
+
+  /** Settles when the file is as it should be, or could not be written. */
+  saved(): Promise<void> {
+    return this.#saved;
+  }
+
+  #save(): void {
+    // Without a hash a mark would hold for any definition.
+    const servers = Object.fromEntries([...this.#marks].filter(([, { configHash }]) => configHash !== ""));
+    this.#saved = this.#saved
+      .then(() => writeFileAtomic(this.#path, JSON.stringify({ version: VERSION, servers })))
+      .catch((error) => this.#log.warn(`${this.#path} could not be written: ${messageOf(error)}`));
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * Turns what zod says of a value into words: what is wrong, and what to write instead. Never shows a
+ * value that could be a secret. Pure.
+ */
+
+import * as z from "zod";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { nearestKey } from "./suggest.ts";
+
+export interface Mistake {
+  severity: "error" | "warning";
+  /** Path of the key below what was checked; empty for the thing itself. */
+  path: string[];
+  message: string;
+  remedy: string;
+}
+
+type Issue = z.core.$ZodIssue;
+/** Schemas by key. Looking at one may make it. */
+type Shape = Record<string, z.ZodType>;
+
+const EXPECTED: Record<string, string> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+};
+
+/** A value's kind, for example `a number`. */
+export function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : undefined),
+    value,
+  );
+
+/** What a choice of shapes expects; where one of them nearly fitted, what is wrong inside it. */
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): { path: string[]; text: string } {
+  const inner = issue.errors.flat().find((nested) => nested.path.length > 0);
+  if (inner) return { path: inner.path.map(String), text: issueMessage(inner, valueAt(value, inner.path)) };
+  const shapes = issue.errors.flat().map((nested) => expectationOf(nested));
+  return {
+    path: [],
+    text: `expected ${[...new Set(shapes)].filter(Boolean).join(" or ")}, found ${kindOf(value)}`,
+  };
+}
+
+function expectationOf(issue: Issue): string {
+  if (issue.code === "invalid_type") return EXPECTED[issue.expected] ?? String(issue.expected);
+  if (issue.code === "invalid_value") return issue.values.map((value) => JSON.stringify(value)).join(", ");
+  return "";
+}
+
+function issueMessage(issue: Issue, value: unknown): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `expected ${expectationOf(issue)}, found ${kindOf(value)}`;
+    case "invalid_value":
+      return `expected one of ${expectationOf(issue)}`;
+    case "too_small":
+      if (issue.origin === "string") return "must not be empty";
+      return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}`;
+    default:
+      return issue.message.replace(/^Invalid input: /, "");
+  }
+}
+
+const exampleOf = (shape: Shape, key: string | undefined): unknown => {
+  const field = key !== undefined && Object.hasOwn(shape, key) ? shape[key] : undefined;
+  return (field?.meta()?.examples as unknown[] | undefined)?.[0];
+};
+
+function remedyOf(shape: Shape, path: readonly string[], value: unknown): string {
+  const [key] = path;
+  if (path.length > 1 && ["number", "boolean"].includes(typeof value)) return "Put the value in quotes.";
+  const example = exampleOf(shape, key);
+  return example === undefined
+    ? "Correct or remove this key."
+    : `Write for example ${JSON.stringify(key)}: ${JSON.stringify(example)}.`;
+}
+
+/** The mistake of `value` that an issue is about. */
+function explainIssue(shape: Shape, value: unknown, issue: Issue): Mistake {
+  const base = issue.path.map(String);
+  const wrong = valueAt(value, issue.path);
+  const remedy = remedyOf(shape, base, wrong);
+  if (issue.code !== "invalid_union")
+    return { severity: "error", path: base, message: issueMessage(issue, wrong), remedy };
+  const { path, text } = unionMessage(issue, wrong);
+  return { severity: "error", path: [...base, ...path], message: text, remedy };
+}
+
+/** The object that a field may hold, whatever else it may hold beside. */
+function objectOf(field: z.ZodType | undefined): Shape | undefined {
+  if (field instanceof z.ZodOptional) return objectOf(field.unwrap() as z.ZodType);
+  if (field instanceof z.ZodUnion) {
+    return field.options.map((option) => objectOf(option as z.ZodType)).find((shape) => shape !== undefined);
+  }
+  return field instanceof z.ZodObject ? (field.shape as Shape) : undefined;
+}
+
+/**
+ * The first mistakes of many of one kind, and one that counts the others. A hostile file has half a million, of
+ * which nobody sees more than the first.
+ */
+export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path: string[] = []): Mistake[] {
+  const first = all.slice(0, LIMITS.problemsPerFile).map(explain);
+  const [sample] = first;
+  if (!sample || all.length === first.length) return first;
+  const count = (all.length - first.length).toLocaleString("en");
+  const remedy = "Correct these first; the others are told then.";
+  return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
+}
+
+/** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
+export function unknownKeys(shape: Shape, value: object): Mistake[] {
+  const known = Object.keys(shape);
+  const unknown = Object.keys(value).filter(
+    (key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"),
+  );
+  return firstOf(unknown, (key) => {
+    const near = nearestKey(key, known);
+    return {
+      severity: "warning",
+      path: [key],
+      message: near ? `unknown key, did you mean "${near}"?` : "unknown key, it has no effect",
+      remedy: near ? `Write "${near}".` : "Remove it.",
+    };
+  });
+}
+
+/** The same in the objects that its keys hold, such as `oauth`. */
+function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
+  return Object.entries(value).flatMap(([key, below]) => {
+    const field = isObject(below) && Object.hasOwn(shape, key) ? objectOf(shape[key]) : undefined;
+    if (!field) return [];
+    const found = [...unknownKeys(field, below), ...unknownKeysBelow(field, below)];
+    return found.map((mistake) => ({ ...mistake, path: [key, ...mistake.path] }));
+  });
+}
+
+/** Keys that hold names of tools: each is compared with each tool of a server, under several names. */
+const RULE_KEYS: readonly string[] = ["directTools", "excludeTools", "includeTools", "toolExposure"];
+
+/** The items of a list, or the keys of an object. */
+function itemsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return isObject(value) ? Object.keys(value) : [];
+}
+
+/** What is too much to be checked item by item, or to be compared with every tool. */
+function tooMuch(key: string, value: unknown): Mistake | undefined {
+  const items = itemsOf(value);
+  const isRule = RULE_KEYS.includes(key);
+  const most = isRule ? LIMITS.toolRules : LIMITS.configItems;
+  const tooMuchIs = (message: string, remedy: string): Mistake => ({
+    severity: "error",
+    path: [key],
+    message,
+    remedy,
+  });
+  if (items.length > most) {
+    const count = `has ${items.length.toLocaleString("en")} items, at most ${most.toLocaleString("en")} are possible`;
+    return tooMuchIs(
+      count,
+      isRule ? "Write patterns with *, which stands for any characters." : "Remove some.",
+    );
+  }
+  const isLong = (item: unknown): boolean => typeof item === "string" && item.length > LIMITS.toolRuleChars;
+  if (!isRule || !items.some(isLong)) return undefined;
+  return tooMuchIs(
+    `holds a name of more than ${LIMITS.toolRuleChars} characters`,
+    "Write a shorter pattern with *.",
+  );
+}
+
+type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
+
+/**
+ * Checks one object, all of whose keys are optional: its mistakes, and its data where there is no error. Key by
+ * key, so that only the schemas of keys that it has are made.
+ */
+export function check<S extends Shape>(
+  shape: S,
+  value: object,
+): { data: Checked<S> | undefined; mistakes: Mistake[] } {
+  const data: Record<string, unknown> = { ...value };
+  const errors: Mistake[] = [];
+  for (const key of Object.keys(shape)) {
+    if (!Object.hasOwn(value, key)) continue;
+    const mistake = tooMuch(key, data[key]);
+    if (mistake) {
+      errors.push(mistake);
+      continue;
+    }
+    const checked = z.safeParse(shape[key] as z.ZodType, data[key]);
+    if (checked.success) data[key] = checked.data;
+    else {
+      const explain = (issue: Issue): Mistake =>
+        explainIssue(shape, value, { ...issue, path: [key, ...issue.path] });
+      errors.push(...firstOf(checked.error.issues, explain, [key]));
+    }
+  }
+  const warnings = [...unknownKeys(shape, value), ...unknownKeysBelow(shape, value)];
+  return errors.length === 0
+    ? { data: data as Checked<S>, mistakes: warnings }
+    : { data: undefined, mistakes: [...errors, ...warnings] };
+}

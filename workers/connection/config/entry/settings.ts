@@ -1,0 +1,52 @@
+/** Settings of all servers: defaults and checks. How files add up: merge.ts and, for a project, narrow.ts. Pure. */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { check, kindOf, type Mistake } from "./mistakes.ts";
+import { type SettingsEntry, settingsShape, type ToolPrefix } from "./schema.ts";
+
+export interface Settings {
+  toolPrefix: ToolPrefix;
+  /** Minutes; 0: never. */
+  idleTimeout: number;
+  outputGuard: false | { maxBytes?: number | undefined; maxLines?: number | undefined };
+  search: "ranked" | "weighted";
+  proxyTool: boolean;
+  toonEncode: boolean | string[];
+  captureStats: boolean | { path?: string | undefined; flushDelayMs?: number | undefined };
+  directTools: boolean | string[];
+  maxMessageBytes: number;
+  hotReload: "on" | "ask" | "off";
+  catalog: "tools" | "servers" | "off";
+}
+
+export const DEFAULT_SETTINGS: Settings = {
+  toolPrefix: "server",
+  idleTimeout: 10,
+  outputGuard: {},
+  search: "ranked",
+  proxyTool: false,
+  toonEncode: false,
+  captureStats: false,
+  directTools: false,
+  maxMessageBytes: LIMITS.messageBytes,
+  hotReload: "on",
+  catalog: "tools",
+};
+
+/** Checks the settings of one file. A wrong key costs only itself. */
+export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    const message = `expected an object, found ${kindOf(raw)}`;
+    return {
+      settings: {},
+      mistakes: [{ severity: "error", path: [], message, remedy: 'Write {"toolPrefix": "server"}.' }],
+    };
+  }
+  const { mistakes } = check(settingsShape, raw);
+  const wrong = new Set(
+    mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
+  );
+  const sound = Object.entries(raw).filter(
+    ([key]) => !wrong.has(key) && Object.hasOwn(DEFAULT_SETTINGS, key),
+  );
+  return { settings: Object.fromEntries(sound) as SettingsEntry as Partial<Settings>, mistakes };
+}

@@ -1,0 +1,104 @@
+/**
+ * Looks at the envFiles of servers before anything is started: what those of a project bring is part of the question
+ * and of the consent; what the session's folder may not decide for the user's own servers is told. Never throws.
+ */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import { pathsOf } from "../files/sources.ts";
+import { fillPath, type PathFacts } from "../values/fill-path.ts";
+import { contentOf, type EnvContent, type EnvSeen, isOwn, withoutDeciding } from "./content.ts";
+import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./launch.ts";
+import { wayTo } from "./path-stops.ts";
+import { readEnvFile } from "./read.ts";
+
+export interface EnvLook {
+  /** Of the project's servers, the replaced ones too. */
+  seen: ReadonlyMap<ServerDefinition, EnvSeen>;
+  problems: ConfigProblem[];
+  /** Files that were looked at: what is to be watched. */
+  files: string[];
+}
+
+type Found =
+  | { file: string; content: EnvContent; dropped: string[]; changedAtMs: number }
+  | { reason: string };
+
+const TOO_MANY = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
+
+/** Finds the envFiles of one look; each file is read once, and no more of them than the limit. */
+class EnvReader {
+  readonly #place: PathFacts & EnvFolders;
+  readonly #read = new Map<string, Promise<Found>>();
+
+  constructor(place: PathFacts & EnvFolders) {
+    this.#place = place;
+  }
+
+  get files(): string[] {
+    return [...this.#read.keys()];
+  }
+
+  /** Undefined where it is the user's own file for the user's own server, which nobody has to ask about. */
+  async find(definition: ServerDefinition, envFile: string): Promise<Found | undefined> {
+    const { cwd, platform = process.platform } = this.#place;
+    const { text: path, missing } = fillPath(envFile, this.#place);
+    if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
+    const file = pathsOf(platform).resolve(cwd, path);
+    const way = await wayTo(file, platform);
+    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#place, way))))
+      return undefined;
+    const unfit = unfitReason(way);
+    if (unfit !== undefined) return { reason: unfit };
+    const known = this.#read.get(file);
+    if (known) return known;
+    if (this.#read.size >= LIMITS.envFilesLookedAt) return { reason: TOO_MANY };
+    const read = this.#readFile(file, way.found?.modifiedMs ?? 0);
+    this.#read.set(file, read);
+    return read;
+  }
+
+  async #readFile(file: string, changedAtMs: number): Promise<Found> {
+    const read = await readEnvFile(file);
+    if ("reason" in read) return read;
+    const { dropped } = withoutDeciding(read.entries);
+    return { file, content: contentOf(read.entries), dropped, changedAtMs };
+  }
+}
+
+/** Of the user's own server: what it will not get of a file in the session's folder. */
+function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
+  if ("reason" in found || found.dropped.length === 0) return [];
+  return [
+    {
+      severity: "warning",
+      file: definition.file,
+      key: `${definition.name}.envFile`,
+      message: droppedText(found.file, found.dropped),
+      remedy: 'Write what you need of it into "env" of the server, or keep the file in another folder.',
+    },
+  ];
+}
+
+/** Every definition that may come to run: with each also what it took the place of. */
+const all = (servers: readonly ServerDefinition[]): ServerDefinition[] =>
+  servers.flatMap((server) => [server, ...all(server.replaced ? [server.replaced] : [])]);
+
+export async function lookAtEnvFiles(
+  servers: readonly ServerDefinition[],
+  place: PathFacts & EnvFolders,
+): Promise<EnvLook> {
+  const seen = new Map<ServerDefinition, EnvSeen>();
+  const problems: ConfigProblem[] = [];
+  const reader = new EnvReader(place);
+  // One after the other: files of a clone, however many, never take the worker's whole time or memory.
+  for (const definition of all(servers)) {
+    const { target, enabled } = definition;
+    if (!enabled || target.kind !== "stdio" || target.envFile === undefined) continue;
+    const found = await reader.find(definition, target.envFile);
+    if (!found) continue;
+    if (isOwn(definition)) problems.push(...leftOut(definition, found));
+    else seen.set(definition, found);
+  }
+  return { seen, problems, files: reader.files };
+}

@@ -1,0 +1,92 @@
+/**
+ * What a server really gets of its envFile at its start: of a project's server what the user agreed to, or nothing; of
+ * the user's own server all but what the session's folder may not decide. What is read here is what the server gets:
+ * nobody can change the file between the look and the use.
+ */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import { listed, shown } from "../entry/shown-text.ts";
+import { pathsOf } from "../files/sources.ts";
+import { findWorktree } from "../hosts/worktree.ts";
+import { contentOf, isOwn, withoutDeciding } from "./content.ts";
+import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
+import { readEnvFile } from "./read.ts";
+
+export interface EnvFolders {
+  home: string;
+  /** The session's folder. */
+  cwd: string;
+  platform?: NodeJS.Platform;
+}
+
+export type AgreedEntries =
+  /** `note`: what was left out. */
+  | { entries: Record<string, string>; note?: string }
+  | { reason: string }
+  /** It is not what the user agreed to. */
+  | { changed: true };
+
+const SHOWN_NAMES = 20;
+
+/** Of a longer name its start is told: it is the start that says what it decides. */
+const NAME_CHARS = 80;
+
+const REMOTE = "it lies on another machine";
+
+/** Why an envFile is not read for a project's server: nobody can be shown what it holds. */
+export function unfitReason({ isRemote, found }: Way): string | undefined {
+  if (isRemote) return REMOTE;
+  if (found?.isSpecial) return "it is no regular file";
+  const { bytes = 0 } = found ?? {};
+  return bytes > LIMITS.envFileShownBytes ? `it has ${bytes} bytes` : undefined;
+}
+
+const briefName = (name: string): string =>
+  name.length <= NAME_CHARS ? shown(name) : `${shown(name.slice(0, NAME_CHARS).toWellFormed())}…`;
+
+/** What an envFile in the session's folder may not decide, in one line without values. */
+export function droppedText(file: string, names: readonly string[]): string {
+  const why = names.length === 1 ? "it decides" : "they decide";
+  const what = listed(names.map(briefName), SHOWN_NAMES);
+  return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs`;
+}
+
+/**
+ * Whether the session's folder decides what a path leads to: it is relative, or the file or a link on the way to it
+ * lies there, or elsewhere in the same worktree. Where Pi runs in the home folder, or above it, that is no clone.
+ */
+export async function isDecidedByFolder(
+  path: string,
+  { cwd, home, platform = process.platform }: EnvFolders,
+  { stops }: Pick<Way, "stops">,
+): Promise<boolean> {
+  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
+  const isHome = (one: string): boolean => isWithin(user, one, platform);
+  if (isHome(folder)) return false;
+  if (!pathsOf(platform).isAbsolute(path)) return true;
+  const worktree = await findWorktree(folder);
+  // Some keep all of their home folder in Git.
+  const clone = worktree === undefined || isHome(worktree) ? folder : worktree;
+  return stops.some((stop) => isWithin(stop, clone, platform));
+}
+
+/** `path`: as resolved, relative to the session's folder where it is not absolute. Never throws. */
+export async function agreedEntries(
+  definition: ServerDefinition,
+  path: string,
+  folders: EnvFolders,
+): Promise<AgreedEntries> {
+  const file = pathsOf(folders.platform ?? process.platform).resolve(folders.cwd, path);
+  const way = await wayTo(file, folders.platform);
+  const isFolders = await isDecidedByFolder(path, folders, way);
+  const unfit = isOwn(definition) ? way.isRemote && isFolders && REMOTE : unfitReason(way);
+  if (unfit) return { reason: unfit };
+  const read = await readEnvFile(file);
+  if ("reason" in read) return read;
+  const { entries } = read;
+  if (!isOwn(definition))
+    return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
+  const { kept, dropped } = withoutDeciding(entries);
+  if (!isFolders || dropped.length === 0) return { entries };
+  return { entries: kept, note: droppedText(file, dropped) };
+}

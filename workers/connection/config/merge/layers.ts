@@ -1,0 +1,182 @@
+/**
+ * Adds all sources up, later ones winning: extensions, imports, then our own files. Per server a whole
+ * entry replaces and never inherits, so that credentials stay with their URL; an entry without a target
+ * overrides a few keys. Pure.
+ */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import { isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import type { Mistake } from "../entry/mistakes.ts";
+import { applyOverride } from "../entry/override.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../entry/settings.ts";
+import type { FileConfig, FileEntry, Places } from "../files/files.ts";
+import type { Position } from "../files/jsonc.ts";
+import type { RegisteredServer } from "../files/sources.ts";
+import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
+
+export interface Layers {
+  registered: readonly RegisteredServer[];
+  /** By host in the order of `imports`: the first host that has a name wins. In a host the last file. */
+  hosts: readonly (readonly ServerDefinition[])[];
+  /** Lowest precedence first. */
+  files: readonly FileConfig[];
+}
+
+export interface Merged {
+  servers: ServerDefinition[];
+  settings: Settings;
+  problems: ConfigProblem[];
+}
+
+type Servers = Map<string, ServerDefinition>;
+
+/** What a project's entry takes the place of is kept: the project may turn out not to be trusted. */
+function place(servers: Servers, definition: ServerDefinition): void {
+  const below = servers.get(definition.name);
+  servers.set(
+    definition.name,
+    definition.project ? { ...definition, replaced: definition.replaced ?? below } : definition,
+  );
+}
+
+function mergeHosts(hosts: Layers["hosts"]): Servers {
+  const imported: Servers = new Map();
+  for (const definitions of hosts) {
+    const ofHost: Servers = new Map();
+    for (const definition of definitions) place(ofHost, definition);
+    for (const [name, definition] of ofHost) if (!imported.has(name)) imported.set(name, definition);
+  }
+  return imported;
+}
+
+function registeredServers(registered: Layers["registered"]): Pick<Merged, "servers" | "problems"> {
+  const servers: ServerDefinition[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const { name, config, extensionPath: file } of registered) {
+    const { definition, mistakes } = parseEntry(name, config, { file, origin: "extension" });
+    if (definition) servers.push(definition);
+    for (const { severity, path, message, remedy } of mistakes) {
+      problems.push({ severity, file, line: 1, column: 1, key: [name, ...path].join("."), message, remedy });
+    }
+  }
+  return { servers, problems };
+}
+
+/** Mistakes in a file of ours, each where its key stands. */
+const problemsAt = (file: FileConfig, at: Place, mistakes: readonly Mistake[]): ConfigProblem[] =>
+  mistakes.map(({ severity, path, message, remedy }) => {
+    const [first = ""] = path;
+    // A key may be called like a property that every object has.
+    const position = Object.hasOwn(at.places, first) ? at.places[first] : at.at;
+    const key = [at.key, ...path].join(".");
+    return { severity, file: file.source.file, ...position, key, message, remedy };
+  });
+
+interface Place {
+  key: string;
+  at?: Position;
+  places: Places;
+}
+
+function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem[] {
+  if (entry.kind === "server") {
+    place(servers, entry.definition);
+    return [];
+  }
+  const base = servers.get(entry.name);
+  if (base) {
+    const result = applyOverride(base, entry.override, file.source);
+    servers.set(entry.name, result);
+    return isProject(file.source.origin)
+      ? problemsAt(file, entry, wideningMistakes(entry.override, result))
+      : [];
+  }
+  const own = isProject(file.source.origin) ? "your own files" : "a file before this one";
+  return [
+    {
+      severity: "error",
+      file: file.source.file,
+      ...entry.at,
+      key: entry.key,
+      message: `there is no server of this name in ${own} to override`,
+      remedy: 'Add "command" or "url", or correct the name.',
+    },
+  ];
+}
+
+/** Mistakes of servers as they are after all files: told where the last file that defines each has it. */
+function narrowed(servers: Servers, settings: Settings, files: readonly FileConfig[]): Merged {
+  const merged: Merged = { servers: [], settings, problems: [] };
+  const places = new Map(
+    files.map((file) => [
+      file.source.file,
+      {
+        file,
+        entries: new Map(
+          file.entries.flatMap((entry) =>
+            entry.kind === "server" ? [[entry.definition.name, entry] as const] : [],
+          ),
+        ),
+      },
+    ]),
+  );
+  for (const definition of servers.values()) {
+    const { server, mistakes } = narrowServer(definition, settings);
+    merged.servers.push(server);
+    const place = places.get(server.file);
+    const entry = place?.entries.get(server.name);
+    if (place && entry) merged.problems.push(...problemsAt(place.file, entry, mistakes));
+  }
+  return merged;
+}
+
+/** Who keeps his servers first where there are too many. */
+const RANKS: readonly Origin[] = ["user", "extension", "import", "project-pi", "project-file"];
+
+/** A project's server that took the place of the user's own has its rank: the user's must not be lost with it. */
+function rankOf({ origin, replaced }: ServerDefinition): number {
+  const rank = RANKS.indexOf(origin);
+  return replaced ? Math.min(rank, rankOf(replaced)) : rank;
+}
+
+/** The servers that there is room for, in their order. */
+function bounded(servers: readonly ServerDefinition[]): Pick<Merged, "servers" | "problems"> {
+  if (servers.length <= LIMITS.servers) return { servers: [...servers], problems: [] };
+  const ranked = servers.toSorted((a, b) => rankOf(a) - rankOf(b));
+  const kept = new Set(ranked.slice(0, LIMITS.servers));
+  const byFile = Map.groupBy(
+    servers.filter((server) => !kept.has(server)),
+    ({ file }) => file,
+  );
+  const most = LIMITS.servers.toLocaleString("en");
+  const problems = [...byFile].map(
+    ([file, leftOut]): ConfigProblem => ({
+      severity: "error",
+      file,
+      message: `${leftOut.length.toLocaleString("en")} of its servers are left out, the first is ${leftOut[0]?.name}: more than ${most} are configured in all`,
+      remedy: "Remove servers that you do not need.",
+    }),
+  );
+  return { servers: servers.filter((server) => kept.has(server)), problems };
+}
+
+export function mergeLayers({ registered, hosts, files }: Layers): Merged {
+  const lowest = registeredServers(registered);
+  const servers: Servers = new Map();
+  for (const definition of lowest.servers) place(servers, definition);
+  for (const definition of mergeHosts(hosts).values()) place(servers, definition);
+  const problems = [...lowest.problems];
+  let settings = DEFAULT_SETTINGS;
+  for (const file of files) {
+    for (const entry of file.entries) problems.push(...applyEntry(servers, entry, file));
+    if (isProject(file.source.origin)) {
+      const narrower = narrowSettings(settings, file.settings, file.source.origin);
+      settings = narrower.settings;
+      const at = { key: "settings", places: file.settingPlaces };
+      problems.push(...problemsAt(file, at, narrower.mistakes));
+    } else settings = { ...settings, ...file.settings };
+  }
+  const merged = narrowed(servers, settings, files);
+  const { servers: kept, problems: leftOut } = bounded(merged.servers);
+  return { servers: kept, settings, problems: [...problems, ...merged.problems, ...leftOut] };
+}

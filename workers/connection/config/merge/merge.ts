@@ -1,0 +1,183 @@
+/**
+ * Loads the configuration: our own files, the hosts they import, one merged result. A file that is broken
+ * now counts as it last was whole, beside the problem that says where it is broken.
+ */
+import { homedir } from "node:os";
+
+export { describeProblem } from "../../../../src/shared/text/problem.ts";
+
+import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import type { HostName } from "../entry/schema.ts";
+import type { Settings } from "../entry/settings.ts";
+import {
+  addAll,
+  brokenFile,
+  emptyFile,
+  type FileConfig,
+  type FileText,
+  parseConfigText,
+  type ReadFile,
+  readText,
+} from "../files/files.ts";
+import { fileLimits } from "../files/limits.ts";
+import {
+  type ConfigFacts,
+  type ConfigSource,
+  configSources,
+  type RegisteredServer,
+} from "../files/sources.ts";
+import { type HostFile, parseHostText } from "../hosts/hosts.ts";
+import { hostSources } from "../hosts/places.ts";
+import { findWorktree } from "../hosts/worktree.ts";
+import { mergeLayers } from "./layers.ts";
+import { boundProblems } from "./reported.ts";
+
+export interface LoadedConfig {
+  servers: ServerDefinition[];
+  settings: Settings;
+  problems: ConfigProblem[];
+  /** Every file that was read or looked for, lowest precedence first: what is to be watched. */
+  files: string[];
+  /** Files of which nothing could be used just now. */
+  broken: string[];
+  /** Text of each file when it last was whole. */
+  texts: ReadonlyMap<string, string>;
+  /** Each file as this load found it. */
+  reads: ReadonlyMap<string, FileText>;
+}
+
+/** The facts of a session with those of this machine. */
+export function configFacts(
+  session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> & {
+    configPath?: string | undefined;
+    registered?: readonly RegisteredServer[] | undefined;
+  },
+): ConfigFacts {
+  const { agentDir, cwd, projectTrusted, configPath, registered } = session;
+  const machine = { platform: process.platform, home: homedir(), env: process.env };
+  return { agentDir, cwd, projectTrusted, configPath, registered, ...machine };
+}
+
+interface Reading {
+  facts: ConfigFacts;
+  /** Of the load before. */
+  lastTexts: ReadonlyMap<string, string>;
+  texts: Map<string, string>;
+  broken: string[];
+  read: (source: ConfigSource) => Promise<FileText>;
+}
+
+const unreadable = (
+  source: ConfigSource,
+  { reason, remedy }: Extract<FileText, { kind: "unreadable" }>,
+): FileConfig =>
+  brokenFile(source, {
+    severity: "error",
+    line: 1,
+    column: 1,
+    message: `cannot be read: ${reason}`,
+    remedy,
+  });
+
+const missing = (source: ConfigSource): FileConfig => {
+  if (!source.required) return emptyFile(source);
+  const { problems } = brokenFile(source, {
+    severity: "error",
+    line: 1,
+    column: 1,
+    message: "there is no such file",
+    remedy: "Correct --mcp-config, or create the file.",
+  });
+  return { ...emptyFile(source), problems };
+};
+
+/** A file that is broken now has not lost its servers. */
+const stillInUse = (problem: ConfigProblem): ConfigProblem => ({
+  ...problem,
+  remedy: "Correct it there; what the file held before stays in use until then.",
+});
+
+/** What a text gives; where that is nothing, what the file's last whole text gave. */
+function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
+  read: FileText,
+  source: ConfigSource,
+  { lastTexts, texts, broken }: Reading,
+  parse: { text: (text: string) => T; failed: (config: FileConfig) => T },
+): T {
+  if (read.kind === "missing") return parse.failed(missing(source));
+  const now = read.kind === "text" ? parse.text(read.text) : parse.failed(unreadable(source, read));
+  if (!now.broken) {
+    if (read.kind === "text") texts.set(source.file, read.text);
+    return now;
+  }
+  broken.push(source.file);
+  const last = lastTexts.get(source.file);
+  if (last === undefined) return now;
+  texts.set(source.file, last);
+  return { ...parse.text(last), problems: now.problems.map(stillInUse) };
+}
+
+async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
+  return withLastGood(await reading.read(source), source, reading, {
+    text: (text) => parseConfigText(text, source),
+    failed: (config) => config,
+  });
+}
+
+async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile, "broken">> {
+  const { facts } = reading;
+  const sources = hostSources(host, facts);
+  const texts = await Promise.all(sources.map(reading.read));
+  const all: Omit<HostFile, "broken"> = { servers: [], problems: [] };
+  for (const [i, source] of sources.entries()) {
+    const before = [...all.servers];
+    const { servers, problems } = withLastGood<HostFile>(texts[i] ?? { kind: "missing" }, source, reading, {
+      text: (text) => parseHostText(text, { host, source, facts, before }),
+      failed: ({ problems, broken }) => ({ servers: [], problems, broken }),
+    });
+    addAll(all.servers, servers);
+    addAll(all.problems, problems);
+  }
+  return all;
+}
+
+/**
+ * Never throws for what a file holds or how it is. `last`: the load before, if there was one. `from`: where the
+ * files are read, by default the disk.
+ */
+export async function loadConfig(
+  given: ConfigFacts,
+  last?: LoadedConfig,
+  from: ReadFile = readText,
+): Promise<LoadedConfig> {
+  const reads = new Map<string, FileText>();
+  const read = async (source: ConfigSource): Promise<FileText> => {
+    const { file } = source;
+    const found = await from(file, fileLimits(source).bytes);
+    reads.set(file, found);
+    return found;
+  };
+  const texts = new Map<string, string>();
+  const reading: Reading = { facts: given, lastTexts: last?.texts ?? new Map(), texts, broken: [], read };
+  const sources = configSources(given);
+  const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
+  const imports = [...new Set(files.flatMap((file) => file.imports))];
+  // The only one that looks further up than the session's folder.
+  if (imports.includes("opencode")) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  const { facts } = reading;
+  const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
+  const registered = facts.registered ?? [];
+  const merged = mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files });
+  const hostFiles = imports.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
+  return {
+    servers: merged.servers,
+    settings: merged.settings,
+    problems: boundProblems([...hosts, ...files, merged].flatMap(({ problems }) => problems)),
+    files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
+    broken: reading.broken,
+    texts: reading.texts,
+    reads,
+  };
+}

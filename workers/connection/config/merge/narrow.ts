@@ -1,0 +1,125 @@
+/**
+ * What a project's file may say of the user's own settings and servers, and the mistake that it is told where it
+ * says more. A model can write such a file: it may narrow what the user's files say, and never lets anything be
+ * written, shown or run that they do not. Pure.
+ */
+
+import { canonical } from "../../../shared/json/canonical.ts";
+import { guardFrom } from "../../results/guard.ts";
+import type { Origin, ServerDefinition } from "../entry/definition.ts";
+import { exposureOf, toExposure } from "../entry/exposure.ts";
+import type { Mistake } from "../entry/mistakes.ts";
+import type { Override } from "../entry/override.ts";
+import type { Settings } from "../entry/settings.ts";
+
+type Why = Partial<Record<keyof Settings, string>>;
+
+/** Settings that no file of a project decides, and why. */
+const USERS_ONLY: Why = { captureStats: "it writes files" };
+
+/** Nor one that nobody had to trust: extensions that allow or refuse tools go by the names of calls. */
+const TRUSTED_ONLY: Why = {
+  toolPrefix: "it changes the names of your tools",
+  proxyTool: "it changes the names under which your tools are called",
+};
+
+const STRICTNESS: readonly Settings["hotReload"][] = ["on", "ask", "off"];
+
+const ignored = (path: string[], message: string, remedy: string): Mistake => ({
+  severity: "warning",
+  path,
+  message,
+  remedy,
+});
+
+const loosened = (key: string): Mistake =>
+  ignored([key], "a project's file may only make this stricter", `Write ${key} into your own mcp.json.`);
+
+type Guard = Settings["outputGuard"];
+
+/** The stricter limits of both. `isLooser`: the second asked for more than the first allows. */
+export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLooser: boolean } {
+  const most = guardFrom(own);
+  const asked = guardFrom(own, wanted);
+  if (most === false) return { guard: wanted, isLooser: false };
+  if (asked === false) return { guard: own, isLooser: true };
+  const maxBytes = Math.min(most.maxBytes, asked.maxBytes);
+  const maxLines = Math.min(most.maxLines, asked.maxLines);
+  const isSame = maxBytes === most.maxBytes && maxLines === most.maxLines;
+  return {
+    guard: isSame ? own : { maxBytes, maxLines },
+    isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
+  };
+}
+
+/** Settings with those of a project's file. */
+export function narrowSettings(
+  own: Settings,
+  project: Partial<Settings>,
+  origin: Origin,
+): { settings: Settings; mistakes: Mistake[] } {
+  const settings = { ...own, ...project };
+  const mistakes: Mistake[] = [];
+  for (const [key, why] of Object.entries(
+    origin === "project-pi" ? USERS_ONLY : { ...USERS_ONLY, ...TRUSTED_ONLY },
+  )) {
+    const name = key as keyof Settings;
+    if (canonical(settings[name]) === canonical(own[name])) continue;
+    Object.assign(settings, { [name]: own[name] });
+    const remedy = `Write ${key} into your own mcp.json.`;
+    mistakes.push(ignored([key], `a project's file may not decide this: ${why}`, remedy));
+  }
+  if (STRICTNESS.indexOf(settings.hotReload) < STRICTNESS.indexOf(own.hotReload)) {
+    settings.hotReload = own.hotReload;
+    mistakes.push(loosened("hotReload"));
+  }
+  if (settings.maxMessageBytes > own.maxMessageBytes) {
+    settings.maxMessageBytes = own.maxMessageBytes;
+    mistakes.push(loosened("maxMessageBytes"));
+  }
+  if (project.outputGuard !== undefined) {
+    const { guard, isLooser } = tighterGuard(own.outputGuard, project.outputGuard);
+    settings.outputGuard = guard;
+    if (isLooser) mistakes.push(loosened("outputGuard"));
+  }
+  return { settings, mistakes };
+}
+
+/** A server of a project with the limits of its own that the settings leave it. */
+export function narrowServer(
+  server: ServerDefinition,
+  settings: Settings,
+): { server: ServerDefinition; mistakes: Mistake[] } {
+  const replaced = server.replaced && narrowServer(server.replaced, settings).server;
+  // What the project only switched on has the user's own limits.
+  if (!server.project || server.switchedOnBy !== undefined || server.outputGuard === undefined)
+    return { server: replaced ? { ...server, replaced } : server, mistakes: [] };
+  const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
+  const mistakes = isLooser ? [loosened("outputGuard")] : [];
+  return { server: { ...server, outputGuard: guard, replaced }, mistakes };
+}
+
+/** What a project's override asks for and does not get, as `result` has it. */
+export function wideningMistakes(override: Override, { floor }: ServerDefinition): Mistake[] {
+  if (!floor) return [];
+  const mistakes: Mistake[] = [];
+  const add = (path: string[], what: string): void => {
+    mistakes.push(ignored(path, what, "Change your own file if you want it."));
+  };
+  if (override.excludeTools?.length === 0 && floor.excludeTools.length > 0)
+    add(["excludeTools"], "a project's list adds to yours; it cannot allow what your own file excludes");
+  const isHidden = "your own file hides these tools, and a project's file cannot show them";
+  if (floor.exposure === "hidden") {
+    if (override.exposure !== undefined && toExposure(override.exposure) !== "hidden")
+      add(["exposure"], isHidden);
+    const direct = override.directTools;
+    if (direct === true || (Array.isArray(direct) && direct.length > 0)) add(["directTools"], isHidden);
+  }
+  const lifted = Object.entries(override.toolExposure ?? {}).filter(
+    ([tool, to]) =>
+      toExposure(to) !== "hidden" &&
+      (floor.toolExposure[tool] === "hidden" || exposureOf(tool, floor) === "hidden"),
+  );
+  if (lifted.length > 0) add(["toolExposure"], isHidden);
+  return mistakes;
+}

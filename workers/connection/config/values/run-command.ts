@@ -1,0 +1,126 @@
+/**
+ * Runs a `!command` of the configuration in a shell and gives what it printed. Bounded in time and
+ * bytes; its whole process group ends with it. What it printed is a secret: it is in no error. A command of the
+ * user's own files does not run in the folder in which Pi runs: `python -m keyring` would take a clone's keyring.py.
+ */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { parse } from "node:path";
+import type { Readable } from "node:stream";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { childEnvironment } from "../../../shared/programs/environment.ts";
+import { killTree, onWindows, systemShell } from "../../../shared/programs/processes.ts";
+
+const TIMEOUT_MS = 10_000;
+const OUTPUT_BYTES = 1024 * 1024;
+
+export interface CommandOptions {
+  command: string;
+  /** Who wants the value, for the error: `docs: env.TOKEN`. */
+  label: string;
+  /** Where Pi runs: a command that a file of the project holds runs here. */
+  cwd: string;
+  /** The user's home folder: any other command runs here. */
+  home: string;
+  definedByProject: boolean;
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  timeoutMs?: number;
+}
+
+const startShell = (
+  command: string,
+  { cwd, env }: { cwd: string; env: Record<string, string> },
+): ChildProcessByStdio<null, Readable, null> =>
+  spawn(command, {
+    shell: systemShell(),
+    cwd,
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: !onWindows,
+    windowsHide: true,
+  });
+
+/** A container may have no home folder. */
+const homeOrRoot = async (home: string): Promise<string> => {
+  const hasHome = await stat(home).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return hasHome ? home : parse(process.execPath).root;
+};
+
+/** Where a command runs, and what it finds. */
+async function surroundings(options: CommandOptions): Promise<{ cwd: string; env: Record<string, string> }> {
+  const { cwd, home, env: base, definedByProject } = options;
+  const independentOf = definedByProject ? undefined : { cwd, home };
+  const env = childEnvironment({ base, own: {}, platform: process.platform, independentOf });
+  return { cwd: definedByProject ? cwd : await homeOrRoot(home), env };
+}
+
+const REMEDY = "Run it in a shell to see why.";
+
+/** Trimmed output, which is not empty. Throws `bad_config` or `cancelled`; nothing is left running then. */
+export async function runCommand(options: CommandOptions): Promise<string> {
+  const { command, label, signal, timeoutMs = TIMEOUT_MS } = options;
+  const cancelled = (): ThreadsError => new ThreadsError("cancelled", `${label}: its command was cancelled.`);
+  const place = await surroundings(options);
+  if (signal.aborted) throw cancelled();
+  const fail = (text: string): ThreadsError =>
+    new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
+  const start = (): ReturnType<typeof startShell> | undefined => {
+    try {
+      return startShell(command, place);
+    } catch {
+      // Too long, or holds what no command may; Node's own error would show it.
+      return undefined;
+    }
+  };
+  return new Promise((resolve, reject) => {
+    const child = start();
+    if (!child) return reject(fail("could not be started"));
+    const { pid } = child;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let failure: ThreadsError | undefined;
+    const stop = (reason: ThreadsError): void => {
+      failure ??= reason;
+      const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
+      // A grandchild in a group of its own may still hold the pipe.
+      child.stdout.destroy();
+      if (killed !== "refused") return;
+      // For example `sudo`: its end is not waited for.
+      child.unref();
+      settle(failure);
+    };
+    const onAbort = (): void => stop(cancelled());
+    const timer = setTimeout(() => stop(fail(`took more than ${timeoutMs / 1_000} s`)), timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (pid !== undefined) options.onSpawn(pid);
+
+    child.stdout.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > OUTPUT_BYTES) stop(fail("printed more than 1 MiB"));
+    });
+    const settle = (error: ThreadsError | undefined): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      const printed = Buffer.concat(chunks).toString("utf8").trim();
+      if (error) reject(error);
+      else if (printed === "") reject(fail("printed nothing"));
+      else resolve(printed);
+    };
+    child.once("error", () => {
+      // Without a pid no "close" follows.
+      if (pid === undefined) settle(fail("could not be started"));
+    });
+    child.once("close", (code, killed) => {
+      if (pid !== undefined) options.onExit(pid);
+      const ended = code === null ? `was ended by ${killed}` : `ended with code ${code}`;
+      settle(failure ?? (code === 0 ? undefined : fail(ended)));
+    });
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * All pages of a list request (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely: what an
+ * item is worth decides the caller. Ends at a repeated cursor and at the limits.
+ */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+
+/** One request to the server; its result as it came. */
+export type SendRequest = (
+  request: { method: string; params?: Record<string, unknown> },
+  options: { signal: AbortSignal; timeout: number },
+) => Promise<Record<string, unknown>>;
+
+export interface ListRequest {
+  method: string;
+  /** For all pages together: a server that pages for ever is as slow as one that never answers. */
+  limitMs: number;
+  signal: AbortSignal;
+  /** Takes the result of one page; false: enough. */
+  onPage: (result: Record<string, unknown>) => boolean;
+}
+
+export async function listPages(
+  send: SendRequest,
+  { method, limitMs, signal, onPage }: ListRequest,
+): Promise<void> {
+  const seen = new Set<string>();
+  const startedAt = performance.now();
+  let cursor: string | undefined;
+  for (let page = 0; page < LIMITS.listPages; page++) {
+    const request = { method, ...(cursor === undefined ? {} : { params: { cursor } }) };
+    const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
+    const result = await send(request, { signal, timeout });
+    if (!onPage(result)) return;
+    const next = result.nextCursor;
+    if (typeof next !== "string" || next === "" || seen.has(next)) return;
+    seen.add(next);
+    cursor = next;
+  }
+}

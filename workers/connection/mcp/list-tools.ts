@@ -1,0 +1,36 @@
+/** The tools of a server over all pages of its list. One malformed tool costs the server only that tool. */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
+import { createKeptList } from "./kept-list.ts";
+import { listPages, type SendRequest } from "./list-pages.ts";
+
+const NOTED_TOOLS = 20;
+
+export async function listTools(
+  send: SendRequest,
+  { limitMs, signal, onNote }: { limitMs: number; signal: AbortSignal; onNote: (note: string) => void },
+): Promise<CachedTool[]> {
+  const tools = createKeptList<CachedTool>("tools", {
+    limit: LIMITS.toolsPerServer,
+    nameOf: ({ name }) => name,
+  });
+  const names = new Set<string>();
+  const unbounded: string[] = [];
+  const onPage = (result: Record<string, unknown>): boolean => {
+    for (const tool of normalizeTools(result.tools)) {
+      if (names.has(tool.name)) continue;
+      names.add(tool.name);
+      tools.add(tool);
+    }
+    if (unbounded.length < NOTED_TOOLS) unbounded.push(...unboundedTools(result.tools).slice(0, NOTED_TOOLS));
+    if (tools.isFull && result.nextCursor !== undefined) tools.stopEarly();
+    return !tools.isFull;
+  };
+  await listPages(send, { method: "tools/list", limitMs, signal, onPage });
+  if (unbounded.length > 0) {
+    onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);
+  }
+  const note = tools.note();
+  if (note !== undefined) onNote(note);
+  return [...tools.items];
+}

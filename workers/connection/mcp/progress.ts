@@ -1,0 +1,27 @@
+/** What a progress notification says, bounded. Pure. */
+import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
+import type { Redactor } from "../secrets/secrets.ts";
+
+const MESSAGE_CHARS = 500;
+
+interface Params {
+  message?: unknown;
+  progress: unknown;
+  total?: unknown;
+}
+
+/** A progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
+export function readProgress(params: Params, redact: Redactor): CallProgress {
+  const progress = typeof params.progress === "number" ? params.progress : undefined;
+  const total = typeof params.total === "number" && params.total > 0 ? params.total : undefined;
+  const counted = `${progress ?? "?"}${total === undefined ? "" : ` of ${total}`}`;
+  const message =
+    typeof params.message === "string" && params.message !== ""
+      ? redact(params.message).slice(0, MESSAGE_CHARS).toWellFormed()
+      : counted;
+  return {
+    message,
+    ...(progress === undefined ? {} : { progress }),
+    ...(total === undefined ? {} : { total }),
+  };
+}

@@ -1,0 +1,225 @@
+/**
+ * Turns `npx ...` and `npm exec ...` into the binary that they would run, so that no npm stays as the
+ * server's parent. Reads as the order in which npx itself looks. Any doubt ends at npm itself.
+ * Called by connect-stdio; only this module writes `mcp-npx-cache.json`.
+ */
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { findHere, isFile } from "../../shared/programs/find-program.ts";
+import { type NpxCacheEntry, readNpxEntry, writeNpxEntry } from "./cache-file.ts";
+import { type NpmWords, type NpxRequest, parseNpxCommand } from "./command.ts";
+import { decisiveSetting, environmentKey } from "./environment.ts";
+import { findNode, launchOf, type NpxLaunch } from "./launch.ts";
+import { type NeutralFolder, NO_WORKSPACES, neutralFolder } from "./neutral-folder.ts";
+import { fitsShell, type NpmAnswer, runNpm } from "./npm-run.ts";
+import { type Project, readProject } from "./project.ts";
+import { createTaskSharing } from "./shared-task.ts";
+import { throughNpm } from "./through-npm.ts";
+import {
+  chooseTree,
+  type Declined,
+  isComplete,
+  locate,
+  type NpmFacts,
+  type Tree,
+  treeInProject,
+} from "./tree.ts";
+
+export type { NpxLaunch };
+
+export interface NpxTarget {
+  command: string;
+  args: readonly string[];
+  /** The whole environment of the server. */
+  env: Record<string, string>;
+  /** Folder of the server. */
+  cwd: string;
+  /**
+   * A folder for npm to run in, made where it is not there, so that `cwd` and the folders above it decide nothing of
+   * what is started. Undefined: npm runs in `cwd`, and its settings and packages count.
+   */
+  neutral: string | undefined;
+}
+
+export interface NpxOptions {
+  /** `mcp-npx-cache.json`. */
+  cacheFile: string;
+  signal: AbortSignal;
+  /** One line about why npx itself is run. */
+  onNote: (note: string) => void;
+  /** npm runs, and no longer runs: so that main can end it. */
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  /** Of one run of npm. */
+  timeoutMs?: number;
+}
+
+/** Where npm runs and what counts there. */
+interface NpmPlace {
+  cwd: string;
+  /** What npm takes for the project around `cwd`. */
+  prefix: string;
+  /** The project whose packages come first; undefined where no project counts. */
+  project: Project | undefined;
+}
+
+/** What every step reads. */
+interface Resolution {
+  request: NpxRequest;
+  target: NpxTarget;
+  place: NpmPlace;
+  /** The file of `npx` or `npm`. */
+  npm: string;
+  /** Runs inside npm. */
+  node: string;
+  environment: string;
+  options: NpxOptions;
+}
+
+const shareAsking = createTaskSharing<NpmAnswer | Declined>();
+const shareInstalling = createTaskSharing<NpmFacts | Declined>();
+
+/**
+ * Undefined: use the original command. Rejects with the signal's reason where it is aborted, and then
+ * nothing of it runs; otherwise it never rejects.
+ */
+export async function resolveNpx(target: NpxTarget, options: NpxOptions): Promise<NpxLaunch | undefined> {
+  const parsed = parseNpxCommand(target.command, target.args);
+  if (parsed.kind === "other") return undefined;
+  const neutral = target.neutral === undefined ? undefined : await neutralFolder(target.neutral);
+  try {
+    const outcome =
+      parsed.kind === "unsure" ? parsed : await resolve(parsed.request, target, { neutral, options });
+    if (!("reason" in outcome)) return outcome;
+    options.onNote(`is started through npm itself: ${outcome.reason}`);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    options.onNote(`is started through npm itself: ${messageOf(error)}`);
+  }
+  return neutral && byNpm(parsed.words, target, { neutral, options });
+}
+
+/** npm itself as the server's parent, beside every project. Undefined where there is no npm. */
+async function byNpm(
+  words: NpmWords,
+  target: NpxTarget,
+  { neutral, options }: { neutral: NeutralFolder; options: NpxOptions },
+): Promise<NpxLaunch | undefined> {
+  const program = await findHere(words.command, target);
+  if (program === undefined) return undefined;
+  const launch = throughNpm(program, words, { ...target, neutral });
+  if (neutral.shell === undefined) {
+    options.onNote(`runs in ${neutral.path}, as npm does: npm cannot start it in another folder here`);
+  }
+  return launch;
+}
+
+async function placeOf({ cwd }: NpxTarget, neutral: NeutralFolder | undefined): Promise<NpmPlace | Declined> {
+  if (neutral) return { cwd: neutral.path, prefix: neutral.path, project: undefined };
+  const project = await readProject(cwd);
+  return "reason" in project ? project : { cwd, prefix: project.prefix, project };
+}
+
+async function resolve(
+  request: NpxRequest,
+  target: NpxTarget,
+  { neutral, options }: { neutral: NeutralFolder | undefined; options: NpxOptions },
+): Promise<NpxLaunch | Declined> {
+  const { env, cwd } = target;
+  const setting = decisiveSetting(env);
+  if (setting !== undefined) return { reason: `${setting} is set` };
+  const place = await placeOf(target, neutral);
+  if ("reason" in place) return place;
+  const npm = await findHere(request.npm.command, target);
+  const node = await findNode(env, cwd);
+  if (npm === undefined || node === undefined) return { reason: "npm or node is not on the PATH" };
+  if (!fitsShell(node)) return { reason: `a shell could misread ${node}` };
+  const environment = await environmentKey({ env, programs: [npm, node], ...place });
+
+  const local = place.project && (await treeInProject(request, place.project));
+  if (local && "reason" in local) return local;
+  const facts = await installed({ request, target, place, npm, node, environment, options });
+  if ("reason" in facts) return facts;
+  const tree = await chooseTree(request, place.project, facts);
+  if ("reason" in tree) return tree;
+  const binary = await locate(tree, request);
+  if ("reason" in binary) return binary;
+  const { args } = request;
+  return place.project
+    ? launchOf(binary, { env, cwd, binFolders: place.project.binFolders, args })
+    : launchOf(binary, { env, cwd, binFolders: [], args, node: facts.node });
+}
+
+/** One run of npm for all who want these packages in this environment at once. */
+function installed(resolution: Resolution): Promise<NpmFacts | Declined> {
+  const { request, environment, options } = resolution;
+  const packages = request.packages.map(({ raw }) => raw);
+  const key = [environment.slice(0, 32), request.bin ?? "", ...packages].join(" ");
+  return shareInstalling(key, options.signal, (signal) => install(resolution, key, signal));
+}
+
+async function install(
+  resolution: Resolution,
+  key: string,
+  signal: AbortSignal,
+): Promise<NpmFacts | Declined> {
+  const { request, place, environment, options } = resolution;
+  const now = options.now ?? Date.now;
+  const known = await readNpxEntry(options.cacheFile, key, now());
+  if (known && (await isStillThere(resolution, known))) return known;
+
+  const answer = await shareAsking(environment, signal, (shared) => npmRun(resolution, [], shared));
+  if ("reason" in answer) return answer;
+  if (answer.projectPrefix !== place.prefix) {
+    return { reason: `npm takes ${answer.projectPrefix} for the project` };
+  }
+  const tree = await chooseTree(request, place.project, answer);
+  if ("reason" in tree) return tree;
+  if (tree.kind === "cache" && !(await isUpToDate(request, tree))) {
+    const flags = request.packages.map(({ raw }) => `--package=${raw}`);
+    const installed = await npmRun(resolution, request.yes ? ["--yes", ...flags] : flags, signal);
+    if ("reason" in installed) return installed;
+  }
+  const { cacheDir, globalPrefix, node } = answer;
+  const packages = request.packages.map(({ raw }) => raw);
+  const entry = { packages, from: tree.kind, cacheDir, globalPrefix, node, checkedAt: now() };
+  await writeNpxEntry(options.cacheFile, key, entry).catch((error) => {
+    options.onNote(`mcp-npx-cache.json could not be written: ${messageOf(error)}`);
+  });
+  return entry;
+}
+
+/** Whether an entry still stands for something that can be started, in the place it was found in. */
+async function isStillThere({ request, place }: Resolution, known: NpxCacheEntry): Promise<boolean> {
+  const tree = await chooseTree(request, place.project, known);
+  if (!(await isFile(known.node))) return false;
+  return !("reason" in tree) && tree.kind === known.from && !("reason" in (await locate(tree, request)));
+}
+
+/** npx asks the registry for what is no exact version; npm's cache alone cannot tell. */
+const isUpToDate = async (request: NpxRequest, tree: Tree): Promise<boolean> =>
+  request.packages.every(({ kind }) => kind === "version") &&
+  (await isComplete(tree)) &&
+  !("reason" in (await locate(tree, request)));
+
+function npmRun(
+  { request, target, place, npm, node, options }: Resolution,
+  flags: readonly string[],
+  signal: AbortSignal,
+): Promise<NpmAnswer | Declined> {
+  const { timeoutMs = LIMITS.npxRunMs, onSpawn, onExit } = options;
+  const beside = place.project ? [] : [NO_WORKSPACES];
+  return runNpm({
+    npm: { program: npm, args: request.npm.args },
+    flags: [...beside, ...flags],
+    node,
+    env: target.env,
+    cwd: place.cwd,
+    timeoutMs,
+    signal,
+    onSpawn,
+    onExit,
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * How the model reads a resource that a result links to: which tool, under the name that it bears in Pi, with
+ * which arguments. Called by results.ts for each link.
+ */
+import { nameTools } from "../../../src/shared/naming/names.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import type { Server } from "../servers/server.ts";
+import { exposedTools, prefixOf } from "./exposed.ts";
+import { resourceTools } from "./offers.ts";
+
+/** Longer arguments are left out of the sentence: the model has the URI beside it. */
+const ARGUMENT_CHARS = 1_000;
+
+export interface ReaderOptions {
+  /** All of the session: a name depends on those of the others. */
+  servers: readonly Server[];
+  settings: Settings;
+}
+
+/** `server` and tool -> the name in Pi, of all tools that the rules do not withhold. */
+function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
+  const offered = servers
+    .filter(({ definition }) => definition.enabled)
+    .flatMap((server) => {
+      const prefix = prefixOf(server, settings);
+      return exposedTools(server, settings).map(({ name: tool }) => ({ server: server.name, tool, prefix }));
+    });
+  const { names } = nameTools(offered);
+  return new Map(offered.map(({ server, tool }, i) => [keyOf(server, tool), names[i] ?? ""]));
+}
+
+const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);
+
+/** The tool that reads exactly this, else one whose template it fits. */
+function toolFor(server: Server, uri: string): { tool: string; args: Record<string, unknown> } | undefined {
+  if (!server.definition.exposeResources) return undefined;
+  let found: { tool: string; args: Record<string, unknown> } | undefined;
+  for (const [tool, { argsOf }] of resourceTools(server.resources, server.tools ?? [])) {
+    const args = argsOf(uri);
+    if (!args || server.excludes(tool)) continue;
+    found = { tool, args };
+    if (Object.keys(args).length === 0) break;
+  }
+  return found;
+}
+
+/** `(uri) => sentence`, for a URI as the server sent it; undefined where no tool reads that. */
+export function resourceReader(server: Server, options: ReaderOptions): (uri: string) => string | undefined {
+  // Once a result, and only for one with such a link: a result may hold a hundred thousand of them.
+  let names: Map<string, string> | undefined;
+  return (uri) => {
+    const reader = toolFor(server, uri);
+    if (!reader) return undefined;
+    names ??= namesInPi(options);
+    const name = names.get(keyOf(server.name, reader.tool));
+    if (name === undefined) return undefined;
+    if (Object.keys(reader.args).length === 0) return `Read it with the tool ${name}.`;
+    const args = JSON.stringify(reader.args);
+    const shown = args.length <= ARGUMENT_CHARS && server.redact(args) === args ? ` and ${args}` : "";
+    return `Read it with the tool ${name}${shown}.`;
+  };
+}

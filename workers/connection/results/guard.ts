@@ -1,0 +1,240 @@
+/**
+ * Bounds what the model reads of a result: its start and end, or for long lines of JSON their structure,
+ * with a line that says how much is missing and the file that holds all of it. The texts of a result count
+ * together. Nothing here copies a text that is too long: it is measured, cut and written in place.
+ */
+
+import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { countLines, headEnd, tailStart } from "./cut.ts";
+import type { ResultStore } from "./store.ts";
+import { type Structure, structureOf } from "./structure.ts";
+
+export interface GuardLimits {
+  maxBytes: number;
+  maxLines: number;
+}
+
+export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLines: LIMITS.resultLines };
+
+/** Kept free of the limit for the line that says what is missing, with the path. */
+const NOTICE_BYTES = 512;
+const NOTICE_LINES = 3;
+/** Enough for a model to see what there is; the rest is in the file. */
+const OUTLINE_CHARS = 8 * 1024;
+/** Texts of one result that are looked at for their structure, the longest first. */
+const OUTLINES = 10;
+
+const isLimit = (value: unknown): value is number => typeof value === "number" && value >= 1;
+
+/**
+ * The limits that hold, from settings, later ones first in force: `{maxBytes?, maxLines?}`, `false` for no
+ * limit, `undefined` or `true` for what stands before. Anything else is ignored; the configuration reports it.
+ */
+export function guardFrom(...settings: readonly unknown[]): GuardLimits | false {
+  let limits: GuardLimits | false = DEFAULT_GUARD;
+  for (const setting of settings) {
+    if (setting === false) limits = false;
+    if (typeof setting !== "object" || setting === null) continue;
+    const { maxBytes, maxLines } = setting as Partial<Record<keyof GuardLimits, unknown>>;
+    const base: GuardLimits = limits === false ? DEFAULT_GUARD : limits;
+    limits = {
+      maxBytes: isLimit(maxBytes) ? Math.floor(maxBytes) : base.maxBytes,
+      maxLines: isLimit(maxLines) ? Math.floor(maxLines) : base.maxLines,
+    };
+  }
+  return limits;
+}
+
+interface Measured {
+  content: ResultContent;
+  bytes: number;
+  lines: number;
+}
+
+export interface Guarded {
+  content: ResultContent[];
+  /** Something was left out. */
+  cut: boolean;
+  /** Holds all of the text. */
+  storedAt?: string;
+}
+
+const textOf = (content: ResultContent | undefined): string => (content?.type === "text" ? content.text : "");
+
+const measure = (content: ResultContent): Measured =>
+  content.type === "text"
+    ? { content, bytes: Buffer.byteLength(content.text), lines: countLines(content.text) }
+    : { content, bytes: 0, lines: 0 };
+
+const total = (parts: readonly Measured[]): { bytes: number; lines: number } => {
+  const texts = parts.filter(({ content }) => content.type === "text");
+  const sum = (key: "bytes" | "lines"): number => texts.reduce((all, part) => all + part[key], 0);
+  // Texts are read one below the other.
+  return { bytes: sum("bytes") + Math.max(texts.length - 1, 0), lines: sum("lines") };
+};
+
+/** How many of the parts fit whole, from the first on, and what is then left. */
+function takeWhole(parts: Iterable<Measured>, budget: GuardLimits): { taken: number; left: GuardLimits } {
+  const left = { ...budget };
+  let taken = 0;
+  for (const { content, bytes, lines } of parts) {
+    if (content.type === "text") {
+      if (bytes > left.maxBytes || lines > left.maxLines) break;
+      left.maxBytes -= bytes + 1;
+      left.maxLines -= lines;
+    }
+    taken++;
+  }
+  return { taken, left };
+}
+
+interface Cut {
+  /** Index of the part in which the kept start ends, and where. */
+  head: { part: number; end: number };
+  /** Index of the part in which the kept end begins, and where. */
+  tail: { part: number; start: number };
+}
+
+function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
+  const half = {
+    maxBytes: Math.floor(Math.max(limits.maxBytes - NOTICE_BYTES, limits.maxBytes / 2) / 2),
+    maxLines: Math.floor(Math.max(limits.maxLines - NOTICE_LINES, limits.maxLines / 2) / 2),
+  };
+  // Of however little: something of the start.
+  const fromStart = takeWhole(parts, {
+    maxBytes: Math.max(half.maxBytes, 1),
+    maxLines: Math.max(half.maxLines, 1),
+  });
+  const fromEnd = takeWhole(parts.toReversed(), half);
+  const head = fromStart.taken;
+  const tail = parts.length - 1 - fromEnd.taken;
+  const budgetOf = ({ left }: { left: GuardLimits }) => ({ bytes: left.maxBytes, lines: left.maxLines });
+  return {
+    head: { part: head, end: headEnd(textOf(parts[head]?.content), budgetOf(fromStart)) },
+    tail: { part: tail, start: tailStart(textOf(parts[tail]?.content), budgetOf(fromEnd)) },
+  };
+}
+
+const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
+const linesText = (lines: number): string => `${lines.toLocaleString("en")} line${lines === 1 ? "" : "s"}`;
+
+/**
+ * The longest texts by their structure, as many as it takes for all to fit; by index. Undefined where that
+ * does not help.
+ */
+function structures(parts: readonly Measured[], limits: GuardLimits): Map<number, Structure> | undefined {
+  const left = total(parts);
+  const found = new Map<number, Structure>();
+  const longest = parts
+    .map((part, index) => ({ ...part, index }))
+    .filter(({ content }) => content.type === "text")
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, OUTLINES);
+  for (const { content, bytes, lines, index } of longest) {
+    const maxChars = Math.min(OUTLINE_CHARS, limits.maxBytes / 2);
+    const structure = structureOf(textOf(content), { bytes, lines, maxChars });
+    if (!structure) return undefined;
+    found.set(index, structure);
+    left.bytes -= bytes - Buffer.byteLength(structure.outline) - Buffer.byteLength(structure.prefix);
+    // An outline has as many lines as it needs.
+    left.lines -= lines;
+    if (left.bytes <= limits.maxBytes && left.lines <= limits.maxLines) return found;
+  }
+  return undefined;
+}
+
+/** The words before it, what it is, its outline. `where` the whole is. */
+function structureText({ prefix, text, outline, values }: Structure, where: string): string {
+  const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
+  const which = values === undefined ? "shown" : "the first shown";
+  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${linesText(countLines(text))}${of}`;
+  const notice = `[${size}, ${which} by its structure.${where}]`;
+  return [...(prefix === "" ? [] : [prefix]), notice, outline].join("\n");
+}
+
+/** Of the file that holds all of the text. */
+function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Structure> | undefined): string {
+  const texts = parts.filter(({ content }) => content.type === "text");
+  const [only] = [...(found?.values() ?? [])];
+  if (!only || texts.length > 1 || only.prefix !== "") return "txt";
+  return only.values === undefined ? "json" : "jsonl";
+}
+
+/** All of the text as parts to write one after the other, as it would be read. */
+function* wholeText(parts: readonly Measured[]): Generator<string> {
+  let first = true;
+  for (const { content } of parts) {
+    if (content.type !== "text") continue;
+    if (!first) yield "\n";
+    first = false;
+    yield content.text;
+  }
+}
+
+const text = (value: string): ResultContent => ({ type: "text", text: value });
+
+function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: string): ResultContent[] {
+  const contents = parts.map(({ content }) => content);
+  const start = textOf(contents[head.part]).slice(0, head.end);
+  const end = textOf(contents[tail.part]).slice(tail.start);
+  const opening = start === "" ? notice : `${start}\n${notice}`;
+  const between = contents.slice(head.part, tail.part + 1).filter(({ type }) => type !== "text");
+  const middle =
+    head.part === tail.part
+      ? [text(end === "" ? opening : `${opening}\n${end}`)]
+      : [text(opening), ...between, ...(end === "" ? [] : [text(end)])];
+  return [...contents.slice(0, head.part), ...middle, ...contents.slice(tail.part + 1)];
+}
+
+/** What stays of the texts, measured. */
+function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] {
+  const ends = [
+    textOf(parts[head.part]?.content).slice(0, head.end),
+    textOf(parts[tail.part]?.content).slice(tail.start),
+  ];
+  return [
+    ...parts.slice(0, head.part),
+    ...ends.filter((end) => end !== "").map((end) => measure(text(end))),
+    ...parts.slice(tail.part + 1),
+  ];
+}
+
+const isWithin = ({ bytes, lines }: { bytes: number; lines: number }, limits: GuardLimits): boolean =>
+  bytes <= limits.maxBytes && lines <= limits.maxLines;
+
+/** Whether nothing of it would be left out. */
+export const fitsGuard = (content: readonly ResultContent[], limits: GuardLimits | false): boolean =>
+  limits === false || isWithin(total(content.map(measure)), limits);
+
+/** Never fails: where the full text cannot be stored, the notice says why. */
+export async function guardOutput(
+  content: readonly ResultContent[],
+  { limits, store, label }: { limits: GuardLimits | false; store: ResultStore; label: string },
+): Promise<Guarded> {
+  if (limits === false) return { content: [...content], cut: false };
+  const parts = content.map(measure);
+  const whole = total(parts);
+  if (isWithin(whole, limits)) return { content: [...content], cut: false };
+  const found = structures(parts, limits);
+  const saved = await store.save([...wholeText(parts)], label, extensionOf(parts, found));
+  const stored = "path" in saved ? { storedAt: saved.path } : {};
+  const where =
+    "path" in saved ? `Full text: ${saved.path}` : `The full text could not be stored: ${saved.problem}`;
+  if (found) {
+    const first = Math.min(...found.keys());
+    const shown = content.map((part, index) => {
+      const structure = found.get(index);
+      return structure ? text(structureText(structure, index === first ? ` ${where}` : "")) : part;
+    });
+    return { content: shown, cut: true, ...stored };
+  }
+  const cut = cutAt(parts, limits);
+  const kept = total(keptParts(parts, cut));
+  const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
+  const missingLines = whole.lines - kept.lines;
+  const ofLines =
+    missingLines > 0 ? ` (${linesText(missingLines)} of ${whole.lines.toLocaleString("en")})` : "";
+  const notice = `[… ${missing}${ofLines} left out here. ${where}]`;
+  return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored };
+}

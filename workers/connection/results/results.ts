@@ -1,0 +1,69 @@
+/**
+ * What becomes of the results of a session: where the whole of a long one is kept, what settings and server
+ * say of their shape, and what is counted of them.
+ */
+import { join } from "node:path";
+import type { StatsReport } from "../../../src/shared/protocol/calls.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import { resourceReader } from "../offers/resource-reader.ts";
+import type { Server } from "../servers/server.ts";
+import type { ResultSettings } from "../session/calls.ts";
+import { guardFrom } from "./guard.ts";
+import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
+import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
+import { toonWanted } from "./toon.ts";
+
+export interface Results {
+  store: ResultStore;
+  /** How results of this server are shaped, under the settings of now. `servers`: all of the session. */
+  settingsFor(server: Server, servers: readonly Server[]): ResultSettings;
+  /** Undefined where nothing is captured. */
+  stats(): Stats | undefined;
+  /** Throws `bad_config` where their file cannot be read. */
+  statsReport(): Promise<StatsReport>;
+  close(): Promise<void>;
+}
+
+export interface ResultsOptions {
+  agentDir: string;
+  settings: () => Settings;
+  log: Log;
+  /** For what the user can mend. */
+  warn: (problem: string) => void;
+}
+
+export function createResults({ agentDir, settings, log, warn }: ResultsOptions): Results {
+  const root = join(agentDir, RESULTS_FOLDER);
+  let open: { stats: Stats; path: string; flushDelayMs: number } | undefined;
+  removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
+
+  const stats = (): Stats | undefined => {
+    const wanted = statsSettings(settings().captureStats, agentDir);
+    if (!wanted) return undefined;
+    if (open?.path !== wanted.path || open.flushDelayMs !== wanted.flushDelayMs) {
+      open = { ...wanted, stats: createStats({ ...wanted, onProblem: warn }) };
+    }
+    return open.stats;
+  };
+
+  return {
+    store: createResultStore({ root }),
+    settingsFor: (server, servers) => ({
+      guard: guardFrom(settings().outputGuard, server.definition.outputGuard),
+      toon: toonWanted(settings().toonEncode, server.name),
+      readResource: resourceReader(server, { servers, settings: settings() }),
+    }),
+    stats,
+    statsReport: async () => {
+      const wanted = statsSettings(settings().captureStats, agentDir);
+      if (!wanted) return { captured: false };
+      await stats()?.flush();
+      return { captured: true, summary: await readStats(wanted.path) };
+    },
+    close: async () => {
+      await open?.stats.flush();
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * What a codemode script gets of a result: all that the server answered, as Pi's built-in MCP gives it, never a part
+ * that would pass for the whole. Main reads it in one go, and Pi hands it on in another; so a result that would hold
+ * main up is stored, and the script is told where.
+ */
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { CallResult } from "../../../src/shared/protocol/calls.ts";
+import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { formatBytes } from "../../../src/shared/text/size.ts";
+import { redactValue } from "../secrets/secrets.ts";
+import type { ShapeOptions } from "./context.ts";
+
+/** What a value, and a key that no other object has, cost main beside their bytes: measured. */
+const VALUE_BYTES = 64;
+const KEY_BYTES = 256;
+
+/** What the values and keys of a result cost main; more than `most` is not counted. */
+function costOf(root: unknown, most: number): { values: number; costBytes: number } {
+  const keys = new Set<string>();
+  const open: unknown[] = [root];
+  let values = 0;
+  const costBytes = (): number => values * VALUE_BYTES + keys.size * KEY_BYTES;
+  while (open.length > 0 && costBytes() <= most) {
+    const value = open.pop();
+    values++;
+    if (typeof value !== "object" || value === null) continue;
+    if (Array.isArray(value)) {
+      // A list too long to be counted costs too much.
+      if (value.length * VALUE_BYTES > most) return { values: values + value.length, costBytes: most + 1 };
+      for (const item of value) open.push(item);
+      continue;
+    }
+    for (const [key, member] of Object.entries(value)) {
+      keys.add(key);
+      open.push(member);
+    }
+  }
+  return { values, costBytes: costBytes() };
+}
+
+type ScriptOptions = Pick<ShapeOptions, "server" | "tool" | "redact" | "store">;
+
+async function tooLarge(
+  json: string,
+  bytes: number,
+  { server, tool, store }: ScriptOptions,
+): Promise<Pick<CallResult, "scriptProblem">> {
+  const saved = await store.save([json], `${server}-${tool}`, "json");
+  const where =
+    "path" in saved ? `All of it is in ${saved.path}` : `It could not be stored: ${saved.problem}`;
+  const most = `at most ${formatBytes(LIMITS.scriptResultBytes)}, and each value counts ${VALUE_BYTES} B more`;
+  return {
+    scriptProblem: [
+      `${server}/${tool} answered ${formatBytes(bytes)} of JSON, which is too much for a script (${most}).`,
+      `${where}. The call was carried out: ask for less, or call the tool without a script.`,
+    ].join(" "),
+  };
+}
+
+/** Nothing where the result cannot be written as JSON. */
+export async function forScript(
+  { _meta, ...result }: CallToolResult,
+  options: ScriptOptions,
+): Promise<Pick<CallResult, "scriptResult" | "scriptProblem">> {
+  const content = Array.isArray(result.content) ? result.content : [];
+  const whole = { ...result, content };
+  let json: string;
+  let shown: unknown = whole;
+  try {
+    if (result.isError === true) shown = redactValue(whole as unknown as JsonValue, options.redact);
+    json = JSON.stringify(shown);
+  } catch {
+    // V8 gives up on extreme depth; the script then gets the text.
+    return {};
+  }
+  const bytes = Buffer.byteLength(json);
+  const left = LIMITS.scriptResultBytes - bytes;
+  if (left < 0 || costOf(shown, left).costBytes > left) return tooLarge(json, bytes, options);
+  return { scriptResult: new TextEncoder().encode(json) };
+}

@@ -1,0 +1,143 @@
+/**
+ * The one entry of shaping: a server's result becomes what the model reads. Blocks, then structured
+ * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
+ */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { blockContent, isForUserOnly } from "./blocks.ts";
+import { type ShapeOptions, word } from "./context.ts";
+import { fitsGuard, guardOutput } from "./guard.ts";
+import { imageForPerson, limitImages } from "./images.ts";
+import { forScript } from "./script-result.ts";
+import { limitFiles } from "./store.ts";
+import { readStructured, type Structured, structuredForModel } from "./structured.ts";
+import { toonOr } from "./toon.ts";
+
+const FOR_USER_CHARS = 4_000;
+/** Some milliseconds of work. */
+const BLOCKS_A_TURN = 2_000;
+
+const text = (value: string): ResultContent => ({ type: "text", text: value });
+const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
+
+interface Parts {
+  contents: ResultContent[];
+  forUser: string | undefined;
+}
+
+async function readBlocks(
+  blocks: readonly unknown[],
+  options: ShapeOptions,
+  isError: boolean,
+): Promise<Parts> {
+  const contents: ResultContent[] = [];
+  const forUser: string[] = [];
+  // Before the cut: of a secret cut in two neither half would be found.
+  const shownToUser = (value: string): string =>
+    (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
+  for (const [index, block] of blocks.entries()) {
+    // A result may hold hundreds of thousands: between some of them this thread answers main and other servers.
+    if (index % BLOCKS_A_TURN === BLOCKS_A_TURN - 1) await nextTurn();
+    if (!isForUserOnly(block)) {
+      contents.push(...(await blockContent(block, options)));
+      continue;
+    }
+    const isImage = isObject(block) && block.type === "image";
+    const shown = await (isImage ? imageForPerson(block, options) : blockContent(block, options));
+    forUser.push(...shown.filter(isText).map((content) => shownToUser(content.text)));
+  }
+  return {
+    contents: await limitImages(contents, options),
+    forUser: forUser.length === 0 ? undefined : forUser.join("\n").slice(0, FOR_USER_CHARS).toWellFormed(),
+  };
+}
+
+/** Blocks that say nothing are left out; if nothing is left, one line says so. */
+function orNothing(
+  contents: readonly ResultContent[],
+  { forUser }: Parts,
+  isError: boolean,
+): ResultContent[] {
+  const said = contents.filter((content) => !isText(content) || content.text !== "");
+  if (said.length > 0) return said;
+  if (isError) return [text("[The tool failed and said nothing]")];
+  return [text(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]")];
+}
+
+/** Providers refuse half a surrogate pair, some also NUL. Neither gets longer by this. */
+const clean = (value: string): string => value.toWellFormed().replace(/\0+/g, " ");
+
+const sizeOf = (content: ResultContent): number =>
+  isText(content) ? Buffer.byteLength(content.text) : content.data.length;
+
+const sumBytes = (contents: readonly ResultContent[]): number =>
+  contents.reduce((all, content) => all + sizeOf(content), 0);
+
+/** Of one block as the server sent it: base64 as such, so that it compares with the images that are shown. */
+function blockBytes(raw: unknown): number {
+  if (typeof raw === "string") return Buffer.byteLength(raw);
+  const block = isObject(raw) ? raw : {};
+  const resource = isObject(block.resource) ? block.resource : {};
+  const texts = [
+    block.text,
+    resource.text,
+    resource.uri,
+    block.uri,
+    block.name,
+    block.title,
+    block.description,
+  ];
+  const words = texts.reduce((all: number, value) => all + Buffer.byteLength(word(value, "")), 0);
+  return words + word(block.data, "").length + word(resource.blob, "").length;
+}
+
+const receivedBytes = (blocks: readonly unknown[]): number =>
+  blocks.reduce((all: number, block) => all + blockBytes(block), 0);
+
+const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
+  found !== undefined && "json" in found;
+
+export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
+  const isError = result.isError === true;
+  const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
+  const files = limitFiles(options.store, LIMITS.filesPerResult);
+  const parts = await readBlocks(blocks, { ...options, store: files }, isError);
+
+  const found = readStructured(result.structuredContent);
+  const structured = isStructured(found) ? found : undefined;
+  const fromStructured = structured ? structuredForModel(structured, parts.contents) : [];
+  if (found && "problem" in found) {
+    fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
+  }
+
+  const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
+  // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
+  const all = isError
+    ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
+    : said;
+  const { server, tool, guard: limits, store } = options;
+  const encoded = options.toon
+    ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
+    : all;
+  // What is too long even so stays JSON: the file is of more use as such, and the preview goes by its structure.
+  const best = fitsGuard(encoded, limits) ? encoded : all;
+  const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
+  const content = guarded.content.map((part) => (isText(part) ? text(clean(part.text)) : part));
+  return {
+    content,
+    isError,
+    durationMs: options.durationMs,
+    bytes: {
+      received: receivedBytes(blocks) + sumBytes(fromStructured),
+      shown: sumBytes(content),
+      savedText: Math.max(0, sumBytes(all.filter(isText)) - sumBytes(content.filter(isText))),
+    },
+    ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
+    ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
+    ...(options.wantsStructured ? await forScript(result, options) : {}),
+  };
+}

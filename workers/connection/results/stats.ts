@@ -1,0 +1,165 @@
+/**
+ * What calls cost, where `settings.captureStats` asks for it: one JSON line a call, appended in the
+ * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
+ */
+import { appendFile, mkdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { expandHome } from "../config/files/sources.ts";
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+const FLUSH_DELAY_MS = 1_000;
+/** Common estimate for English text and JSON; a table of savings needs no tokenizer. */
+const BYTES_PER_TOKEN = 4;
+/** Tools that a summary lists. */
+const TOOLS_LISTED = 30;
+
+export interface StatsEntry {
+  /** Milliseconds since 1970. */
+  at: number;
+  server: string;
+  tool: string;
+  failed: boolean;
+  receivedBytes: number;
+  shownBytes: number;
+  /** Of the difference, what was text: audio in a file saves no tokens. Absent in older files. */
+  savedTextBytes?: number;
+  durationMs: number;
+}
+
+export interface Stats {
+  record(entry: StatsEntry): void;
+  /** Settles when everything recorded so far is in the file, or could not be put there. */
+  flush(): Promise<void>;
+}
+
+export interface StatsSettings {
+  path: string;
+  flushDelayMs: number;
+}
+
+/**
+ * From `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`; a relative path starts from the agent folder.
+ * Undefined where nothing is captured.
+ */
+export function statsSettings(setting: unknown, agentDir: string): StatsSettings | undefined {
+  const preset = { path: join(agentDir, "mcp-stats.jsonl"), flushDelayMs: FLUSH_DELAY_MS };
+  if (setting === true) return preset;
+  if (typeof setting !== "object" || setting === null) return undefined;
+  const { path, flushDelayMs } = setting as { path?: unknown; flushDelayMs?: unknown };
+  const written = typeof path === "string" && path !== "" ? path : preset.path;
+  return {
+    path: resolve(agentDir, expandHome(written, { home: homedir(), platform: process.platform })),
+    flushDelayMs: typeof flushDelayMs === "number" && flushDelayMs >= 0 ? flushDelayMs : preset.flushDelayMs,
+  };
+}
+
+/** `onProblem` hears of the first failed write only: statistics are a courtesy. */
+export function createStats({
+  path,
+  flushDelayMs,
+  onProblem,
+}: StatsSettings & { onProblem: (message: string) => void }): Stats {
+  let lines: string[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+  let failed = false;
+
+  const write = async (text: string): Promise<void> => {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+      await appendFile(path, text, { mode: PRIVATE_FILE });
+    } catch (error) {
+      if (!failed) {
+        const problem = `Statistics of MCP calls cannot be written to ${path}: ${messageOf(error)}.`;
+        onProblem(`${problem} Set captureStats.path under settings in mcp.json to a file that can be.`);
+      }
+      failed = true;
+    }
+  };
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (lines.length > 0) {
+      const text = lines.join("");
+      lines = [];
+      writing = writing.then(() => write(text));
+    }
+    return writing;
+  };
+  return {
+    record: (entry) => {
+      lines.push(`${JSON.stringify(entry)}\n`);
+      timer ??= setTimeout(flush, flushDelayMs).unref();
+    },
+    flush,
+  };
+}
+
+const isEntry = (value: unknown): value is StatsEntry => {
+  if (typeof value !== "object" || value === null) return false;
+  const { server, tool, receivedBytes, shownBytes, durationMs } = value as Partial<StatsEntry>;
+  const numbers = [receivedBytes, shownBytes, durationMs];
+  return typeof server === "string" && typeof tool === "string" && numbers.every(Number.isFinite);
+};
+
+/** Entries of a file's text; lines that are none, such as one half written, are passed over. */
+export function parseStats(text: string): StatsEntry[] {
+  const entries: StatsEntry[] = [];
+  for (const line of text.split("\n")) {
+    try {
+      const value: unknown = JSON.parse(line);
+      if (isEntry(value)) entries.push(value);
+    } catch {
+      // Not a line of ours.
+    }
+  }
+  return entries;
+}
+
+export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
+  const groups = Map.groupBy(entries, ({ server, tool }) => JSON.stringify([server, tool]));
+  const tools = [...groups.values()].map((group): ToolStats => {
+    const sum = (of: (entry: StatsEntry) => number): number =>
+      group.reduce((all, entry) => all + of(entry), 0);
+    return {
+      server: group[0]?.server ?? "",
+      tool: group[0]?.tool ?? "",
+      calls: group.length,
+      errors: group.filter(({ failed }) => failed).length,
+      receivedBytes: sum(({ receivedBytes }) => receivedBytes),
+      shownBytes: sum(({ shownBytes }) => shownBytes),
+      meanMs: sum(({ durationMs }) => durationMs) / group.length,
+    };
+  });
+  tools.sort((a, b) => b.receivedBytes - a.receivedBytes);
+  const savedBytes = entries.reduce(
+    (all, { receivedBytes, shownBytes, savedTextBytes }) =>
+      all + (savedTextBytes ?? receivedBytes - shownBytes),
+    0,
+  );
+  return {
+    tools: tools.slice(0, TOOLS_LISTED),
+    moreTools: Math.max(0, tools.length - TOOLS_LISTED),
+    tokensSaved: Math.max(0, Math.round(savedBytes / BYTES_PER_TOKEN)),
+  };
+}
+
+/** A text of Node's holds no more. */
+const FILE_BYTES = 512 * 1024 * 1024;
+
+/** Of a file; empty where there is none. Throws `bad_config` where it cannot be read. */
+export async function readStats(path: string): Promise<StatsSummary> {
+  const text = await readTextOrThrow(path, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw new ThreadsError("bad_config", `${path} cannot be read: ${error.message}.`, {
+      remedy: "Set captureStats.path under settings in mcp.json to a file.",
+      data: { file: path },
+    });
+  });
+  return summarizeStats(parseStats(text));
+}

@@ -1,0 +1,84 @@
+/**
+ * `structuredContent` (MCP 2025-11-25, server/tools, structured content): handed on as it is to a caller
+ * that reads it, and once to the model. Servers repeat it as text, as the specification asks; then the text
+ * is enough. Pure.
+ */
+
+import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { sameJson } from "../../shared/json/same.ts";
+import { splitLabel } from "./label.ts";
+
+export interface Structured {
+  value: unknown;
+  /** Compact. */
+  json: string;
+}
+
+/** Undefined without structured content; `problem` where it cannot be written as JSON. */
+export function readStructured(value: unknown): Structured | { problem: string } | undefined {
+  if (value === undefined || value === null) return undefined;
+  try {
+    return { value, json: JSON.stringify(value) };
+  } catch (error) {
+    // V8 gives up on extreme depth.
+    return { problem: (error as Error).message };
+  }
+}
+
+function parsed(text: string): { value: unknown } | undefined {
+  const first = text.trimStart().slice(0, 1);
+  if (first !== "{" && first !== "[") return undefined;
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without the label of an embedded resource, and of a fenced block what is in it: ```json … ``` */
+function bare(text: string): string {
+  const { body } = splitLabel(text);
+  const open = body.indexOf("```");
+  const start = body.indexOf("\n", open);
+  const end = body.lastIndexOf("```");
+  return open === -1 || start === -1 || end <= start ? body : body.slice(start + 1, end).trimEnd();
+}
+
+const saysValue = (text: string, value: unknown): boolean => {
+  if (typeof value === "string") return text === value;
+  if (typeof value !== "object" || value === null) return text === String(value);
+  const read = parsed(text);
+  return read !== undefined && sameJson(read.value, value);
+};
+
+/** The value under the only key: some frameworks wrap what is no object, as `{"result": [...]}`. */
+function unwrapped(value: unknown): { value: unknown } | undefined {
+  const entries = isObject(value) ? Object.values(value) : [];
+  return entries.length === 1 ? { value: entries[0] } : undefined;
+}
+
+/** Whether the texts hold what the structured content says: in one of them, or item by item. */
+export function textSaysSame(texts: readonly string[], { value, json }: Structured): boolean {
+  if (texts.some((text) => text === json || saysValue(text, value))) return true;
+  const inner = unwrapped(value);
+  if (!inner) return false;
+  if (texts.some((text) => saysValue(text, inner.value))) return true;
+  const items = inner.value;
+  return (
+    Array.isArray(items) &&
+    items.length > 0 &&
+    items.length === texts.length &&
+    items.every((item, i) => saysValue(texts[i] ?? "", item))
+  );
+}
+
+/** What the model gets of it beside these contents: compact JSON, or nothing where they say the same. */
+export function structuredForModel(
+  structured: Structured,
+  contents: readonly ResultContent[],
+): ResultContent[] {
+  const texts = contents.flatMap((content) => (content.type === "text" ? [content.text] : []));
+  const isSaid = textSaysSame(texts, structured) || textSaysSame(texts.map(bare), structured);
+  return isSaid ? [] : [{ type: "text", text: structured.json }];
+}

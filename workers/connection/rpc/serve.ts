@@ -1,0 +1,55 @@
+/**
+ * Turns handlers into the object that comlink exposes: each request gets an abort signal, each outcome
+ * becomes a `Reply`, and bytes are transferred instead of copied. Nothing thrown crosses the thread.
+ */
+import { transfer } from "comlink";
+import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import { CONNECTION_METHODS } from "../../../src/shared/protocol/api.ts";
+import { type Reply, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
+import type { Log } from "../../shared/log.ts";
+
+export type Handlers = {
+  [M in ConnectionMethod]: (
+    params: ConnectionMethods[M]["params"],
+    signal: AbortSignal,
+  ) => Promise<ConnectionMethods[M]["value"]>;
+};
+
+type Handler = (params: unknown, signal: AbortSignal) => Promise<unknown>;
+
+function replyWith(value: unknown): Reply<unknown> {
+  const reply: Reply<unknown> = { ok: true, value };
+  return value instanceof Uint8Array ? transfer(reply, [value.buffer as ArrayBuffer]) : reply;
+}
+
+export function serve(handlers: Handlers, log: Log): ConnectionApi {
+  const open = new Map<number, AbortController>();
+
+  const answer = async (
+    method: ConnectionMethod,
+    requestId: number,
+    params: unknown,
+  ): Promise<Reply<unknown>> => {
+    const controller = new AbortController();
+    open.set(requestId, controller);
+    try {
+      return replyWith(await (handlers[method] as Handler)(params, controller.signal));
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) {
+        log.error(`${method}: ${error instanceof Error ? error.stack : String(error)}`);
+      }
+      return { ok: false, error: toWireError(error) };
+    } finally {
+      open.delete(requestId);
+    }
+  };
+
+  const methods = CONNECTION_METHODS.map((method) => [
+    method,
+    (requestId: number, params: unknown) => answer(method, requestId, params),
+  ]);
+  return {
+    ...Object.fromEntries(methods),
+    cancel: (requestId: number) => open.get(requestId)?.abort(),
+  } as ConnectionApi;
+}

@@ -1,0 +1,99 @@
+/**
+ * What a server has to say, as lines of the log: its logging notifications at their level, and odd things
+ * seen of it. Bounded in size and rate, and without secrets of its definition; the log itself escapes control
+ * characters. Nothing of this reaches the terminal.
+ */
+import type { LogLevel } from "../../../src/shared/protocol/api.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { Log } from "../../shared/log.ts";
+import { createLineBudget } from "../../shared/pace/line-budget.ts";
+import { boundText, type Redactor } from "../secrets/secrets.ts";
+import { behindName } from "./name.ts";
+
+/** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> ours. */
+const LEVELS: Readonly<Record<string, LogLevel>> = {
+  debug: "debug",
+  info: "info",
+  notice: "info",
+  warning: "warn",
+  error: "error",
+  critical: "error",
+  alert: "error",
+  emergency: "error",
+};
+
+const MESSAGE_CHARS = 2_000;
+const LOGGER_CHARS = 60;
+const LIMIT = {
+  lines: LIMITS.serverLogLines,
+  chars: LIMITS.serverLogChars,
+  windowMs: LIMITS.serverLogWindowMs,
+};
+
+export interface ServerLog {
+  /** `params` of a `notifications/message`: nothing of it can be relied on. */
+  message(params: unknown): void;
+  /** An odd thing seen of the server, worded to follow its name. */
+  note(text: string): void;
+  /** The server is given up: tells what was dropped. */
+  close(): void;
+}
+
+function dataText(data: unknown): string {
+  if (typeof data === "string") return data;
+  try {
+    return JSON.stringify(data) ?? "";
+  } catch (error) {
+    // V8 gives up on extreme depth.
+    return `[data that cannot be written: ${(error as Error).message}]`;
+  }
+}
+
+interface Entry {
+  level: LogLevel;
+  /** `warning`, or `logger warning`. */
+  from: string;
+  data: unknown;
+}
+
+function readEntry(params: unknown, redact: Redactor): Entry {
+  const { level, logger, data } = (params ?? {}) as Record<string, unknown>;
+  const known = typeof level === "string" && Object.hasOwn(LEVELS, level) ? level : undefined;
+  const name = typeof logger === "string" ? logger.trim().replace(/\s+/g, " ") : "";
+  return {
+    level: LEVELS[known ?? "info"] ?? "info",
+    from: `${name === "" ? "" : `/${boundText(name, LOGGER_CHARS, redact)}`} ${known ?? "of an unknown level"}`,
+    data,
+  };
+}
+
+/** `redact`: as it is when a line is written, since secrets are known only once the definition is resolved. */
+export function createServerLog(server: string, { log, redact }: { log: Log; redact: Redactor }): ServerLog {
+  const dropped = (what: string) => (count: number) =>
+    log.warn(`${server}: ${count.toLocaleString("en")} ${what} dropped: it says too much`);
+  const messages = createLineBudget(LIMIT, dropped("log messages"));
+  const notes = createLineBudget(LIMIT, dropped("notes"));
+  return {
+    message: (params) => {
+      let level: LogLevel = "info";
+      messages.offer(
+        () => {
+          const entry = readEntry(params, redact);
+          level = entry.level;
+          return `${server}${entry.from}: ${boundText(dataText(entry.data), MESSAGE_CHARS, redact)}`;
+        },
+        (line) => log.write(level, line),
+      );
+    },
+    note: (text) => {
+      notes.offer(
+        () => behindName(server, boundText(text, MESSAGE_CHARS, redact)),
+        (line) => log.info(line),
+      );
+    },
+    close: () => {
+      messages.close();
+      notes.close();
+    },
+  };
+}

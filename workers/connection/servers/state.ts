@@ -1,0 +1,163 @@
+/**
+ * The life of one server as a pure function: `(state, event) -> {state, effects}`. Acts on nothing; the
+ * server carries the effects out. Times are milliseconds of one clock that the caller passes in.
+ */
+import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+
+export type Lifecycle = "lazy" | "eager" | "keep-alive";
+
+/** What of the definition decides about a server's life. */
+export interface LifecyclePolicy {
+  lifecycle: Lifecycle;
+  /** 0: never. Calls in flight count as use. */
+  idleTimeoutMs: number;
+}
+
+/**
+ * `failures`: attempts in a row after which there was no connection for `LIMITS.steadyMs`: it failed, or was dropped
+ * soon. An idle server without an error has none.
+ */
+export type ServerPhase =
+  | { name: "idle" }
+  | { name: "idle"; error: ThreadsError; failures: number }
+  | { name: "connecting"; failures: number }
+  | { name: "connected"; failures: number; sinceMs: number }
+  | { name: "needs-auth"; error: ThreadsError }
+  /** `heldBack`: only a call or the user connects it. */
+  | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number; heldBack?: true }
+  | { name: "closing" }
+  | { name: "disabled" };
+
+/**
+ * A `call` and a `background` start respect the pause after a failure, the `user` ends it, the `timer` of a
+ * keep-alive server knows how often it has failed.
+ */
+export type WantedBy = "call" | "background" | "user" | "timer";
+
+export type ServerEvent =
+  /** Somebody needs the connection. */
+  | { type: "wanted"; nowMs: number; by: WantedBy }
+  | { type: "opened"; nowMs: number }
+  | { type: "open-failed"; error: ThreadsError; nowMs: number }
+  /** The connection ended without our doing, or its health check failed. */
+  | { type: "dropped"; error: ThreadsError; nowMs: number }
+  /** It was at work when an earlier worker died: it is not to be connected by itself. */
+  | { type: "held-back"; error: ThreadsError }
+  /** Nothing used it for the idle time. */
+  | { type: "idle-expired" }
+  /** The user wants another connection in place of this one. */
+  | { type: "renewed" }
+  /** The session ends or the definition is gone. */
+  | { type: "closed" };
+
+export type ServerEffect =
+  | { type: "open" }
+  /** Ends the connection, or the attempt to get one. */
+  | { type: "close" }
+  /** Answers whoever wanted the connection. */
+  | { type: "refuse"; reason: "waiting-to-retry" | "disabled" | "closing" }
+  | { type: "reconnect-later"; delayMs: number };
+
+export interface Transition {
+  state: ServerPhase;
+  effects: ServerEffect[];
+}
+
+/** Delay of a keep-alive server's next attempt. */
+export const backoffMs = (failures: number): number =>
+  Math.min(LIMITS.reconnectMs * 2 ** Math.max(failures - 1, 0), LIMITS.reconnectLongestMs);
+
+const stay = (state: ServerPhase, ...effects: ServerEffect[]): Transition => ({ state, effects });
+
+function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): Transition {
+  switch (state.name) {
+    case "disabled":
+      return stay(state, { type: "refuse", reason: "disabled" });
+    case "closing":
+      return stay(state, { type: "refuse", reason: "closing" });
+    case "connecting":
+    case "connected":
+      return stay(state);
+    case "failed":
+      if (state.heldBack && event.by !== "call" && event.by !== "user") {
+        return stay(state, { type: "refuse", reason: "waiting-to-retry" });
+      }
+      if ((event.by === "call" || event.by === "background") && event.nowMs < state.retryAtMs) {
+        return stay(state, { type: "refuse", reason: "waiting-to-retry" });
+      }
+      return {
+        state: { name: "connecting", failures: event.by === "user" ? 0 : state.failures },
+        effects: [{ type: "open" }],
+      };
+    case "idle": {
+      const failures = "failures" in state && event.by !== "user" ? state.failures : 0;
+      return { state: { name: "connecting", failures }, effects: [{ type: "open" }] };
+    }
+    case "needs-auth":
+      return { state: { name: "connecting", failures: 0 }, effects: [{ type: "open" }] };
+  }
+}
+
+const reconnectLater = ({ lifecycle }: LifecyclePolicy, failures: number): ServerEffect[] =>
+  lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures) }] : [];
+
+function onOpenFailed(
+  state: Extract<ServerPhase, { name: "connecting" }>,
+  event: { error: ThreadsError; nowMs: number },
+  policy: LifecyclePolicy,
+): Transition {
+  const { error } = event;
+  if (error.code === "needs_auth") return { state: { name: "needs-auth", error }, effects: [] };
+  const failures = state.failures + 1;
+  const retryAtMs = event.nowMs + LIMITS.retryAfterFailureMs;
+  return {
+    state: { name: "failed", error, retryAtMs, failures },
+    effects: reconnectLater(policy, failures),
+  };
+}
+
+/** A server that connects and drops without end is as bad as one that does not connect. */
+function onDropped(
+  state: Extract<ServerPhase, { name: "connected" }>,
+  { error, nowMs }: { error: ThreadsError; nowMs: number },
+  policy: LifecyclePolicy,
+): Transition {
+  const wasSteady = nowMs - state.sinceMs >= LIMITS.steadyMs;
+  const failures = wasSteady ? 1 : state.failures + 1;
+  return {
+    state: { name: "idle", error, failures },
+    effects: [{ type: "close" }, ...reconnectLater(policy, failures)],
+  };
+}
+
+/** The one function that changes a server's state. Events that mean nothing in a state change nothing. */
+export function transition(state: ServerPhase, event: ServerEvent, policy: LifecyclePolicy): Transition {
+  switch (event.type) {
+    case "wanted":
+      return onWanted(state, event);
+    case "opened":
+      return state.name === "connecting"
+        ? stay({ name: "connected", failures: state.failures, sinceMs: event.nowMs })
+        : stay(state);
+    case "open-failed":
+      return state.name === "connecting" ? onOpenFailed(state, event, policy) : stay(state);
+    case "dropped":
+      return state.name === "connected" ? onDropped(state, event, policy) : stay(state);
+    case "held-back": {
+      if (state.name !== "idle") return stay(state);
+      const { error } = event;
+      return stay({ name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true });
+    }
+    case "idle-expired":
+      if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);
+      return { state: { name: "idle" }, effects: [{ type: "close" }] };
+    case "renewed":
+      return state.name === "connected"
+        ? { state: { name: "idle" }, effects: [{ type: "close" }] }
+        : stay(state);
+    case "closed":
+      if (state.name === "disabled" || state.name === "closing") return stay(state);
+      return { state: { name: "closing" }, effects: [{ type: "close" }] };
+  }
+}

@@ -1,0 +1,69 @@
+/** One tool call from main: to the server, through the shaping of its result, back as bytes. */
+
+import type { CallProgress, CallResult, CallToolParams } from "../../../src/shared/protocol/calls.ts";
+import { encode } from "../../../src/shared/protocol/codec.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { createProgressPacer } from "../../shared/pace/pacer.ts";
+import type { ShapeOptions } from "../results/context.ts";
+import type { Results } from "../results/results.ts";
+import { shapeResult } from "../results/shape.ts";
+import { redactError } from "../secrets/secrets.ts";
+import type { Supervisor } from "../servers/servers.ts";
+
+/** What settings say of a server's results. */
+export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
+
+export interface CallContext {
+  supervisor: Supervisor;
+  emit: (event: WorkerEvent) => void;
+  signal: AbortSignal;
+  results: Results;
+}
+
+/** A msgpackr-encoded `CallResult`. Throws `ThreadsError`, without secrets of the server's definition. */
+export async function runCall(
+  params: CallToolParams,
+  context: CallContext,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { server, tool, callId } = params;
+  const { supervisor, emit, signal, results } = context;
+  const stats = results.stats();
+  const called = supervisor.get(server);
+  const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
+    emit({ type: "progress", callId, ...latest }),
+  );
+  const startedAt = performance.now();
+  const record = (result?: CallResult): void =>
+    stats?.record({
+      at: Date.now(),
+      server,
+      tool,
+      failed: result?.isError ?? true,
+      receivedBytes: result?.bytes?.received ?? 0,
+      shownBytes: result?.bytes?.shown ?? 0,
+      savedTextBytes: result?.bytes?.savedText ?? 0,
+      durationMs: Math.round(performance.now() - startedAt),
+    });
+  try {
+    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.tell });
+    const durationMs = performance.now() - startedAt;
+    const wantsStructured = params.wantsStructured === true;
+    const shaped = await shapeResult(result, {
+      server,
+      tool,
+      durationMs,
+      store: results.store,
+      wantsStructured,
+      redact: called.redact,
+      ...results.settingsFor(called, supervisor.servers),
+    });
+    record(shaped);
+    return encode(shaped);
+  } catch (error) {
+    record();
+    throw redactError(error, called.redact);
+  } finally {
+    progress.stop();
+  }
+}

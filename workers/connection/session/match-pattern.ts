@@ -1,0 +1,133 @@
+/**
+ * Matches a regular expression that a model wrote, on a thread of its own that is ended when it takes too long: some
+ * patterns take an engine years for one text. A thread, because it can be ended in every runtime that Pi has: `timeout`
+ * of `node:vm` stops a pattern in Node, but in Bun only between two texts. One pattern at a time.
+ */
+import { Worker } from "node:worker_threads";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+
+export interface PatternTask {
+  pattern: string;
+  /** Columns of equal length, each with its texts separated by U+0000. */
+  columns: string[];
+}
+
+/** Rows of which a text matches, in order; or what is wrong with the pattern, in words for whoever wrote it. */
+export type Matches = { rows: number[] } | { problem: string };
+
+/** To load a thread of a few lines; a machine that needs longer has other problems. */
+const START_MS = 5_000;
+/** A thread that still runs keeps a core busy: how long the next pattern waits for it. */
+const END_MS = 5_000;
+/** A pattern that needs more memory is no search for a tool. */
+const HEAP_MEBIBYTES = 64;
+
+/**
+ * What the thread runs: plain JavaScript in a text, since a packed worker is one file. Without the flag `u` a pattern may
+ * hold what only looks like an escape; the flag is set for what only it knows. The shortest start of the pattern that
+ * fails as the whole one does tells where the mistake is.
+ */
+const THREAD = `
+const { parentPort } = require("node:worker_threads");
+const SEPARATOR = String.fromCharCode(0);
+const compile = (source) => new RegExp(source, /\\\\[pPu]\\{/.test(source) ? "iu" : "i");
+const problemOf = (source) => {
+  try {
+    compile(source);
+  } catch (error) {
+    const reason = String(error && error.message);
+    return reason.slice(reason.lastIndexOf(": ") + 1).trim();
+  }
+};
+const mistake = (pattern) => {
+  const reason = problemOf(pattern);
+  let at = pattern.length;
+  while (at > 0 && problemOf(pattern.slice(0, at - 1)) === reason) at--;
+  return { problem: reason + " at character " + at + ": " + JSON.stringify(pattern.slice(Math.max(0, at - 20), at)) };
+};
+const match = ({ pattern, columns }) => {
+  if (problemOf(pattern) !== undefined) return mistake(pattern);
+  const expression = compile(pattern);
+  const texts = columns.map((column) => column.split(SEPARATOR));
+  const rows = [];
+  for (let row = 0; row < texts[0].length; row++) {
+    if (texts.some((column) => expression.test(column[row]))) rows.push(row);
+  }
+  return { rows };
+};
+parentPort.on("message", (task) => parentPort.postMessage(match(task)));
+parentPort.postMessage("ready");
+`;
+
+const tooSlow = `it took longer than ${LIMITS.patternMs} ms. Make it simpler: no repetition within a repetition, as in (a+)+`;
+
+const CANCELLED: Matches = { problem: "the search was cancelled" };
+
+/** Ends the thread, and settles when it is gone, or will not go in time. */
+async function end(thread: Worker): Promise<void> {
+  // In Bun the thread goes only when its engine gives up the text: nobody who quits waits for that.
+  thread.unref();
+  const timer = Promise.withResolvers<void>();
+  const timeout = setTimeout(timer.resolve, END_MS);
+  timeout.unref();
+  await Promise.race([thread.terminate(), timer.promise]);
+  clearTimeout(timeout);
+}
+
+function run(task: PatternTask, signal: AbortSignal): { matches: Promise<Matches>; gone: Promise<void> } {
+  const thread = new Worker(THREAD, {
+    eval: true,
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MEBIBYTES },
+  });
+  const { promise, resolve } = Promise.withResolvers<Matches>();
+  let timer = setTimeout(
+    () => resolve({ problem: `it could not be tried within ${START_MS / 1_000} s` }),
+    START_MS,
+  );
+  const start = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => resolve({ problem: tooSlow }), LIMITS.patternMs);
+    thread.postMessage(task);
+  };
+  thread.on("message", (message: Matches | "ready") => {
+    if (message === "ready") start();
+    else resolve(message);
+  });
+  thread.on("error", (error: Error) => resolve({ problem: `it could not be tried: ${error.message}` }));
+  thread.on("exit", () => resolve({ problem: "it could not be tried: the thread ended" }));
+  signal.addEventListener("abort", () => resolve(CANCELLED), { once: true });
+  const gone = promise.then(() => {
+    clearTimeout(timer);
+    return end(thread);
+  });
+  return { matches: promise, gone };
+}
+
+export interface PatternMatcher {
+  match(task: PatternTask, signal: AbortSignal): Promise<Matches>;
+}
+
+export function createPatternMatcher(): PatternMatcher {
+  let free: Promise<void> = Promise.resolve();
+  return {
+    match: async (task, signal) => {
+      if (task.pattern.length > LIMITS.patternChars) {
+        return { problem: `it is longer than ${LIMITS.patternChars} characters` };
+      }
+      const before = free;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      free = promise;
+      await before;
+      if (signal.aborted) {
+        resolve();
+        return CANCELLED;
+      }
+      const { matches, gone } = run(task, signal);
+      gone.then(resolve, resolve);
+      return matches;
+    },
+  };
+}

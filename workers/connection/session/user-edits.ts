@@ -1,0 +1,90 @@
+/**
+ * What the user does to configuration files from within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`. Writes the
+ * file; it is then applied like any edit of it.
+ */
+import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import { textOf } from "../config/edit/change-file.ts";
+import { editableFile, editEnabled, fileToEdit, writeEdited, writeEnabled } from "../config/edit/edit.ts";
+import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
+import { configSources } from "../config/files/sources.ts";
+import type { Supervisor } from "../servers/servers.ts";
+import { explainAbsent } from "./explain-server.ts";
+
+type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;
+
+export interface UserEdits {
+  setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Answer<"setEnabled">;
+  readConfig(params: ConnectionMethods["readConfig"]["params"]): Answer<"readConfig">;
+  writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Answer<"writeConfig">;
+}
+
+/** All throw `bad_config` for what a file is or holds, and `setEnabled` `unknown_server` or `server_removed`. */
+export function createUserEdits(running: RunningConfiguration, supervisor: Supervisor): UserEdits {
+  /** Also a server of the project that may not run can be switched off. */
+  const definitionOf = (name: string) => {
+    const found = supervisor.servers.find((server) => server.name === name)?.definition;
+    const configured = found ?? running.configured(name);
+    if (configured) return configured;
+    const absent = explainAbsent(name, running.state);
+    if (absent) throw absent;
+    try {
+      return supervisor.get(name).definition;
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) throw error;
+      const { code, message, data } = error;
+      // The remedy of the other is for a model.
+      throw new ThreadsError(code, message, { remedy: "/mcp lists the servers.", data });
+    }
+  };
+
+  /** The user's own command switches on what his own files define: he need not agree to that once more. */
+  const vouch = async (definition: ServerDefinition, file: string): Promise<unknown> => {
+    const { project, switchedOnBy, floor } = definition;
+    const source = configSources(running.facts).find((one) => one.file === file);
+    const isOwn = !project || switchedOnBy !== undefined;
+    const isOff = !(floor ?? definition).enabled;
+    if (!source || !isProject(source.origin) || !isOwn || !isOff) return undefined;
+    return running.vouch(definition).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  };
+
+  /** The file with this change alone, where another edit of it waits; all of it where that cannot be told apart. */
+  const agreedText = async (file: string, server: string, enabled: boolean): Promise<string> => {
+    const { servers, texts } = running.applied;
+    const isApplied = servers.some(({ name }) => name === server);
+    try {
+      if (isApplied) return editEnabled(texts.get(file), server, enabled, file);
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) throw error;
+    }
+    return (await textOf(file)) ?? "";
+  };
+
+  return {
+    setEnabled: async ({ server, enabled, project }) => {
+      const definition = definitionOf(server);
+      const file = fileToEdit(definition, running.facts, { project });
+      const unsaved = enabled ? await vouch(definition, file) : undefined;
+      await writeEnabled(file, server, enabled);
+      await running.written({ file, text: await agreedText(file, server, enabled) });
+      if (unsaved) throw unsaved;
+      const absent = enabled ? explainAbsent(server, running.state) : undefined;
+      const runs = supervisor.servers.some(({ name }) => name === server);
+      return { file, ...(absent && !runs ? { but: describeError(absent) } : {}) };
+    },
+    readConfig: async ({ project }) => {
+      const file = editableFile(running.facts, project);
+      return { file, text: (await textOf(file)) ?? "" };
+    },
+    writeConfig: async ({ project, before, text }) => {
+      const file = editableFile(running.facts, project);
+      await writeEdited(file, { before, text });
+      await running.written({ file, text });
+      return { file };
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/** Turns an answer that is not what was asked for into an `AnswerError`, with what the server says in a line. */
+import type { Readable } from "node:stream";
+import { type HttpResponse, redirectTarget } from "./client.ts";
+import { readBody } from "./events.ts";
+import { AnswerError, mediaType } from "./failure.ts";
+
+/** Enough to find a message or a title in. */
+const HEAD_BYTES = 16 * 1024;
+/** A refusal is told although its body never ends. */
+const HEAD_MS = 2_000;
+
+async function head({ body }: HttpResponse): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const timer = setTimeout(() => body.destroy(), HEAD_MS);
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      if (bytes >= HEAD_BYTES) break;
+    }
+  } catch {
+    // What came before it broke may still say something.
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(chunks).toString("utf8", 0, HEAD_BYTES);
+}
+
+/**
+ * Reads an answer that nobody needs to its end, so that its connection can be used again. Settles when the body has
+ * ended, or was too long; never rejects. Whoever sent the request limits the time.
+ */
+export async function discard(body: Readable): Promise<void> {
+  await readBody(body, HEAD_BYTES).catch(() => undefined);
+}
+
+const oneLine = (text: string): string =>
+  (text.trim().split(/[\r\n]/, 1)[0] ?? "").replace(/\s+/g, " ").trim();
+
+const textIn = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { message, error_description, error, detail, title } = value as Record<string, unknown>;
+  return [message, error_description, error, detail, title].map(textIn).find((text) => text !== undefined);
+};
+
+/** The title, or the first heading where the title says nothing (Express: `<title>Error</title>`). */
+function htmlTitle(html: string): string {
+  const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? "";
+  if (title !== "" && !/^error$/i.test(title)) return title;
+  return /<(?:pre|h1)[^>]*>([^<]*)/i.exec(html)?.[1] ?? title;
+}
+
+/** What the start of a body says to people, in a line; empty where it is not for people. */
+export function textOfAnswer(type: string | undefined, body: string): string {
+  if (type === "text/html" || /^\s*<(!doctype|html)/i.test(body)) return oneLine(htmlTitle(body));
+  if (type === "application/json" || type === "application/problem+json" || /^\s*\{/.test(body)) {
+    try {
+      return oneLine(textIn(JSON.parse(body)) ?? "");
+    } catch {
+      return "";
+    }
+  }
+  return type === undefined || type.startsWith("text/plain") ? oneLine(body) : "";
+}
+
+/** Reads at most the start of the body and ends it. `body`: that start, for an answer that is a message after all. */
+export async function answerError(
+  response: HttpResponse,
+  asked: { url: URL; sessionId?: string | undefined },
+): Promise<{ error: AnswerError; body: string }> {
+  const { status, headers } = response;
+  const stream = mediaType(headers) === "text/event-stream";
+  if (stream) response.body.destroy();
+  const body = stream ? "" : await head(response);
+  const error = new AnswerError({
+    status,
+    headers,
+    text: textOfAnswer(mediaType(headers), body),
+    redirect: redirectTarget(response, asked.url),
+    sessionId: asked.sessionId,
+  });
+  return { error, body };
+}

@@ -1,0 +1,182 @@
+/**
+ * One HTTP exchange over Node's own client: the way through a proxy, redirects within the origin, content
+ * encodings. Knows nothing of MCP. Not `fetch`: that gives up on an answer or a silent stream after 300 s,
+ * and both lifting this and using a proxy would take a copy of undici (940 KB, and not for Bun).
+ */
+import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import https from "node:https";
+import { type Duplex, pipeline } from "node:stream";
+import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
+import type { ServerBody } from "./events.ts";
+import { type Env, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
+
+export interface HttpRequest {
+  method: "GET" | "POST" | "DELETE";
+  url: URL;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+}
+
+/** `body` may be left unread or destroyed at any time: it never throws by itself. */
+export interface HttpResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: ServerBody;
+}
+
+export interface HttpClient {
+  /** Rejects where no answer came. An answer of any status, also a redirect that is not followed, resolves. */
+  request(request: HttpRequest): Promise<HttpResponse>;
+  /** Ends every connection. */
+  close(): void;
+}
+
+const REDIRECTS = 5;
+/** Below the 5 s after which Node servers drop an idle connection: a request must not meet its end. */
+const IDLE_SOCKET_MS = 4_000;
+
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, "");
+
+function decoded(response: IncomingMessage): ServerBody {
+  const encoding = response.headers["content-encoding"]?.trim().toLowerCase();
+  // Flushed with each chunk, so that an event does not wait for the next.
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = constants;
+  if (encoding === "gzip" || encoding === "x-gzip" || encoding === "deflate") {
+    const unzip = createUnzip({ flush: Z_SYNC_FLUSH, finishFlush: Z_SYNC_FLUSH });
+    return pipeline(response, unzip, () => undefined);
+  }
+  if (encoding === "br") {
+    const decompress = createBrotliDecompress({
+      flush: BROTLI_OPERATION_FLUSH,
+      finishFlush: BROTLI_OPERATION_FLUSH,
+    });
+    return pipeline(response, decompress, () => undefined);
+  }
+  return response;
+}
+
+const quiet = new WeakSet<Duplex>();
+
+/**
+ * Node takes its error listener off a socket when the answer has ended, and an abort of that same moment still
+ * destroys the socket with an error: unheard, that would end the worker.
+ */
+function keepQuiet(socket: Duplex): void {
+  if (quiet.has(socket)) return;
+  quiet.add(socket);
+  socket.on("error", () => undefined);
+}
+
+/** Whether a redirect stays with the server that was configured: credentials are sent to no other. */
+export function staysWithin(from: URL, to: URL): boolean {
+  if (to.username !== "" || to.password !== "") return false;
+  if (from.origin === to.origin) return true;
+  const upgrade = from.protocol === "http:" && to.protocol === "https:";
+  return upgrade && from.hostname === to.hostname && from.port === "" && to.port === "";
+}
+
+/** Where an answer sends the client, if it is a redirect. */
+export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, from: URL): URL | undefined {
+  if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
+  return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
+}
+
+const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
+
+/** `onBytes`: told of each piece of an answer by whoever reads it. */
+export function createHttpClient(
+  env: Env = process.env,
+  onBytes?: ((bytes: number) => void) | undefined,
+): HttpClient {
+  const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS };
+  const plain = new http.Agent(settings);
+  const secure = new https.Agent(settings);
+  const tunnels = new Map<string, TunnelAgent>();
+
+  const tunnelThrough = (proxy: URL): TunnelAgent => {
+    const agent = tunnels.get(proxy.href) ?? new TunnelAgent(proxy, settings);
+    tunnels.set(proxy.href, agent);
+    return agent;
+  };
+
+  const open = ({ method, url, headers, signal }: HttpRequest): http.ClientRequest => {
+    const proxy = proxyFor(url, env);
+    const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    const common = {
+      method,
+      headers: { "accept-encoding": "gzip, deflate, br", ...headers },
+      signal,
+      host: bare(url.hostname),
+      path: `${url.pathname}${url.search}`,
+      ...(url.port === "" ? {} : { port: url.port }),
+      ...(user === ":" ? {} : { auth: user }),
+    };
+    if (url.protocol === "https:") {
+      return https.request({ ...common, agent: proxy ? tunnelThrough(proxy) : secure });
+    }
+    if (!proxy) return http.request({ ...common, agent: plain });
+    const viaTls = proxy.protocol === "https:";
+    return (viaTls ? https : http).request({
+      ...common,
+      headers: { ...common.headers, host: url.host, ...proxyHeaders(proxy) },
+      host: bare(proxy.hostname),
+      port: proxy.port === "" ? (viaTls ? 443 : 80) : proxy.port,
+      // A forward proxy is told the whole address (RFC 9112, section 3.2.2).
+      path: `${url.origin}${url.pathname}${url.search}`,
+      agent: viaTls ? secure : plain,
+    });
+  };
+
+  const requestOnce = (request: HttpRequest): Promise<HttpResponse> => {
+    const settled = new AbortController();
+    const answered = new Promise<HttpResponse>((resolve, reject) => {
+      const outgoing = open(request);
+      // Node tells of an abort only where the request has a socket, which a silent proxy never gives it.
+      request.signal.addEventListener("abort", () => reject(abortError()), {
+        once: true,
+        signal: settled.signal,
+      });
+      outgoing.once("response", (response) => {
+        const body = decoded(response);
+        body.onBytes = onBytes;
+        // An abort breaks the body also while nobody reads it.
+        body.on("error", () => undefined);
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+      });
+      // Stays for errors after the answer, which the body tells too.
+      outgoing.on("error", reject);
+      outgoing.once("socket", keepQuiet);
+      // Node ends the request without an error where the server switches to another protocol (101).
+      outgoing.once("close", () =>
+        reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })),
+      );
+      outgoing.end(request.body);
+    });
+    return answered.finally(() => settled.abort());
+  };
+
+  return {
+    request: async (request) => {
+      let response = await requestOnce(request);
+      let { url } = request;
+      for (let followed = 0; followed < REDIRECTS; followed++) {
+        const to = redirectTarget(response, url);
+        // The others turn a POST into a GET.
+        const keepsMethod = response.status === 307 || response.status === 308 || request.method === "GET";
+        if (!to || !keepsMethod || !staysWithin(url, to)) break;
+        response.body.destroy();
+        to.username = url.username;
+        to.password = url.password;
+        url = to;
+        response = await requestOnce({ ...request, url });
+      }
+      return response;
+    },
+    close: () => {
+      plain.destroy();
+      secure.destroy();
+      for (const agent of tunnels.values()) agent.destroy();
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/**
+ * The answer to one POST of Streamable HTTP (MCP 2025-11-25, basic/transports, sending messages): JSON, or events
+ * that are resumed where they end too early. Settles when the answer was delivered, rejects when it will not come.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { parseMessages } from "../../messages/kinds.ts";
+import { answerError, discard } from "./answer.ts";
+import type { HttpResponse } from "./client.ts";
+import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
+import { AnswerError, BrokenAnswer, mediaType } from "./failure.ts";
+import { createResume, type Resume } from "./resume.ts";
+
+/** An open request. */
+export interface Exchange {
+  /** Its answer was handed on, by whatever stream it came. */
+  answered: boolean;
+  /** Aborted when the client cancels the request. */
+  controller: AbortController;
+  handOn: (message: JSONRPCMessage) => void;
+  onAnswered: () => void;
+}
+
+export const newExchange = (handOn: Exchange["handOn"]): Exchange => ({
+  answered: false,
+  controller: new AbortController(),
+  handOn,
+  onAnswered: () => undefined,
+});
+
+export interface ReceiveOptions {
+  url: URL;
+  maxBytes: number;
+  deliver: (message: JSONRPCMessage) => void;
+  onEvent: (event: ServerEvent) => void;
+  /** The rest of the events after `lastId`. Undefined or rejected: not now. */
+  resume: (lastId: string) => Promise<HttpResponse | undefined>;
+  signal: AbortSignal;
+}
+
+/** A server should end its response after the answer; one that does not is not listened to for longer. */
+export const AFTER_ANSWER_MS = 1_000;
+
+export async function receiveAnswer(
+  response: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const type = mediaType(response.headers);
+  if (type === "text/event-stream") await receiveEvents(response, exchange, options);
+  else if (type === "application/json") await receiveJson(response, exchange, options);
+  // The answer comes on the stream of notifications; not by the specification, but seen.
+  else if (response.status === 202) await receiveElsewhere(response, exchange, options);
+  else throw (await answerError(response, { url: options.url })).error;
+}
+
+async function receiveJson(
+  response: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const { status, headers } = response;
+  const body = await readBody(response.body, options.maxBytes).catch((error: unknown) => {
+    throw error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
+  });
+  const messages = parseMessages(body);
+  if (!messages) throw new AnswerError({ status, headers, text: "this is not a JSON-RPC message" });
+  for (const message of messages) options.deliver(message);
+  if (!exchange.answered)
+    throw new AnswerError({ status, headers, text: "this does not answer the request" });
+}
+
+/** The body is left open until then: some servers end a request together with its connection. */
+async function receiveElsewhere(
+  { body }: HttpResponse,
+  exchange: Exchange,
+  { signal }: ReceiveOptions,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const giveUp = (): void => reject(signal.reason);
+  exchange.onAnswered = resolve;
+  if (exchange.answered) resolve();
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  const ended = discard(body);
+  try {
+    await promise;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+    const late = setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
+    void ended.then(() => clearTimeout(late));
+  }
+}
+
+/**
+ * A stream that ends before the answer is resumed where the server gave its events ids (resumability and
+ * redelivery); that repeats no call.
+ */
+async function receiveEvents(
+  first: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions,
+): Promise<void> {
+  const { signal } = options;
+  const position = createResume(() => performance.now());
+  let response: HttpResponse | undefined = first;
+  let cause: unknown;
+  while (true) {
+    if (response) cause = await readUntilAnswered(response, exchange, { ...options, position });
+    if (exchange.answered) return;
+    signal.throwIfAborted();
+    const { lastId } = position;
+    const waitMs = position.nextMs();
+    if (lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
+    await sleep(waitMs, undefined, { signal });
+    response = await options.resume(lastId).catch(() => undefined);
+    position.onAttempt(response !== undefined);
+  }
+}
+
+/** Answers why the stream ended, if it broke. Rejects with `TooLarge`. */
+async function readUntilAnswered(
+  { body }: HttpResponse,
+  exchange: Exchange,
+  options: ReceiveOptions & { position: Resume },
+): Promise<unknown> {
+  const { position, maxBytes, onEvent } = options;
+  let late: NodeJS.Timeout | undefined;
+  exchange.onAnswered = () => {
+    late ??= setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
+  };
+  try {
+    await readEvents(body, {
+      maxBytes,
+      onEvent: (event) => {
+        if (event.data !== "") position.onMessage();
+        onEvent(event);
+      },
+      onId: position.onId,
+      onRetry: position.onRetry,
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof TooLarge) throw error;
+    return error;
+  } finally {
+    clearTimeout(late);
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Connects to a server over HTTP: Streamable HTTP first, legacy SSE where the server refuses that, again where
+ * it is worth it, and explains what failed. Any `type` but "sse" begins with Streamable HTTP and may fall back:
+ * in other clients' files "http" means no more than "it has a url".
+ */
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { HttpTarget } from "../../config/entry/definition.ts";
+import { type Connection, type ConnectOptions, initialize, toConnection } from "../../mcp/mcp.ts";
+import { isTimeout } from "../../mcp/sdk-errors.ts";
+import { BoundedTransport } from "../../mcp/server-requests.ts";
+import { startupTimeout } from "../../servers/errors.ts";
+import { createHttpClient } from "./client.ts";
+import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
+import { classifyFailure, type HttpFailure } from "./failure.ts";
+import type { HttpAddress } from "./failure-words.ts";
+import { explainByProbe } from "./probe.ts";
+import { proxyFor } from "./proxy.ts";
+import { retryWhileTransient } from "./retry.ts";
+import { LegacySseTransport } from "./sse.ts";
+import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
+
+/** Answers to requests of the server: each is a POST, with a connection of its own while it is under way. */
+export const ANSWERS_AT_A_TIME = 10;
+
+interface HttpConnect extends ConnectOptions {
+  address: HttpAddress;
+  headers: Record<string, string>;
+}
+
+/** An attempt that failed, by what it means. */
+class Failed extends Error {
+  readonly failure: HttpFailure;
+
+  constructor(cause: unknown) {
+    super("the attempt failed", { cause });
+    this.failure = classifyFailure(cause);
+  }
+}
+
+const failureOf = (error: unknown): HttpFailure =>
+  error instanceof Failed ? error.failure : classifyFailure(error);
+
+function describeAddress(target: HttpTarget, { definition, redact }: ConnectOptions): HttpAddress {
+  const url = new URL(target.url);
+  let proxy: string | undefined;
+  try {
+    proxy = proxyFor(url, process.env)?.host;
+  } catch {
+    // The first request says that the variable is wrong.
+  }
+  const hasCredentials = Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization");
+  return { server: definition.name, url, proxy, hasCredentials, redact };
+}
+
+const describeRequest = ({
+  method,
+  params,
+}: JSONRPCRequest): { method: string; call: string | undefined } => ({
+  method,
+  call: method === "tools/call" ? String(params?.name) : undefined,
+});
+
+type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
+
+/** One attempt over one transport. Rejects with `Failed`; nothing is left open then. */
+async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
+  const { address, definition } = connect;
+  const client = createHttpClient(process.env, connect.onBytes);
+  let connected = false;
+  let failure: ThreadsError | undefined;
+  const transport = make({
+    url: address.url,
+    headers: connect.headers,
+    client,
+    maxMessageBytes: connect.maxMessageBytes,
+    onNote: connect.onNote,
+    // While connecting, failures are judged here; later they go to whoever made the request.
+    explain: (error, request) =>
+      connected
+        ? (failure ?? explainRequest(classifyFailure(error), describeRequest(request), address))
+        : error,
+  });
+  const bounded = new BoundedTransport(transport, {
+    server: definition.name,
+    onNote: connect.onNote,
+    answersAtATime: ANSWERS_AT_A_TIME,
+    end: (reason) => {
+      failure = reason;
+      void transport.close();
+    },
+  });
+  const giveUp = (): void => void transport.close();
+  connect.signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    const mcp = await initialize(bounded, connect);
+    connected = true;
+    return toConnection(mcp, {
+      definition,
+      onNote: connect.onNote,
+      redact: connect.redact,
+      transport: kind,
+      pid: undefined,
+      close: () => transport.close(),
+      failure: () => failure,
+      whyClosed: () => {
+        const why = failure ?? transport.failure;
+        return why === undefined
+          ? `${definition.name} closed its connection.`
+          : describeConnect(classifyFailure(why), address);
+      },
+    });
+  } catch (error) {
+    await transport.close();
+    throw new Failed(failure ?? error);
+  } finally {
+    connect.signal.removeEventListener("abort", giveUp);
+  }
+}
+
+const openStreamable = (connect: HttpConnect): Promise<Connection> =>
+  open((options) => new StreamableHttpTransport(options) as Transport, "http", connect);
+
+const openSse = (connect: HttpConnect): Promise<Connection> =>
+  open((options) => new LegacySseTransport(options), "sse", connect);
+
+/** What a failed fallback knows better than the refusal before it. */
+const TELLS_MORE = new Set<HttpFailure["kind"]>([
+  "needs-auth",
+  "web-page",
+  "redirect",
+  "too-large",
+  "explained",
+]);
+
+async function openEither(connect: HttpConnect): Promise<Connection> {
+  try {
+    return await openStreamable(connect);
+  } catch (error) {
+    const refusal = failureOf(error);
+    if (refusal.kind !== "refuses-streamable") throw error;
+    connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
+    return await openSse(connect).catch((second: unknown) => {
+      throw TELLS_MORE.has(failureOf(second).kind) ? second : error;
+    });
+  }
+}
+
+async function probe(failure: HttpFailure, url: URL, signal: AbortSignal): Promise<HttpFailure> {
+  const client = createHttpClient();
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
+  return explainByProbe(failure, { client, url, signal: limited }).finally(() => client.close());
+}
+
+/** Throws `ThreadsError`; nothing is left running then. */
+export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
+  const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
+  const address = describeAddress(target, options);
+  const deadline = AbortSignal.timeout(startupTimeoutMs);
+  const signal = AbortSignal.any([options.signal, deadline]);
+  const onNote = (note: string): void => options.onNote(options.redact(note));
+  const connect: HttpConnect = { ...options, signal, onNote, address, headers: target.headers };
+  try {
+    return await retryWhileTransient(() => (target.sseOnly ? openSse(connect) : openEither(connect)), {
+      failureOf,
+      onNote,
+      signal,
+    });
+  } catch (error) {
+    if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
+    const cause = error instanceof Failed ? error.cause : error;
+    if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
+    throw explainConnect(await probe(failureOf(error), address.url, signal), address);
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Proxies by environment variable: which one a URL takes, and the tunnel that https takes through it. Pi's
+ * own proxy settings do not reach a worker thread, and Node before 24 has none. Only NO_PROXY makes an
+ * exception, as in curl: loopback addresses are none.
+ */
+import http from "node:http";
+import https from "node:https";
+import type { Duplex } from "node:stream";
+import tls from "node:tls";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** A proxy that answers, but does not let the request through. */
+export class ProxyError extends Error {
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(message);
+    this.name = "ProxyError";
+    this.status = status;
+  }
+}
+
+/** Lower case first, as curl reads them; empty counts as unset. */
+const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
+
+/** One entry of NO_PROXY: `*`, a host, a domain with all below it (with or without a leading dot), each with an optional port. */
+function excepts(entry: string, url: URL): boolean {
+  if (entry === "*") return true;
+  const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(entry.replace(/^\*?\./, "")) ?? [];
+  const urlPort = url.port || (url.protocol === "https:" ? "443" : "80");
+  if (port !== undefined && port !== urlPort) return false;
+  const host = url.hostname.toLowerCase().replace(/^\[|\]$/g, "");
+  return host === name || host.endsWith(`.${name}`) || url.hostname === name;
+}
+
+/** Throws `ProxyError` where the variable holds something that is no HTTP proxy. */
+export function proxyFor(url: URL, env: Env): URL | undefined {
+  const name = url.protocol === "https:" ? "https_proxy" : "http_proxy";
+  const value = variable(env, name);
+  if (value === "") return undefined;
+  const exceptions = variable(env, "no_proxy")
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  if (exceptions.some((entry) => excepts(entry, url))) return undefined;
+  const text = value.includes("://") ? value : `http://${value}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy && /^https?:$/.test(proxy.protocol)) return proxy;
+  throw new ProxyError(`${name.toUpperCase()} does not hold an http or https URL`);
+}
+
+export function proxyHeaders(proxy: URL): Record<string, string> {
+  if (proxy.username === "" && proxy.password === "") return {};
+  const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  return { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
+}
+
+type Connected = (error: Error | null, socket: Duplex) => void;
+
+/** Connections to https servers through a tunnel that the proxy opens (CONNECT, RFC 9110, section 9.3.6). */
+export class TunnelAgent extends https.Agent {
+  readonly #proxy: URL;
+  readonly #lifetime = new AbortController();
+
+  constructor(proxy: URL, options: https.AgentOptions) {
+    super(options);
+    this.#proxy = proxy;
+  }
+
+  override createConnection(options: http.ClientRequestArgs, callback?: Connected): undefined {
+    const answer = callback as (error: Error | null, socket?: Duplex) => void;
+    const done: typeof answer = (...outcome) => {
+      clearTimeout(limit);
+      answer(...outcome);
+    };
+    const proxy = this.#proxy;
+    const host = String(options.host);
+    const authority = `${host.includes(":") ? `[${host}]` : host}:${options.port}`;
+    const viaTls = proxy.protocol === "https:";
+    const request = (viaTls ? https : http).request({
+      method: "CONNECT",
+      host: proxy.hostname.replace(/^\[|\]$/g, ""),
+      port: proxy.port === "" ? (viaTls ? 443 : 80) : proxy.port,
+      path: authority,
+      headers: { host: authority, ...proxyHeaders(proxy) },
+      agent: false,
+      signal: this.#lifetime.signal,
+    });
+    // Whoever asked may have given up long ago, which no agent is told.
+    const limit = setTimeout(() => {
+      request.destroy(Object.assign(new Error("no tunnel in time"), { code: "ETIMEDOUT" }));
+    }, LIMITS.startupTimeoutMs);
+    request.once("error", (error) => done(error));
+    request.once("connect", (response, socket) => {
+      if (response.statusCode === 200) {
+        done(null, tls.connect({ ...(options as tls.ConnectionOptions), socket }));
+        return;
+      }
+      socket.destroy();
+      const status = response.statusCode ?? 0;
+      done(new ProxyError(`the proxy ${proxy.host} answered ${status}`, status));
+    });
+    request.end();
+    return undefined;
+  }
+
+  override destroy(): void {
+    this.#lifetime.abort();
+    super.destroy();
+  }
+}

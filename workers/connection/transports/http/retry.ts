@@ -1,0 +1,44 @@
+/** Which failed connects are tried again, and when. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { HttpFailure } from "./failure.ts";
+
+/** Before the second and the third attempt. */
+const DELAYS_MS = [300, 1_000];
+
+/**
+ * Wait before the next attempt, in ms; undefined: there is none. `retry`: counts from 0. A server that asks for
+ * more patience than `LIMITS.retryAfterMs` is not asked again: it would only refuse.
+ */
+export function retryDelay(failure: HttpFailure, retry: number): number | undefined {
+  const delayMs = DELAYS_MS[retry];
+  if (delayMs === undefined) return undefined;
+  if (failure.kind === "network") return delayMs;
+  if (failure.kind !== "busy") return undefined;
+  const askedMs = failure.retryAfterMs ?? 0;
+  return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
+}
+
+/** Rejects with the last attempt's error, or at once where the signal is aborted. */
+export async function retryWhileTransient<T>(
+  attempt: () => Promise<T>,
+  options: {
+    failureOf: (error: unknown) => HttpFailure;
+    onNote: (note: string) => void;
+    signal: AbortSignal;
+  },
+): Promise<T> {
+  for (let retry = 0; ; retry++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const failure = options.failureOf(error);
+      const delayMs = retryDelay(failure, retry);
+      if (delayMs === undefined || options.signal.aborted) throw error;
+      const reason =
+        failure.kind === "busy" ? `status ${failure.status}` : "code" in failure ? failure.code : "";
+      options.onNote(`could not be connected (${reason}), trying again in ${delayMs} ms`);
+      await sleep(delayMs, undefined, { signal: options.signal });
+    }
+  }
+}

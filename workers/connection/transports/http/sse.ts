@@ -1,0 +1,174 @@
+/**
+ * The legacy HTTP+SSE transport (MCP 2024-11-05, basic/transports): one GET whose events carry everything the
+ * server says, POSTs to the address that its first event names. The stream is the session: when it ends, so does
+ * the connection.
+ */
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "@modelcontextprotocol/sdk/types.js";
+import { isRequest, parseMessages } from "../../messages/kinds.ts";
+import { Acknowledged } from "./acknowledged.ts";
+import { answerError, discard } from "./answer.ts";
+import type { HttpResponse } from "./client.ts";
+import { readEvents, type ServerEvent } from "./events.ts";
+import { AFTER_ANSWER_MS } from "./exchange.ts";
+import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
+import type { HttpTransportOptions } from "./streamable.ts";
+
+/** Requests whose POST the server has not ended. Some servers end it with the answer, so each lasts as its call does. */
+const MOST_REQUESTS = 1_000;
+
+export class LegacySseTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  readonly #options: HttpTransportOptions;
+  readonly #lifetime = new AbortController();
+  readonly #requests = new Map<RequestId, AbortController>();
+  readonly #acknowledged = new Acknowledged();
+  #endpoint: URL | undefined;
+  #protocolVersion: string | undefined;
+  #failure: unknown;
+  #closed = false;
+
+  constructor(options: HttpTransportOptions) {
+    this.#options = options;
+  }
+
+  /** Why the stream ended, where it was not ended by us. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
+  }
+
+  /** Settles when the server has named the address for messages. `close` ends the attempt. */
+  async start(): Promise<void> {
+    const { client, url } = this.#options;
+    const response = await client.request({
+      method: "GET",
+      url,
+      headers: { ...this.#options.headers, accept: "text/event-stream" },
+      signal: this.#lifetime.signal,
+    });
+    if (response.status !== 200 || mediaType(response.headers) !== "text/event-stream") {
+      throw (await answerError(response, { url })).error;
+    }
+    await new Promise<void>((resolve, reject) => {
+      void this.#read(response, resolve).then((failure) => {
+        if (!this.#closed) this.#failure = failure;
+        reject(failure);
+        void this.close();
+      });
+    });
+  }
+
+  /** Answers why the stream ended. */
+  async #read({ body }: HttpResponse, onReady: () => void): Promise<unknown> {
+    try {
+      await readEvents(body, {
+        maxBytes: this.#options.maxMessageBytes,
+        onEvent: (event) => {
+          if (event.type === "endpoint") this.#setEndpoint(event, onReady);
+          else if (event.type === "message") this.#onMessage(event);
+        },
+      });
+      return new BrokenAnswer();
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** Throws where messages, and the credentials with them, would go to another server. */
+  #setEndpoint({ data }: ServerEvent, onReady: () => void): void {
+    if (this.#endpoint) return;
+    const { url } = this.#options;
+    const endpoint = URL.canParse(data, url.href) ? new URL(data, url.href) : undefined;
+    if (endpoint?.origin !== url.origin)
+      throw new Error("it names an address for messages at another server");
+    endpoint.username = url.username;
+    endpoint.password = url.password;
+    this.#endpoint = endpoint;
+    onReady();
+  }
+
+  #onMessage({ data }: ServerEvent): void {
+    const messages = parseMessages(data);
+    if (!messages)
+      this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
+    for (const message of messages ?? []) {
+      if ("result" in message || "error" in message) this.#onAnswer(message.id);
+      this.onmessage?.(message);
+    }
+  }
+
+  /** The POST of the request has nothing more to tell. */
+  #onAnswer(id: RequestId | undefined): void {
+    const controller = id === undefined ? undefined : this.#requests.get(id);
+    if (controller) setTimeout(() => controller.abort(), AFTER_ANSWER_MS).unref();
+  }
+
+  /** Settles when the server has taken the message. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!isRequest(message)) return this.#notify(message);
+    try {
+      await this.#request(message);
+    } catch (error) {
+      throw this.#options.explain(error, message);
+    }
+  }
+
+  async #notify(message: JSONRPCMessage): Promise<void> {
+    if ("method" in message && message.method === "notifications/cancelled") {
+      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
+      if (requestId !== undefined) this.#requests.get(requestId)?.abort();
+    }
+    await this.#acknowledged.send((signal) => this.#post(message, signal));
+  }
+
+  async #request(message: JSONRPCRequest): Promise<void> {
+    if (this.#requests.size >= MOST_REQUESTS)
+      throw new NotSent(`it has not taken ${MOST_REQUESTS} requests yet`);
+    const controller = new AbortController();
+    this.#requests.set(message.id, controller);
+    const end = (): void => void this.#requests.delete(message.id);
+    try {
+      const { body } = await this.#post(message, controller.signal);
+      void discard(body).then(end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Rejects unless the status is 2xx. */
+  async #post(message: JSONRPCMessage, signal: AbortSignal): Promise<HttpResponse> {
+    if (!this.#endpoint || this.#closed) throw this.#failure ?? new BrokenAnswer();
+    const version = this.#protocolVersion;
+    const response = await this.#options.client.request({
+      method: "POST",
+      url: this.#endpoint,
+      headers: {
+        ...this.#options.headers,
+        "content-type": "application/json",
+        ...(version === undefined ? {} : { "mcp-protocol-version": version }),
+      },
+      body: JSON.stringify(message),
+      signal,
+    });
+    if (response.status >= 200 && response.status < 300) return response;
+    throw (await answerError(response, { url: this.#endpoint })).error;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#lifetime.abort();
+    for (const controller of this.#requests.values()) controller.abort();
+    this.#acknowledged.close();
+    this.#options.client.close();
+    this.onclose?.();
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line
+ * is linear in its length however many chunks it comes in.
+ */
+import { createPieces } from "../../messages/pieces.ts";
+
+export const NEWLINE = 0x0a;
+
+export interface LineReader {
+  /** That have come of a line which is not complete. */
+  readonly pendingBytes: number;
+  push(chunk: Buffer): void;
+  /** Forgets what has come of a line and reads nothing more. */
+  stop(): void;
+}
+
+/** `onLine` gets each line without its newline; `onTooLong` is called once, then nothing more is read. */
+export function createLineReader(options: {
+  maxBytes: number;
+  onLine: (line: Buffer) => void;
+  onTooLong: () => void;
+}): LineReader {
+  const pieces = createPieces();
+  let stopped = false;
+
+  const stop = (): void => {
+    stopped = true;
+    pieces.take();
+  };
+  const keep = (piece: Buffer): void => {
+    if (pieces.bytes + piece.length > options.maxBytes) {
+      stop();
+      options.onTooLong();
+      return;
+    }
+    pieces.push(piece);
+  };
+
+  return {
+    get pendingBytes() {
+      return pieces.bytes;
+    },
+    push(chunk) {
+      let start = 0;
+      while (!stopped) {
+        // A flood of empty lines costs no more than a look at each byte.
+        if (pieces.bytes === 0) while (chunk[start] === NEWLINE) start++;
+        const end = chunk.indexOf(NEWLINE, start);
+        keep(chunk.subarray(start, end === -1 ? undefined : end));
+        if (end === -1 || stopped) return;
+        const line = pieces.take();
+        if (line.length > 0) options.onLine(line);
+        start = end + 1;
+      }
+    },
+    stop,
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * What a server writes to stderr: its end, for errors, and its lines, for whoever follows it. A line is handed on
+ * whole, and the end begins with a whole line: of a secret that is cut in two, neither half would be found.
+ */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { boundEnd, type Redactor } from "../../secrets/secrets.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+/**
+ * Of the end, and of one line. More than is shown by as much as a secret may take, in characters of three bytes
+ * (`LONGEST_MATCH`).
+ */
+const KEPT_BYTES = 5 * LIMITS.stderrTailBytes;
+/** Pieces of the end; a server may write byte by byte. */
+const MOST_PIECES = 1_000;
+
+/** The last `KEPT_BYTES` or a little more. */
+class Tail {
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #isCut = false;
+
+  push(chunk: Buffer): void {
+    this.#pieces.push(chunk);
+    this.#bytes += chunk.length;
+    while (this.#pieces.length > 1 && this.#bytes - (this.#pieces[0]?.length ?? 0) >= KEPT_BYTES) {
+      this.#bytes -= this.#pieces.shift()?.length ?? 0;
+      this.#isCut = true;
+    }
+    if (this.#pieces.length > MOST_PIECES) this.#pieces = [Buffer.concat(this.#pieces)];
+  }
+
+  shown(redact: Redactor): string {
+    const text = Buffer.concat(this.#pieces).toString("utf8");
+    return boundEnd(text, LIMITS.stderrTailBytes, { isCut: this.#isCut, redact }).trim();
+  }
+}
+
+/** Whole lines, of a long one its beginning and its length. */
+class Lines {
+  readonly #onLine: (line: string) => void;
+  #pieces: Buffer[] = [];
+  #keptBytes = 0;
+  #bytes = 0;
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      // A progress bar ends its lines with CR alone.
+      if (chunk[i] !== LF && chunk[i] !== CR) continue;
+      this.#keep(chunk.subarray(start, i));
+      this.end();
+      start = i + 1;
+    }
+    this.#keep(chunk.subarray(start));
+  }
+
+  #keep(piece: Buffer): void {
+    this.#bytes += piece.length;
+    const kept = piece.subarray(0, KEPT_BYTES - this.#keptBytes);
+    if (kept.length === 0) return;
+    this.#keptBytes += kept.length;
+    this.#pieces.push(kept);
+    if (this.#pieces.length > MOST_PIECES) this.#pieces = [Buffer.concat(this.#pieces)];
+  }
+
+  end(): void {
+    if (this.#bytes === 0) return;
+    const line = Buffer.concat(this.#pieces).toString("utf8").trimEnd();
+    const length = `[a line of ${this.#bytes.toLocaleString("en")} bytes] `;
+    const isWhole = this.#keptBytes === this.#bytes;
+    this.#pieces = [];
+    this.#keptBytes = 0;
+    this.#bytes = 0;
+    if (line !== "") this.#onLine(isWhole ? line : `${length}${line}`);
+  }
+}
+
+export class ServerStderr {
+  readonly #tail = new Tail();
+  readonly #lines: Lines | undefined;
+
+  /** `onLine` redacts and cuts what it gets. Without it no line is looked for. */
+  constructor(onLine: ((line: string) => void) | undefined) {
+    this.#lines = onLine && new Lines(onLine);
+  }
+
+  push(chunk: Buffer): void {
+    this.#tail.push(chunk);
+    this.#lines?.push(chunk);
+  }
+
+  /** Nothing more comes: the last line may have no end. */
+  end(): void {
+    this.#lines?.end();
+  }
+
+  /** The end of what was written, without secrets. */
+  tail(redact: Redactor): string {
+    return this.#tail.shown(redact);
+  }
+}

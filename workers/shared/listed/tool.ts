@@ -1,0 +1,106 @@
+/**
+ * A tool as a server listed it or a cache file holds it, reduced to what is kept and made safe to handle.
+ * Servers are untrusted: a field of the wrong type is left out, a schema too deep or too big to encode is
+ * replaced by one that takes any object, a text too long is cut, and what has no usable name is no tool.
+ */
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+
+/** MCP 2025-11-25, server/tools, reduced. */
+export interface CachedTool {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema?: unknown;
+  outputSchema?: unknown;
+  annotations?: Record<string, unknown>;
+}
+
+/** Its keys: what else a cache file holds of a tool belongs to other adapters. */
+export const TOOL_FIELDS: readonly string[] = [
+  "name",
+  "title",
+  "description",
+  "inputSchema",
+  "outputSchema",
+  "annotations",
+] satisfies (keyof CachedTool)[];
+
+const SCHEMA_DEPTH = 64;
+const SCHEMA_NODES = 20_000;
+const SCHEMA_CHARS = 512 * 1024;
+const NAME_CHARS = 1_000;
+const TITLE_CHARS = 1_000;
+/** Five times what the index reads, and far more than any model is helped by. */
+const DESCRIPTION_CHARS = 20_000;
+/** Stands for the digits of a number, or for a word of JSON. */
+const SCALAR_CHARS = 8;
+
+/** Whether a JSON value stays within depth and size, keys included. Walks without recursion: depth is what it guards. */
+export function isBounded(value: unknown): boolean {
+  let level: unknown[] = [value];
+  let nodes = 0;
+  let chars = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    nodes += level.length;
+    if (depth > SCHEMA_DEPTH || nodes > SCHEMA_NODES) return false;
+    const next: unknown[] = [];
+    for (const node of level) {
+      if (Array.isArray(node)) {
+        for (const child of node) next.push(child);
+      } else if (typeof node === "object" && node !== null) {
+        for (const key of Object.keys(node)) {
+          chars += key.length;
+          next.push((node as Record<string, unknown>)[key]);
+        }
+      } else {
+        chars += typeof node === "string" ? node.length : SCALAR_CHARS;
+      }
+    }
+    if (chars > SCHEMA_CHARS) return false;
+    level = next;
+  }
+  return true;
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined;
+
+/** The first half of a character of two. */
+const HALF_AT_END = /[\uD800-\uDBFF]$/;
+
+/** At most so many characters, the last of them an ellipsis where some are left out. */
+const shortened = (value: string, chars: number): string =>
+  value.length <= chars ? value : `${value.slice(0, chars - 1).replace(HALF_AT_END, "")}…`;
+
+/** Undefined for what is no tool. */
+export function normalizeTool(raw: unknown): CachedTool | undefined {
+  if (!isObject(raw)) return undefined;
+  const name = text(raw.name);
+  // U+0000 separates the columns of a snapshot, and no server can mean it in a name.
+  if (name === undefined || name.length > NAME_CHARS || name.includes("\u0000")) return undefined;
+  const tool: CachedTool = { name };
+  const title = text(raw.title);
+  const description = text(raw.description);
+  if (title !== undefined) tool.title = shortened(title, TITLE_CHARS);
+  if (description !== undefined) tool.description = shortened(description, DESCRIPTION_CHARS);
+  if (isObject(raw.inputSchema) && isBounded(raw.inputSchema)) tool.inputSchema = raw.inputSchema;
+  if (isObject(raw.outputSchema) && isBounded(raw.outputSchema)) tool.outputSchema = raw.outputSchema;
+  if (isObject(raw.annotations) && isBounded(raw.annotations)) tool.annotations = raw.annotations;
+  return tool;
+}
+
+/** Names of the tools of a list whose schemas are too deep or too big to be kept. */
+export const unboundedTools = (raw: unknown): string[] =>
+  (Array.isArray(raw) ? raw : [])
+    .filter((tool) => isObject(tool) && !(isBounded(tool.inputSchema) && isBounded(tool.outputSchema)))
+    .map((tool) => String(tool.name));
+
+/** The tools of a list, in order; of several of one name the first. */
+export function normalizeTools(raw: unknown): CachedTool[] {
+  const tools = new Map<string, CachedTool>();
+  for (const item of Array.isArray(raw) ? raw : []) {
+    const tool = normalizeTool(item);
+    if (tool && !tools.has(tool.name)) tools.set(tool.name, tool);
+  }
+  return [...tools.values()];
+}

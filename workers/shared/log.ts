@@ -1,0 +1,83 @@
+/**
+ * The log file of the extension: one line an event, with the thread that wrote it. Writes are queued and
+ * never block; the file is rotated to `<file>.1`. What a server says cannot forge a line: control
+ * characters are escaped.
+ */
+import { appendFile, mkdir, rename, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { LogLevel } from "../../src/shared/protocol/api.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+
+export interface Log {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+  write(level: LogLevel, message: string, label?: string): void;
+  /** Settles when everything written so far is in the file, or could not be put there. */
+  flush(): Promise<void>;
+}
+
+const LINE_CHARS = 4_000;
+const PRIVATE_FILE = 0o600;
+
+/** Control characters, other line ends, and what turns the order of the letters around. */
+const CONTROL =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+const escaped = (char: string): string => {
+  const code = char.charCodeAt(0).toString(16);
+  return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+};
+
+/** Newlines become an indent, other control characters their code. */
+const oneEntry = (message: string): string =>
+  message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n").replace(CONTROL, escaped).replaceAll("\n", "\n    ");
+
+export function createLog({ file, label }: { file: string; label: string }): Log {
+  let queue: string[] = [];
+  let writing: Promise<void> | undefined;
+
+  const writeQueue = async (): Promise<void> => {
+    await mkdir(dirname(file), { recursive: true });
+    while (queue.length > 0) {
+      const text = queue.join("");
+      queue = [];
+      const size = await stat(file).then(
+        (found) => found.size,
+        () => 0,
+      );
+      if (size > 0 && size + Buffer.byteLength(text) > LIMITS.logBytes) await rename(file, `${file}.1`);
+      await appendFile(file, text, { mode: PRIVATE_FILE });
+    }
+  };
+
+  const startWriting = (): void => {
+    writing ??= writeQueue()
+      // A log that cannot be written has nowhere to say so; the session goes on without it.
+      .catch(() => {
+        queue = [];
+      })
+      .finally(() => {
+        writing = undefined;
+        if (queue.length > 0) startWriting();
+      });
+  };
+
+  const write = (level: LogLevel, message: string, from = label): void => {
+    queue.push(`${new Date().toISOString()} ${level.padEnd(5)} [${from}] ${oneEntry(message)}\n`);
+    startWriting();
+  };
+
+  return {
+    debug: (message) => write("debug", message),
+    info: (message) => write("info", message),
+    warn: (message) => write("warn", message),
+    error: (message) => write("error", message),
+    write,
+    flush: async () => {
+      while (writing) await writing;
+    },
+  };
+}

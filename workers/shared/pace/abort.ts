@@ -1,0 +1,39 @@
+/** Small joints between abort signals and promises. */
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+
+/**
+ * Runs `task` with a signal that follows `parent` only until it has settled: the SDK keeps listening to a
+ * signal after its request, and would tell a closed server to cancel it.
+ */
+export async function during<T>(parent: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const follow = (): void => controller.abort(parent.reason);
+  if (parent.aborted) follow();
+  parent.addEventListener("abort", follow, { once: true });
+  try {
+    return await task(controller.signal);
+  } finally {
+    parent.removeEventListener("abort", follow);
+  }
+}
+
+/** The same promise, but given up with `cancelled` when the signal fires: the user waits no longer than that. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = (): void => reject(new ThreadsError("cancelled", `${what} was cancelled.`));
+    if (signal.aborted) {
+      cancel();
+      return;
+    }
+    signal.addEventListener("abort", cancel, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancel));
+  });
+}
+
+/** Settles with the promise, whatever becomes of it, but after `ms` at the latest. */
+export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

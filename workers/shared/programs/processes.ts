@@ -1,0 +1,64 @@
+/**
+ * Starts and ends a server process together with everything it starts: on POSIX a process group of its
+ * own, on Windows `taskkill /T`. Every program is started by its whole path.
+ */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { commandShell, systemProgram } from "../../../src/shared/process/windows-programs.ts";
+import { windowsCall } from "./windows-call.ts";
+
+export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+export const onWindows = process.platform === "win32";
+
+/** The shell of the system by its whole path, as Node itself chooses it. */
+export const systemShell = (): string => {
+  if (onWindows) return commandShell(process.env);
+  return process.platform === "android" ? "/system/bin/sh" : "/bin/sh";
+};
+
+/** All that the system needs to start a process. */
+export interface Launch {
+  /** An absolute path. */
+  program: string;
+  args: readonly string[];
+  /** The whole environment. */
+  env: Record<string, string>;
+  cwd: string;
+}
+
+export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess {
+  const call = onWindows
+    ? windowsCall(program, args, systemShell())
+    : { file: program, args, verbatim: false };
+  return spawn(call.file, call.args, {
+    cwd,
+    env,
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: !onWindows,
+    windowsHide: true,
+    windowsVerbatimArguments: call.verbatim,
+  });
+}
+
+/** `gone`: nothing is left to signal. `refused`: the system does not let us, for example a server behind `sudo`. */
+export type Killed = "sent" | "gone" | "refused";
+
+/**
+ * Signals the whole group. Never throws: it is called in event handlers, where an error ends the worker. macOS
+ * answers EPERM also for a group that has just ended.
+ */
+export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
+  try {
+    if (onWindows) {
+      const force = signal === "SIGKILL" ? ["/F"] : [];
+      const taskkill = systemProgram("taskkill.exe", process.env);
+      const args = ["/PID", String(pid), "/T", ...force];
+      // Without a listener a taskkill that cannot be started would end the worker.
+      spawn(taskkill, args, { stdio: "ignore", windowsHide: true }).on("error", () => undefined);
+    } else process.kill(-pid, signal);
+    return "sent";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH" ? "gone" : "refused";
+  }
+}
