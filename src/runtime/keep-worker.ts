@@ -2,8 +2,10 @@
  * Keeps one worker alive: starts it, finds its end or its hanging, and starts another after a pause, but
  * not for ever. Knows nothing of what is said to it.
  */
+
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Crash } from "./contract.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import type { RuntimeThread } from "./thread.ts";
@@ -23,15 +25,6 @@ export interface WorkerEnd {
   /** For people: why the worker ended. */
   reason: string;
   outOfMemory: boolean;
-}
-
-export interface Crash {
-  /** For people: why the worker ended. */
-  reason: string;
-  /** No other worker is started: it crashed too often. */
-  givenUp: boolean;
-  /** Servers that caused it, as far as is known: the next worker does not connect them by itself. */
-  heldBack?: string[];
 }
 
 export interface KeepOptions {

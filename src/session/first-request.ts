@@ -5,17 +5,16 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { snapshotIsOlder } from "../catalog/file.ts";
-import type { CatalogStore } from "../catalog/store.ts";
+import type { CatalogStore } from "../catalog/catalog.ts";
+import { snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
-import type { SnapshotServer } from "../shared/snapshot/snapshot.ts";
-import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/branch.ts";
-import type { DirectRule } from "../tools/registry/direct.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
+import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import type { SessionState } from "./events.ts";
 

@@ -4,7 +4,7 @@
  * that failed. Knows nothing of threads: a publication that fails answers undefined.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { PublishResult, PublishTask } from "../../cache/snapshot/snapshot.ts";
+import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { CachePool } from "./cache-worker.ts";
 
 export interface PublishedApart {
