@@ -190,7 +190,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
       const query = { path: cachePath, definitions: Object.fromEntries(definitions) };
       const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
       catalog.noteUsed(used);
-      supervisor.learn(
+      supervisor.restoreAndConnect(
         Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
       );
     }
@@ -262,7 +262,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     writeConfig: async (params) => (await edits).writeConfig(params),
     turnEnded: async () => {
       await started;
-      supervisor.revive();
+      supervisor.reconnectDropped();
     },
     explainMissing: async (name) => {
       await started;
