@@ -19,6 +19,7 @@ import { publishTask } from "./publish-task.ts";
 import { createServerNotices } from "./server-notices.ts";
 
 export { type CachePool, createCachePool } from "./cache-worker.ts";
+export { createDefinitionHashes, type DefinitionHashes } from "./hashes.ts";
 export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
