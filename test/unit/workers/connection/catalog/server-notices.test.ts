@@ -12,7 +12,7 @@ function open() {
   const { log, lines } = recordingLog();
   const notices = createServerNotices({ log, show: (text) => shown.push(text) });
   const tell = (server: string, text: string, isForUser = true): void =>
-    notices.tell({ server, text, isForUser });
+    notices.notify({ server, text, isForUser });
   return { tell, shown, lines };
 }
 
