@@ -133,7 +133,7 @@ describe("calls that fail", () => {
 
   test("a server that dies during the call: says so, with its stderr, and that the call may have run", async () => {
     const text = await resultOf(fixtureServer("dies-in-call.mjs"), "s__work", {});
-    expect(text).toMatch(/s\/work got no answer: s exited with code 7.*out of ink.*may have run/s);
+    expect(text).toMatch(/s\/work got no answer: it exited with code 7.*out of ink.*may have run/s);
     expect(text).toMatch(/Expected parameters: s__work\(\)$/);
   });
 

@@ -14,6 +14,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
+import manifest from "../../../package.json" with { type: "json" };
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CallRequest, Connection, ConnectionParts, ConnectOptions, ReadRequest } from "./connection.ts";
@@ -25,7 +26,7 @@ import { listTools } from "./list-tools.ts";
 import { readProgress } from "./progress.ts";
 import { isClosed, isTimeout, refusedAnswer } from "./sdk-errors.ts";
 
-const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
+const CLIENT_INFO = { name: manifest.name, version: manifest.version };
 
 /** Far more than any model is told of it. */
 const INSTRUCTIONS_CHARS = 100_000;

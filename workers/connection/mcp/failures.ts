@@ -97,7 +97,7 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   }
   return new ThreadsError(
     "server_died",
-    `${server}/${call.tool} got no answer: ${diedReason(parts, error)}`,
+    `${server}/${call.tool} got no answer: ${asReason(server, diedReason(parts, error))}`,
     {
       remedy: "The call may have run. The next call connects again.",
       data: { server },
