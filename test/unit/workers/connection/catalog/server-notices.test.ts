@@ -1,7 +1,11 @@
 /** Owns: how much of what servers list the user and the log are told, however often a server renames its tools. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { createServerNotices } from "../../../../../workers/connection/catalog/server-notices.ts";
+import {
+  createServerNotices,
+  leftOutNotices,
+  lineNotices,
+} from "../../../../../workers/connection/catalog/server-notices.ts";
 import { Recent } from "../../../../../workers/shared/recent.ts";
 import { recordingLog } from "../../recording-log.ts";
 
@@ -59,4 +63,23 @@ test("Recent: what was seen lately is not new; what was seen long ago is, and no
     ...[true, true, false, true, false, true],
   ]);
   expect([recent.isNew("a"), recent.isNew("b")]).toEqual([false, true]);
+});
+
+test("lineNotices: each line -> the notice of the server whose whole name it begins with", () => {
+  const lines = ["a: x", "a: b: y", "ab: z", "other: w"];
+  expect(lineNotices(lines, ["a", "a: b", "ab"], false)).toEqual([
+    { server: "a", text: "a: x", isForUser: false },
+    { server: "a: b", text: "a: b: y", isForUser: false },
+    { server: "ab", text: "ab: z", isForUser: false },
+    { server: "", text: "other: w", isForUser: false },
+  ]);
+  expect(lineNotices(["a: x"], ["a"], true)).toEqual([
+    { server: "a", text: "MCP tools of a: x", isForUser: true },
+  ]);
+});
+
+test("leftOutNotices: each server -> what is left out, and how it is tried again", () => {
+  const [notice] = leftOutNotices(["a"]);
+  expect(notice).toMatchObject({ server: "a", isForUser: true });
+  expect(notice?.text).toMatch(/^MCP server a: its tools are left out, .*\/mcp reconnect a tries again/);
 });
