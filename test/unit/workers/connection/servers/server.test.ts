@@ -97,6 +97,7 @@ describe("connecting", () => {
     expect(await failed).toMatchObject({ code: "connect_timeout" });
     expect(connection.closes).toEqual([SHUTDOWN]);
     expect(server.phase).toBe("failed");
+    expect(server.status()).not.toHaveProperty("pid");
   });
 
   test("a connection that ends while its tools are being listed -> the list's error alone is reported", async () => {
@@ -256,6 +257,27 @@ describe("beside an open connection", () => {
     expect(connection.closes).toEqual([CLOSE]);
     await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
     expect(openings).toHaveLength(2);
+  });
+
+  test("keep-alive, a ping of a connection that was replaced meanwhile -> says nothing of the new one", async () => {
+    const { server, connected, opening } = setup({ lifecycle: "keep-alive" });
+    const pong = pending<void>();
+    await connected({ ping: () => pong.promise });
+    await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
+    const reconnected = server.reconnect();
+    await settle();
+    opening(1).open();
+    await reconnected;
+    pong.reject(new Error("no pong"));
+    await settle();
+    expect(server.phase).toBe("connected");
+  });
+
+  test("a connection that ended -> its idle time no longer runs", async () => {
+    const { connected, lines } = setup({ idleTimeout: 1 });
+    (await connected()).end();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(lines).not.toContain("info s is closed: nothing used it");
   });
 
   test("lazy -> never pinged", async () => {

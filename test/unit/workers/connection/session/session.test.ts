@@ -211,6 +211,25 @@ describe("requests", () => {
     await expect(reconnect("x")).rejects.toMatchObject({ code: "unknown_server" });
   });
 
+  test("reconnect of a server whose tools were left out -> they are published again", async () => {
+    let isTooMuch = true;
+    const at = await openWith(
+      { a: {} },
+      {
+        entries: { a: entry("t") },
+        publish: ({ servers }) => !isTooMuch || servers.every(({ tools }) => tools.length === 0),
+      },
+    );
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([]);
+    isTooMuch = false;
+    const reconnected = at.session.requests.reconnect({ server: "a" }, never());
+    (await at.opening("a")).fail(new Error("not today"));
+    await reconnected;
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([{ name: "t", direct: false }]);
+  });
+
   test("the end of a turn -> an eager server that was dropped connects", async () => {
     const at = await openWith({ a: { lifecycle: "eager" } });
     await at.session.planned;

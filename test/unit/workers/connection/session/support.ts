@@ -23,6 +23,8 @@ export interface OpenOptions {
   project?: Record<string, object>;
   settings?: object;
   facts?: Partial<SessionFacts>;
+  /** Whether the cache worker can publish this; without it, anything. */
+  publish?: (task: PublishTask) => boolean;
   /** Stands for a fault in whatever an event leads to. */
   emit?: (event: WorkerEvent) => void;
 }
@@ -59,7 +61,7 @@ const textOf = (servers: Record<string, object>, settings: object = {}): string 
     settings,
   });
 
-function fakeCache(entries: Record<string, CacheEntry>) {
+function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: PublishTask) => boolean) {
   const stored: StoreTask[] = [];
   const published: PublishTask[] = [];
   const cache: CachePool = {
@@ -76,6 +78,7 @@ function fakeCache(entries: Record<string, CacheEntry>) {
     },
     publish: async (task) => {
       published.push(task);
+      if (!canPublish(task)) return undefined;
       const snapshot = new Uint8Array(1);
       const checksum = published.length;
       return { checksum, snapshot, problems: [], notices: [], repairs: [], threadId: 1 };
@@ -89,7 +92,7 @@ function fakeCache(entries: Record<string, CacheEntry>) {
 /** A session with these servers of the user; not waited for. */
 export async function openWith(
   servers: Record<string, object>,
-  { entries = {}, project, settings, facts = {}, emit }: OpenOptions = {},
+  { entries = {}, project, settings, facts = {}, publish = () => true, emit }: OpenOptions = {},
 ): Promise<OpenedSession> {
   const folder = await tempFolder();
   const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
@@ -104,7 +107,7 @@ export async function openWith(
     for (const watcher of watchers) watcher();
   };
   const { connect, openings } = fakeConnect();
-  const { cache, stored, published } = fakeCache(entries);
+  const { cache, stored, published } = fakeCache(entries, publish);
   const session = openSession(
     {
       generation: 1,
