@@ -1,9 +1,9 @@
 /**
- * Keeps main's catalog current: lets the cache worker build the snapshot of all tools and sends it on; beside that, lets
- * it store what servers listed. Owns what main has been sent, and which servers are left out: a server whose tools
- * cannot be published is left out and reported, and the others do not wait for it again. Must not: know files, since a
- * snapshot never waits for a slow disk or for the lock of another process. Called by: session. When a publication
- * starts is publish-loop.ts, what it holds publish-task.ts, what is stored entry-store.ts.
+ * Keeps main's catalog current: has the cache worker build the snapshot of all tools, sends the snapshot to main, and has
+ * the cache worker store what servers listed. Owns: what main has been sent, and which servers are left out. A server
+ * whose tools cannot be published is left out and reported, and the others do not wait for it again. Must not: let a
+ * snapshot wait for a file, which may lie on a slow disk or be locked by another process. Called by: session.
+ * publish-loop.ts decides when a publication starts, publish-task.ts what it holds, entry-store.ts what is stored.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -30,7 +30,7 @@ export interface CatalogOptions {
   cachePath: string;
   /** Absolute path of the snapshot of this working directory. */
   snapshotPath: string;
-  /** Of the snapshot that main has from the start; undefined: main has none. */
+  /** Checksum of the snapshot that main has from the start; undefined if main has none. */
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
   settings: () => Settings;
@@ -59,7 +59,7 @@ export interface CatalogPublisher {
   retry(server: string | undefined): void;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   finish(): Promise<void>;
-  /** Of the snapshot that main has been sent, or had from the start. */
+  /** Checksum of the snapshot that main was sent last, or has had from the start. */
   readonly checksum: number | undefined;
 }
 
@@ -75,7 +75,7 @@ class Publisher implements CatalogPublisher {
   readonly #notices: ServerNotices;
   #checksum: number | undefined;
   #published: PublishTask | undefined;
-  /** Main has only a part of what was published last, because some of it was withdrawn. */
+  /** Main has only a part of the last publication, because some of it was withdrawn. */
   #isPartial = false;
   /** Settles when the snapshots so far are in their file, or could not be written. */
   #keeping: Promise<void> = Promise.resolve();
@@ -135,7 +135,7 @@ class Publisher implements CatalogPublisher {
     await this.#store.finish();
   }
 
-  /** The catalog of now, without the tools of servers that are left out. */
+  /** The current catalog, without the tools of servers that are left out. */
   #task(): PublishTask {
     const { servers, settings, configFiles } = this.#options;
     const enabled = servers().filter((server) => server.definition.enabled);
@@ -167,7 +167,7 @@ class Publisher implements CatalogPublisher {
     this.#send(result, names, result.checksum !== known);
   }
 
-  /** Whether main has this catalog, as after an edit of a timeout: no index of all tools is built to find that out. */
+  /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */
   #isPublished(task: PublishTask): boolean {
     if (!this.#published || this.#isPartial) return false;
     const removed = removedSince(this.#published, task);

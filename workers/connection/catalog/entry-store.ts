@@ -1,12 +1,12 @@
 /**
- * Stores what servers listed in the metadata cache, one store task after the other. Owns what is not stored yet: a task
- * that fails is repeated with the next change. Called by: catalog.ts.
+ * Stores the lists of servers in the metadata cache, one task after the other. Owns what is not stored yet: what a failed
+ * task held is stored again with the next change. Called by: catalog.ts.
  */
 import type { CacheEntry, StoreTask } from "../../shared/tasks.ts";
 import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 
-/** What an entry of the cache keeps of a server. */
+/** The part of a server that an entry of the cache holds. */
 export type StoredServer = Pick<Server, "name" | "tools" | "resources" | "prompts" | "instructions">;
 
 export interface EntryStoreOptions {
@@ -48,7 +48,7 @@ export class EntryStore {
     this.#storing = this.#storing.then(() => this.#storeNow());
   }
 
-  /** Settles when everything is stored, or could not be stored twice. For the end of the session. */
+  /** For the end of the session: settles when everything is stored, or the last attempt to store it failed. */
   async finish(): Promise<void> {
     await this.#storing;
     if (this.hasUnsaved) await this.#storeNow();

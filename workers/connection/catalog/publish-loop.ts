@@ -1,11 +1,11 @@
 /**
- * When the catalog is published: changes are gathered for a moment, one publication runs at a time, and changes
- * meanwhile make one more. Owns the timer and who waits; knows nothing of catalogs. Called by: catalog.ts.
+ * Decides when the catalog is published: changes are gathered for a moment, one publication runs at a time, and changes
+ * during it lead to one more. Owns the timer and the waiting requests; knows nothing of catalogs. Called by: catalog.ts.
  */
 export interface PublishLoopOptions {
   /** From the first change to the publication, to gather a burst. */
   delayMs: number;
-  /** One publication of everything that is requested until it starts. */
+  /** Publishes everything that was requested before it started. */
   publish: () => Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export class PublishLoop {
   }
 
   /**
-   * Publishes at once and settles when everything requested so far is published, or could not be. What is requested from
-   * then on does not count: a server may report changes for ever.
+   * Publishes at once and settles when everything requested so far is published, or could not be. Later requests do not
+   * count, because a server may report changes for ever.
    */
   async flush(): Promise<void> {
     if (this.#timer) {

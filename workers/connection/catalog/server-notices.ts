@@ -1,7 +1,7 @@
 /**
- * Notices about servers for the user and the log, beside calls: tools that got another name, schemas that had to be
- * repaired, tools that are left out. A server can produce new texts for ever by renaming its tools, so this file bounds
- * them for all: each text once, few of one server in the terminal, and more of them in the log.
+ * Notices about servers for the user and the log: tools that got another name, schemas that had to be repaired, tools
+ * that are left out. A server can cause new texts for ever by renaming its tools, so this file bounds them: each text is
+ * reported once, few texts about one server in the terminal and more in the log.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
@@ -20,7 +20,7 @@ export interface ServerNotices {
   notify(notice: ServerNotice): void;
 }
 
-/** Distinct lines of one server in the log of a session. Ten servers with bad schemas of every kind stay below. */
+/** Distinct lines about one server in the log of a session. A server with bad schemas of every kind stays below. */
 const LOG_LINES = 50;
 /** Texts of one server that are remembered: as many as are logged, and as many again. */
 const REMEMBERED = 2 * LOG_LINES;

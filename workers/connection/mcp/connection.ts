@@ -39,7 +39,7 @@ export interface ConnectOptions {
   onSecrets: (secrets: Secrets) => void;
   /** Takes the secrets out of a text. Must run before the text is cut: half a secret would not be found. */
   redact: Redactor;
-  /** The connection ended, whoever ended it. */
+  /** The connection ended, by either side. */
   onClosed: () => void;
   /** The server says that its tools, resources or prompts changed. */
   onListChanged: () => void;

@@ -62,7 +62,7 @@ export interface AttemptedServer extends ServerParts {
   onListChanged(): void;
   /** Takes the connection before its lists are there; undefined: its lists failed and it is being closed. */
   hold(connection: Connection | undefined): void;
-  /** A connection ended, whoever ended it; undefined: it ended before `hold` had it. */
+  /** A connection ended, by either side; undefined: it ended before `hold` had it. */
   onClosed(connection: Connection | undefined): void;
   onOpen(connection: Connection): void;
   onFailed(error: ThreadsError): void;

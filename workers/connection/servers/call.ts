@@ -20,7 +20,7 @@ export interface CalledServer {
   readonly offer: ServerOffer;
   /** Rejects with `ThreadsError`. */
   connect(): Promise<Connection>;
-  /** Whether the rules of now hide the tool. */
+  /** Whether the current rules hide the tool. */
   excludes(tool: string): boolean;
 }
 
@@ -46,7 +46,7 @@ export async function callServer(
 export const callTimeoutMs = ({ requestTimeoutMs }: Pick<ServerDefinition, "requestTimeoutMs">): number =>
   Math.min(requestTimeoutMs ?? LIMITS.requestTimeoutMs, LIMITS.longestTimerMs);
 
-/** Whether the rules hide the tool of this name, even from whoever still knows it. */
+/** Whether the rules hide the tool of this name, also from a caller that still knows it. */
 export function isExcluded(
   definition: ServerDefinition,
   tool: string,

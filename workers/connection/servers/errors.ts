@@ -1,4 +1,4 @@
-/** What a user of a server is told when the server, or one of its tools, is unavailable. Pure. */
+/** The errors for a server, or a tool of it, that is unavailable. Pure. */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";

@@ -1,4 +1,4 @@
-/** What a name stands for that no running server has: a server that may not run, a removed one, or nothing. Pure. */
+/** The error for a name that no server has: the server may not run, was removed, or is unknown. Pure. */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { notTrusted } from "./errors.ts";
 

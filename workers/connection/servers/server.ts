@@ -1,7 +1,8 @@
 /**
- * One configured server: carries out what `transition` decides. Owns its phase, its connection and its attempt to get
- * one; concurrent users share one attempt, and a failure stays with this server. Opening is attempt.ts, what runs beside
- * a connection watch.ts, a call call.ts, what the server offers offer.ts. Called by: supervisor.ts.
+ * One configured server: carries out what `transition` (state.ts) decides. Owns the server's phase, its connection and
+ * the attempt to open one: concurrent users share the attempt, and a failure stays with this server. The attempt is in
+ * attempt.ts, the clocks and lists beside an open connection in watch.ts, a call in call.ts, the server's tools and
+ * resources in offer.ts. Called by: supervisor.ts.
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -201,7 +202,7 @@ export class Server {
     return attempt.promise;
   }
 
-  /** Whether the rules of now hide the tool of this name, even from whoever still knows it. */
+  /** Whether the current rules hide the tool of this name, also from a caller that still knows it. */
   excludes(tool: string): boolean {
     return isExcluded(this.#definition, tool, this.#context.settings());
   }

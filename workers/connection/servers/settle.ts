@@ -1,6 +1,6 @@
-/** Waits until no server is learning its tools any more. Owns who waits; the supervisor says when to look again. */
+/** Waits until no server is learning its tools. Owns the waiting requests; the supervisor says when to look again. */
 export interface Settling {
-  /** A server's state changed: whoever waits looks again. */
+  /** A server's state changed: each waiting request looks again. */
   look(): void;
   /**
    * Answers what `learning` answers once that is empty, after `timeoutMs`, or when the signal fires, whichever comes

@@ -48,6 +48,6 @@ async function isShown(change: Plan, { supervisor, catalog, signal }: EffectNoti
   return true;
 }
 
-/** Of the servers whose tools are known. */
+/** Name -> number of tools, for the servers whose tools are known. */
 const toolCounts = (servers: Supervisor["servers"]): Map<string, number> =>
   new Map(servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])));

@@ -61,7 +61,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     );
   };
 
-  /** The text to apply: the applied text with this change alone, or the whole file if the change cannot be told apart. */
+  /** The text to apply: the applied text with this change alone, or the whole file if that text cannot be edited. */
   const agreedText = async (file: string, server: string, enabled: boolean): Promise<string> => {
     const { servers, texts } = running.applied;
     const isApplied = servers.some(({ name }) => name === server);

@@ -1,4 +1,4 @@
-/** Owns: how much of what servers list the user and the log are told, however often a server renames its tools. */
+/** Owns: how many notices about servers reach the user and the log, however often a server renames its tools. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
@@ -33,7 +33,7 @@ describe("createServerNotices", () => {
     expect([shown, lines]).toEqual([[], ["warn a: one"]]);
   });
 
-  test("ever new ones of one server -> three, where the others are, then silence; the log is bounded, too", () => {
+  test("many texts about one server -> three, one that points to the log, no more; the log is bounded, too", () => {
     const { tell, shown, lines } = open();
     for (let i = 0; i < MANY; i++) tell("evil", `evil: ${i}`);
     expect(shown).toEqual([
@@ -49,7 +49,7 @@ describe("createServerNotices", () => {
     expect(lines.at(-1)).toBe("warn good: one");
   });
 
-  test("of ever new servers -> 20, where the others are, then silence", () => {
+  test("texts about many servers -> 20, one that points to the log, no more", () => {
     const { tell, shown } = open();
     for (let i = 0; i < MANY; i++) tell(`s${i}`, `s${i}: one`);
     expect(shown).toHaveLength(LIMITS.noticesASession + 1);
@@ -57,7 +57,7 @@ describe("createServerNotices", () => {
   });
 });
 
-test("Recent: what was seen lately is not new; what was seen long ago is, and nothing grows", () => {
+test("Recent: a text seen lately is not new; a text seen long ago is new, and memory does not grow", () => {
   const recent = new Recent(3);
   expect(["a", "b", "a", "c", "a", "d"].map((text) => recent.isNew(text))).toEqual([
     ...[true, true, false, true, false, true],
