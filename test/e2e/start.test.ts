@@ -179,7 +179,7 @@ describe("direct tools", () => {
     expect(log).not.toContain("connected over");
   });
 
-  // The limit of the wait itself: test/unit/session/first-request.test.ts.
+  // The limit of the wait itself: waits.test.ts.
   test("a server that never lists its direct tools, another that cannot be started -> the prompt runs without them", async () => {
     const at = await home({
       mcp: {
