@@ -5,7 +5,9 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { Catalog } from "../catalog/catalog.ts";
 import { snapshotIsOlder } from "../catalog/file.ts";
+import { holdsToolsOf } from "../catalog/holds-tools.ts";
 import type { CatalogStore } from "../catalog/store.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -40,9 +42,17 @@ export interface FirstRequest {
   withdrawAbsent(state: SessionState): void;
 }
 
-/** Its tools are not known and will be soon: also of one that the plan names and that is about to connect. */
-export const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
-  !toolsKnown && (state === "connecting" || state === "idle");
+/**
+ * Whether the catalog lacks the server's tools and will soon have them: the server connects, is about to connect,
+ * or has just listed its tools.
+ */
+export const isLearning = (
+  { name, toolsKnown, state }: ServerStatus,
+  catalog: () => Pick<Catalog, "servers">,
+): boolean =>
+  toolsKnown
+    ? state !== "disabled" && !holdsToolsOf(catalog(), name)
+    : state === "connecting" || state === "idle";
 
 export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstRequest {
   const { agentDir, place, store, registrar, searchTools, direct, running } = options;
@@ -90,7 +100,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
     const session = running();
     if (!session) return;
     const servers = [...session.statuses.values()]
-      .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
+      .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
       .map(({ name }) => name);
     if (servers.length === 0) return;
     const timeoutMs = Math.max(0, endsAt - performance.now());
