@@ -130,7 +130,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     // Until the plan is made nothing is known of any server.
     isLearning: () => {
       const servers = [...(running?.statuses.values() ?? [])];
-      return servers.length === 0 || servers.some(isLearning);
+      return servers.length === 0 || servers.some((server) => isLearning(server, store.current));
     },
     settle: () => settle(undefined),
     isOver: () => running === undefined,
