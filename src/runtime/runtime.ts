@@ -9,7 +9,7 @@ import { ThreadsError } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import { type Crash, keepWorker } from "./keep-worker.ts";
+import { type Crash, type KeepLimits, keepWorker } from "./keep-worker.ts";
 import { createPidRegistry } from "./pids.ts";
 import type { RequestOptions } from "./rpc.ts";
 import { createSuspicion } from "./suspicion.ts";
@@ -61,6 +61,8 @@ export interface RuntimeOptions {
   onStartFailed: (error: Error) => void;
   /** The packed or raw worker of this checkout, unless a test brings its own. */
   workerUrl?: URL;
+  /** When a worker hangs, and how soon the next one starts. */
+  limits?: KeepLimits;
 }
 
 /** Above any limit of the worker's own: a server's start, the cap of a call. */
@@ -118,6 +120,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     onGone: pids.killAll,
     blame: suspicion.blame,
     onCrash: options.onCrash,
+    ...(options.limits ? { limits: options.limits } : {}),
   });
 
   const request = async <M extends ConnectionMethod>(

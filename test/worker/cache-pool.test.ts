@@ -16,7 +16,7 @@ import { tempFolder } from "../unit/temp-folder.ts";
 import { recordingLog } from "../unit/workers/recording-log.ts";
 import { fixtures } from "./support.ts";
 
-const FILE = join(fixtures, "workers", "breakable-cache.ts");
+const FILE = join(fixtures, "workers", "breakable-cache.mjs");
 /** Little memory, so that it is soon full. The thread itself needs a part of it. */
 const OPTIONS = { file: FILE, heapMebibytes: 96 };
 /** The thread starts anew for each, on a busy machine. */

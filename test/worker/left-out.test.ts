@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
-import { BUILDS, builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
+import { builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
 
 const BREAKS = `
 import { publish as realPublish } from "./real-cache.js";
@@ -32,7 +32,7 @@ async function breakingWorker(): Promise<URL> {
 
 const tools = (...names: string[]): string => JSON.stringify(names.map((name) => ({ name })));
 
-describe.runIf(BUILDS.includes("built"))("connection worker (built)", () => {
+describe("connection worker (built)", () => {
   test("one server keeps the cache worker busy for ever -> the other's tools are there, and each session opens", async () => {
     const place = await createPlace();
     const at = await start(

@@ -8,6 +8,7 @@ import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import type { CallToolParams, StatsReport } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, type WireError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
@@ -16,6 +17,7 @@ import { boundResources, normalizeResources, normalizeTemplates } from "../../sh
 import type { Log } from "../../shared/log.ts";
 import type { CachePool } from "../catalog/cache-worker.ts";
 import { createCatalogPublisher } from "../catalog/catalog.ts";
+import { publishTimes } from "../catalog/publish-apart.ts";
 import { catalogSettings } from "../catalog/settings.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
@@ -92,6 +94,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
+  const limits = { ...LIMITS, ...facts.limits };
   const cachePath = cacheFile(agentDir);
   const lifetime = new AbortController();
   let configuration: RunningConfiguration | undefined;
@@ -108,6 +111,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     emit,
     talkers,
     heldBack: new Map(facts.heldBack?.map(({ server, why }) => [server, why])),
+    limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
@@ -128,6 +132,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     cache,
     log,
     emit,
+    times: publishTimes(limits),
   });
   const results = createResults({
     agentDir,
