@@ -228,7 +228,7 @@ describe("a keep-alive server", () => {
       { RECORD: join(place.cwd, "record") },
       { lifecycle: "keep-alive" },
     );
-    const at = await start({ s: entry }, { place });
+    const at = await start({ s: entry }, { place, limits: { reconnectMs: 500 } });
     const dropped = async (failures: number): Promise<ServerStatus> => {
       const { status } = await at.event("server", ({ status }) => {
         const { error } = status;
@@ -241,10 +241,10 @@ describe("a keep-alive server", () => {
     expect(second.error).toMatchObject({
       code: "server_died",
       message: "s exited with code 5. That was 2 times in a row, each within 60 s of the connect.",
-      remedy: "It is connected again after 2 s; /mcp reconnect s tries now.",
-      data: { server: "s", failures: 2, retryInMs: 2_000 },
+      remedy: "It is connected again after 1 s; /mcp reconnect s tries now.",
+      data: { server: "s", failures: 2, retryInMs: 1_000 },
     });
-    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 4_000 });
+    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 2_000 });
     expect(await count(place, "start")).toBe(3);
     // The user does not wait, and begins the count anew.
     const since = at.events.length;
