@@ -5,16 +5,15 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { snapshotIsOlder } from "../catalog/file.ts";
-import type { CatalogStore } from "../catalog/store.ts";
+import type { Catalog, CatalogStore } from "../catalog/catalog.ts";
+import { holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
-import type { SnapshotServer } from "../shared/snapshot/snapshot.ts";
-import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/branch.ts";
-import type { DirectRule } from "../tools/registry/direct.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
+import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import type { SessionState } from "./events.ts";
 
@@ -47,9 +46,17 @@ export interface FirstRequest {
   withdrawAbsent(state: SessionState): void;
 }
 
-/** Its tools are not known and will be soon: also of one that the plan names and that is about to connect. */
-export const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
-  !toolsKnown && (state === "connecting" || state === "idle");
+/**
+ * Whether the catalog lacks the server's tools and will soon have them: the server connects, is about to connect,
+ * or has just listed its tools.
+ */
+export const isLearning = (
+  { name, toolsKnown, state }: ServerStatus,
+  catalog: () => Pick<Catalog, "servers">,
+): boolean =>
+  toolsKnown
+    ? state !== "disabled" && !holdsToolsOf(catalog(), name)
+    : state === "connecting" || state === "idle";
 
 export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstRequest {
   const { agentDir, place, store, registrar, searchTools, direct, running, waits } = options;
@@ -97,7 +104,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
     const session = running();
     if (!session) return;
     const servers = [...session.statuses.values()]
-      .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
+      .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
       .map(({ name }) => name);
     if (servers.length === 0) return;
     const timeoutMs = Math.max(0, endsAt - performance.now());

@@ -3,13 +3,12 @@
  * what the user sees to it. Events of an older generation are dropped.
  */
 import { join } from "node:path";
-import { createCatalogStore } from "../catalog/store.ts";
+import { createCatalogStore } from "../catalog/catalog.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { notify } from "../pi/notices.ts";
 import { leavePlace, takePlace } from "../pi/one-session.ts";
-import type { Crash } from "../runtime/keep-worker.ts";
-import { startRuntimeLater } from "../runtime/lazy.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Crash, Runtime } from "../runtime/runtime.ts";
+import { startRuntimeLater } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { ConnectionMethods } from "../shared/protocol/api.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
@@ -17,12 +16,9 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { LOG_FILE, type SnapshotPlace } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
-import { directRule } from "../tools/registry/direct.ts";
-import { createLateTools } from "../tools/registry/late-tools.ts";
-import { createRegistrar } from "../tools/registry/registry.ts";
+import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
 import { createSearchTools } from "../tools/tools.ts";
-import { explainRefusedArguments } from "../tools/unknown-call/refused-arguments.ts";
-import { explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { createDialogs, type Dialogs } from "../ui/dialogs.ts";
 import { createSessionCalls } from "./calls.ts";
@@ -136,7 +132,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     // Until the plan is made nothing is known of any server.
     isLearning: () => {
       const servers = [...(running?.statuses.values() ?? [])];
-      return servers.length === 0 || servers.some(isLearning);
+      return servers.length === 0 || servers.some((server) => isLearning(server, store.current));
     },
     settle: () => settle(undefined),
     isOver: () => running === undefined,

@@ -1,6 +1,7 @@
 /** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Crash, type KeepOptions, keepWorker } from "../../../src/runtime/keep-worker.ts";
+import type { Crash } from "../../../src/runtime/contract.ts";
+import { type KeepOptions, keepWorker } from "../../../src/runtime/keep-worker.ts";
 import type { RuntimeThread, ThreadEnd } from "../../../src/runtime/thread.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
