@@ -2,8 +2,10 @@
  * Keeps one worker alive: starts it, finds its end or its hanging, and starts another after a pause, but
  * not for ever. Knows nothing of what is said to it.
  */
+
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Crash, CrashPolicy, KeepLimits } from "./contract.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import type { RuntimeThread } from "./thread.ts";
@@ -25,15 +27,6 @@ export interface WorkerEnd {
   outOfMemory: boolean;
 }
 
-export interface Crash {
-  /** For people: why the worker ended. */
-  reason: string;
-  /** No other worker is started: it crashed too often. */
-  givenUp: boolean;
-  /** Servers that caused it, as far as is known: the next worker does not connect them by itself. */
-  heldBack?: string[];
-}
-
 export interface KeepOptions {
   start: () => Promise<RuntimeThread>;
   /** A worker runs: say what it must know. */
@@ -44,12 +37,6 @@ export interface KeepOptions {
   blame?: (end: WorkerEnd) => string[];
   onCrash: (crash: Crash) => void;
   limits?: KeepLimits;
-}
-
-/** The limits that a keeper may be given in the place of those of `LIMITS`. */
-export interface KeepLimits extends Partial<CrashPolicy> {
-  /** The worker is asked this often whether it lives, in milliseconds; no answer for as long means that it hangs. */
-  heartbeatMs?: number;
 }
 
 const MINUTE_MS = 60_000;
@@ -84,14 +71,6 @@ export interface PastCrash {
   at: number;
   /** Whether the crash counts towards giving up: no server is to blame for it. */
   isCounted: boolean;
-}
-
-/** How patient `afterCrash` is. The defaults are `LIMITS.respawnMs` and `LIMITS.respawnsAMinute`. */
-export interface CrashPolicy {
-  /** Delays before the next worker, in milliseconds; the last one repeats. */
-  respawnMs: readonly number[];
-  /** Counted crashes within a minute after which a next worker still starts. */
-  respawnsAMinute: number;
 }
 
 export type AfterCrash =

@@ -3,15 +3,22 @@
  * them and what is missing.
  */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { findServer, nearestTools, resolveTool, serverNames } from "../../catalog/resolve.ts";
-import { hasTool, likelyHits, searchCatalog } from "../../catalog/search.ts";
-import { createSlices } from "../../catalog/slices.ts";
+import { createSlices, holdsToolsOf } from "../../catalog/catalog.ts";
+import {
+  findServer,
+  hasTool,
+  likelyHits,
+  nearestTools,
+  resolveTool,
+  searchCatalog,
+  serverNames,
+} from "../../catalog/search/search.ts";
 import type { ToolResult } from "../../pi/api.ts";
 import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "../../report/search.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../../shared/search/request.ts";
-import { ownersOf } from "../registry/branch.ts";
-import type { ToolSearchHost } from "./tool-search.ts";
+import { ownersOf } from "../registry/registry.ts";
+import type { ToolSearchHost } from "./host.ts";
 
 const EMPTY_QUERY =
   "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";
@@ -133,10 +140,13 @@ async function reasonsFor(host: ToolSearchHost, { request, server }: Question): 
 
 /** Whether the tools that are not known yet could change the answer. */
 async function mustWait(host: ToolSearchHost, { request, server }: Question): Promise<boolean> {
-  if (server !== undefined)
-    return !host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
-  if (request.kind === "words") return true;
-  return (await unknownNames(host.catalog(), request.names, undefined)).length > 0;
+  const catalog = host.catalog();
+  if (server !== undefined) {
+    const hasListed = host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
+    if (!hasListed || !holdsToolsOf(catalog, server)) return true;
+  }
+  if (request.kind === "words") return server === undefined;
+  return (await unknownNames(catalog, request.names, server)).length > 0;
 }
 
 interface Settled {

@@ -1,8 +1,8 @@
 /** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Crash } from "../../../src/runtime/contract.ts";
 import {
   afterCrash,
-  type Crash,
   type KeepOptions,
   keepWorker,
   type PastCrash,

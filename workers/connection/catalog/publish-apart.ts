@@ -3,9 +3,10 @@
  * than there is, or make it fail. Then each server is tried alone, and the others are published without those
  * that failed. Knows nothing of threads: a publication that fails answers undefined.
  */
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
-import type { PublishResult, PublishTask } from "../../cache/snapshot/snapshot.ts";
+import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { CachePool } from "./cache-worker.ts";
 
 export interface PublishedApart {

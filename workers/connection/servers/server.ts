@@ -3,7 +3,7 @@
  * offers (server-offer.ts); concurrent users share one attempt; a failure stays with this server. Called by the
  * supervisor.
  */
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+
 import { messageOf, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -19,14 +19,14 @@ import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { exposureOf, mayBeDirect, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { CallRequest, Connection } from "../mcp/mcp.ts";
+import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
+import { asReason, withName } from "../mcp/mcp.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { offeredTools } from "../offers/offers.ts";
 import { createRedactor, NO_SECRETS, type Redactor, redactError } from "../secrets/secrets.ts";
-import type { CloseTimes } from "../transports/stdio/transport.ts";
 import { createIdleClock, startHealthCheck } from "./clocks.ts";
 import { excludedTool, heldBackError, refusal, statusError, unknownTool } from "./errors.ts";
 import { createServerLog, type ServerLog } from "./log.ts";
-import { asReason, withName } from "./name.ts";
 import { type KnownTools, ServerOffer } from "./offer.ts";
 import {
   type LifecyclePolicy,

@@ -12,27 +12,25 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
-import type { CacheEntry } from "../../cache/metadata/entry.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import type { Log } from "../../shared/log.ts";
-import type { CachePool } from "../catalog/cache-worker.ts";
-import { createCatalogPublisher } from "../catalog/catalog.ts";
-import { publishTimes } from "../catalog/publish-apart.ts";
-import { catalogSettings } from "../catalog/settings.ts";
+import type { CacheEntry } from "../../shared/tasks.ts";
+import type { CachePool } from "../catalog/catalog.ts";
+import { catalogSettings, createCatalogPublisher, publishTimes } from "../catalog/catalog.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import { DEFAULT_SETTINGS } from "../config/entry/settings.ts";
-import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
-import { isIdle, type Plan } from "../config/plan/plan.ts";
-import { describeEffect } from "../config/plan/text.ts";
+import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
-import type { KnownTools } from "../servers/offer.ts";
+import type { KnownTools, Talkers } from "../servers/servers.ts";
 import { createSupervisor, type Supervisor } from "../servers/servers.ts";
-import type { Talkers } from "../servers/talkers.ts";
 import { runCall } from "./calls.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { explainMissing } from "./explain-tool.ts";
 import { createUserEdits, type UserEdits } from "./user-edits.ts";
+
+export { createPatternMatcher } from "./match-pattern.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;

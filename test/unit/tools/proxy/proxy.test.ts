@@ -4,8 +4,8 @@ import type { NestedOutcome, PiToolContext } from "../../../../src/pi/api.ts";
 import type { WireError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
 import { estimateTokens, proxyDescription } from "../../../../src/shared/text/search-tool.ts";
+import type { ProxyHost } from "../../../../src/tools/proxy/host.ts";
 import { createProxyTool } from "../../../../src/tools/proxy/proxy.ts";
-import type { ProxyHost } from "../../../../src/tools/proxy/request.ts";
 import { createPatternMatcher } from "../../../../workers/connection/session/match-pattern.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { makeStatus } from "../../server-status.ts";
@@ -201,6 +201,14 @@ describe("the other modes", () => {
     const answer = await ask({ search: "read file" }, { servers, pending: ["slow"] });
     expect(answer.waits).toBe(1);
     expect(answer.text).toMatch(/slow/);
+  });
+
+  it.each([
+    ["that has listed its tools", "fs", 0],
+    ["that has listed tools which the catalog lacks", "new", 1],
+  ])("the tools of a server %s (%s) -> waits %i times", async (_name, server, waits) => {
+    const answer = await ask({ server }, { servers: [...SERVERS, makeStatus("new")] });
+    expect(answer.waits).toBe(waits);
   });
 
   test("connect that fails -> the reason, as an error", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
-import { parseChallenge } from "../../../../../../workers/connection/auth/challenge.ts";
+import { parseChallenge } from "../../../../../../workers/connection/auth/auth.ts";
 import { textOfAnswer } from "../../../../../../workers/connection/transports/http/answer.ts";
 import { TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
 import {

@@ -3,9 +3,9 @@
  * itself, since the ranker's code is loaded after Pi's first paint.
  */
 
-import { MAX_PINS } from "../shared/search/ranked/pins.ts";
-import { openEngine, type SearchEngine } from "../shared/search/search.ts";
-import { type Catalog, type CatalogTool, eachTool } from "./catalog.ts";
+import { MAX_PINS } from "../../shared/search/ranked/pins.ts";
+import { openEngine, type SearchEngine } from "../../shared/search/search.ts";
+import { type Catalog, type CatalogTool, eachTool } from "../catalog.ts";
 
 export interface CatalogHit {
   tool: CatalogTool;

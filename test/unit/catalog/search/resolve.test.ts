@@ -1,9 +1,14 @@
 /** Owns: what counts as the same tool name, and what is near enough to be offered. */
 import { describe, expect, it, test } from "vitest";
-import type { Catalog } from "../../../src/catalog/catalog.ts";
-import { nearestNames, slipsBetween } from "../../../src/catalog/nearest.ts";
-import { findServer, nearestTools, resolveTool, serverOfName } from "../../../src/catalog/resolve.ts";
-import { makeCatalog } from "../make-catalog.ts";
+import type { Catalog } from "../../../../src/catalog/known.ts";
+import { nearestNames, slipsBetween } from "../../../../src/catalog/search/nearest.ts";
+import {
+  findServer,
+  nearestTools,
+  resolveTool,
+  serverOfName,
+} from "../../../../src/catalog/search/resolve.ts";
+import { makeCatalog } from "../../make-catalog.ts";
 
 const CATALOG = makeCatalog([
   { name: "git-hub", tools: [{ tool: "create_issue" }, { tool: "list-issues" }, { tool: "search" }] },

@@ -2,12 +2,12 @@
  * From a name as a model wrote it to a tool: the one place that decides what counts as the same name and
  * what is close enough to be offered. Pure.
  */
-import { ownerOf } from "../shared/naming/names.ts";
-import { shownName } from "../shared/text/unprintable.ts";
-import type { Catalog, CatalogTool } from "./catalog.ts";
+import { ownerOf } from "../../shared/naming/names.ts";
+import { shownName } from "../../shared/text/unprintable.ts";
+import type { Catalog, CatalogTool } from "../catalog.ts";
+import { toolsOf } from "../catalog.ts";
 import { nearestNames } from "./nearest.ts";
-import { searchCatalog, toolsNamed } from "./search.ts";
-import { toolsOf } from "./slices.ts";
+import { searchCatalog, toolsNamed } from "./query.ts";
 
 export type Resolution =
   | { kind: "tool"; tool: CatalogTool }

@@ -3,13 +3,13 @@
  * in a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client and
  * any transport; each message passes through unchanged.
  */
-import type { Transport, TransportSendOptions } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
+
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createGate, type Gate } from "../../shared/pace/gate.ts";
-import { isRequest } from "../messages/kinds.ts";
-import { mebibytesOf } from "../messages/too-large.ts";
+import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
+import { isRequest } from "./kinds.ts";
+import { mebibytesOf } from "./too-large.ts";
 
 export interface RequestLimits {
   server: string;

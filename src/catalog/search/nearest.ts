@@ -3,7 +3,7 @@
  * each name: lengths and a mask of the letters rule most names out, and of the rest only the part that differs is
  * compared, and of that only as much as so few slips can shift. In slices, since there may be thousands.
  */
-import { createSlices } from "./slices.ts";
+import { createSlices } from "../catalog.ts";
 
 /** Longer names are compared by their start: a name in Pi has 64 characters at most. */
 const COMPARED_CHARS = 80;

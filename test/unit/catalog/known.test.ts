@@ -6,8 +6,8 @@ import {
   emptyCatalog,
   inputSchemaOf,
   sameDefinition,
-} from "../../../src/catalog/catalog.ts";
-import { searchCatalog, toolsNamed } from "../../../src/catalog/search.ts";
+} from "../../../src/catalog/known.ts";
+import { searchCatalog, toolsNamed } from "../../../src/catalog/search/query.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
 

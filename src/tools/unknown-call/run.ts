@@ -1,12 +1,12 @@
 /** What the model reads in answer to a call of a tool that is not declared; the tool that was meant is loaded. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/resolve.ts";
+import { nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/search/search.ts";
 import { errorLine, serverName, signatureLine, stateNote } from "../../report/search.ts";
 import { plainToolName } from "../../shared/naming/names.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import type { WireError } from "../../shared/protocol/errors.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import type { UnknownCallHost } from "./unknown-call.ts";
+import type { UnknownCallHost } from "./host.ts";
 
 /** What the model reads, and for scripts and the row the code where a tool is not to be had at all. */
 export interface Answer {

@@ -1,6 +1,6 @@
 /** Owns: a sentence about a server names it once, whoever wrote its parts. */
 import { expect, test } from "vitest";
-import { asReason, behindName, withName } from "../../../../../workers/connection/servers/name.ts";
+import { asReason, behindName, withName } from "../../../../../workers/connection/mcp/server-name.ts";
 
 test.each([
   ["the command was not found.", "db: the command was not found."],

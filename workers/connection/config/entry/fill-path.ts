@@ -3,7 +3,7 @@
  * a variable's value that begins with `~/` means itself. Pure.
  */
 
-import { expandHome } from "../files/sources.ts";
+import { expandHome } from "./home.ts";
 import { type Environment, escapeVariables, interpolate } from "./interpolate.ts";
 
 export interface PathFacts {

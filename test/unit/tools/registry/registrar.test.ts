@@ -1,10 +1,10 @@
 /** Owns: what Pi is told of tools, and when it is not told again. */
 import { describe, expect, it, test } from "vitest";
-import type { Catalog, CatalogTool } from "../../../../src/catalog/catalog.ts";
-import type { SnapshotServer } from "../../../../src/shared/snapshot/snapshot.ts";
+import type { Catalog, CatalogTool } from "../../../../src/catalog/known.ts";
+import type { SnapshotServer } from "../../../../src/shared/snapshot/contract.ts";
 import type { DeclaredTool } from "../../../../src/tools/registry/branch.ts";
 import { directRule } from "../../../../src/tools/registry/direct.ts";
-import { createRegistrar, type RegistrarOptions } from "../../../../src/tools/registry/registry.ts";
+import { createRegistrar, type RegistrarOptions } from "../../../../src/tools/registry/registrar.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingPi, type RecordingPi } from "../../recording-pi.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: the fingerprint of a server definition. */
 import { describe, expect, it, test } from "vitest";
-import { hashDefinition, hashDefinitions } from "../../../../../workers/cache/metadata/hash.ts";
+import { hashDefinition, hashDefinitions } from "../../../../../workers/shared/json/definition-hash.ts";
 
 const BASE = {
   command: "node",
