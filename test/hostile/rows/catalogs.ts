@@ -36,7 +36,6 @@ const SEARCHES: readonly Row[] = [
   {
     name: "100 names of 1,000 characters, and five unknown ones are asked for",
     finding: "H5",
-    alone: true,
     checks: SERVER_CHECKS,
     server: listing(alike(100, 1_000)),
     act: async (arena) => {
@@ -91,6 +90,12 @@ const SEARCHES: readonly Row[] = [
   },
 ];
 
+/** Waits until the server was asked for its list after several changes of it. */
+const changed = async (arena: Arena): Promise<void> => {
+  const isChanged = async (): Promise<boolean> => (await arena.place.seen()).includes("changed");
+  if (!(await arena.until(isChanged))) throw new Error("the changed list was never asked for");
+};
+
 const MANY: readonly Row[] = [
   {
     name: "a list of 100,000 tools: it is cut, and that is told",
@@ -117,14 +122,13 @@ const MANY: readonly Row[] = [
     },
     calls: [{ tool: "tool_7" }, { tool: "tool_8" }],
     act: async (arena) => {
-      await arena.until(async () => (await arena.place.seen()).includes("changed"));
+      await changed(arena);
       await arena.status("tools");
     },
   },
   {
     name: "one tool with a description of 10 MB",
     finding: "M9",
-    alone: true,
     checks: SERVER_CHECKS,
     server: listing([
       aTool("work", { description: "words ".repeat(1_700_000), title: "t".repeat(1_000_000) }),
@@ -145,9 +149,7 @@ const MANY: readonly Row[] = [
       return place.hostile("changes-list.mjs", await place.file("tools.json", tools));
     },
     calls: [{ tool: "tool_7" }],
-    act: async (arena) => {
-      await arena.until(async () => (await arena.place.seen()).includes("changed"));
-    },
+    act: changed,
   },
   {
     name: "a tool name of 1 MB, one of no characters and one that is no text",

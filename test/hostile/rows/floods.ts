@@ -23,7 +23,7 @@ export const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
     calls: WORK,
-    watchMs: 3_000,
+    watchMs: 1_500,
     check: workerEnds,
   },
   {
@@ -33,7 +33,7 @@ export const FLOODS: readonly Row[] = [
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
     calls: WORK,
-    watchMs: 3_000,
+    watchMs: 1_500,
     check: workerEnds,
   },
   {
@@ -53,7 +53,6 @@ export const FLOODS: readonly Row[] = [
     name: "a server that asks without end and never reads an answer",
     anyClient: true,
     finding: "M5",
-    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-never-reads.mjs"),
     happened: "asks",

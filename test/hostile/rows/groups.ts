@@ -23,10 +23,13 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 }));
 
 export const GROUPS = {
-  messages: [...CONTROLS, ...FLOODS, ...SHAPES, ...MANNERS],
-  catalogs: [...NAMES, ...CATALOGS, ...SCHEMAS],
+  floods: [...CONTROLS, ...FLOODS],
+  messages: [...SHAPES, ...MANNERS],
+  names: [...NAMES, ...SCHEMAS],
+  catalogs: CATALOGS,
   http: HTTP,
-  clone: [...STARTS, ...FILES, ...QUESTIONS, ...STORIES],
+  files: FILES,
+  clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
 export const ROWS: readonly Row[] = Object.values(GROUPS).flat();

@@ -64,10 +64,11 @@ const SETS: readonly [string, Record<string, unknown>][] = [
   ["references that double on each of 40 levels", { work: doubling(40) }],
 ];
 
-const ROOTS: readonly Row[] = SETS.map(([what, schemas]) => ({
+const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({
   name: `a schema with ${what}: the other servers' tools are found all the same`,
   finding: "H1",
-  alone: true,
+  // One of them lies ready before Pi starts.
+  alone: at === 0,
   checks: SERVER_CHECKS,
   server: withSchemas(schemas),
 }));
@@ -78,7 +79,6 @@ export const SCHEMAS: readonly Row[] = [
     ([name, [pattern, text]]): Row => ({
       name: `a pattern that backtracks (${name}) and an argument that makes it`,
       finding: "M2",
-      alone: true,
       checks: SERVER_CHECKS,
       server: withSchemas({ work: object({ token: { type: "string", pattern } }, { required: ["token"] }) }),
       calls: [{ tool: "work", args: { token: text } }],
@@ -87,7 +87,6 @@ export const SCHEMAS: readonly Row[] = [
   {
     name: "patterns that backtrack as keys of patternProperties and in propertyNames",
     finding: "M2",
-    alone: true,
     checks: SERVER_CHECKS,
     server: withSchemas({
       keys: { type: "object", patternProperties: { [PATTERNS.nested[0]]: { type: "string" } } },
@@ -127,7 +126,6 @@ export const SCHEMAS: readonly Row[] = [
   {
     name: "20,000 properties, an enum of 100,000 values and a default of 1 MB",
     finding: "own",
-    alone: true,
     checks: SERVER_CHECKS,
     server: withSchemas({
       wide: object(

@@ -52,7 +52,8 @@ export const STORIES: readonly Row[] = [
       );
       const other = join(home.dir, "other");
       await mkdir(other);
-      await writeFile(join(other, "server.mjs"), "process.stdin.resume();\n");
+      // It ends at once: a search does not wait for it, and whatever is known of it comes from elsewhere.
+      await writeFile(join(other, "server.mjs"), "");
       await home.writeMcp({ mcpServers: { mine: { command: process.execPath, args: ["./server.mjs"] } } });
       const first = await start();
       const isKnown = await first.until(async () => (await first.status("tools")).includes(words));
