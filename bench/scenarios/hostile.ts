@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROWS } from "../../test/hostile/rows/groups.ts";
+import { measureBare } from "../../test/hostile/support/baseline.ts";
 import type { Row as Attack } from "../../test/hostile/support/row.ts";
 import { attackClient, type CaseOutcome } from "../support/hostile-case.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
@@ -74,11 +75,12 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   // As on a machine where Pi has run before: what a start compiles is not what is measured.
   const caches = await mkdtemp(join(tmpdir(), "pmt-hostile-"));
   try {
+    const bare = await measureBare(caches);
     for (const [label, name] of ATTACKS) {
       for (const variant of variants) {
         const outcomes: CaseOutcome[] = [];
         for (let count = 0; count < runs; count++)
-          outcomes.push(await attackClient(attackOf(name), variant, caches));
+          outcomes.push(await attackClient(attackOf(name), variant, { caches, bare }));
         const row = toRow(label, variant.label, outcomes);
         progress(`hostile: ${label}, ${variant.label}: ${row.note}`);
         rows.push(row);
