@@ -1,4 +1,4 @@
-/** Attacks by how a server over stdio behaves over time, and by its resources. */
+/** Attacks by the behaviour of a server over stdio in time, and by its resources. */
 import { readFile } from "node:fs/promises";
 import type { Arena } from "../support/arena.ts";
 import { type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
@@ -20,7 +20,7 @@ const startsOf = async ({ place }: Arena): Promise<number[]> =>
 
 export const MANNERS: readonly Row[] = [
   {
-    name: "tools that are renamed every 100 ms, so that names collide: the user is not told for ever",
+    name: "a server that renames its tools every 100 ms: the notices to the user end",
     finding: "L4",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("renames.mjs"),
@@ -29,7 +29,7 @@ export const MANNERS: readonly Row[] = [
       if (!(await arena.until(isOver, 20_000))) throw new Error("no notice says that it is the last one");
     },
     check: ({ notices, place }) => {
-      // The notices of the row's own edits are no words of the server.
+      // The notices about this test's own edits of mcp.json do not count.
       const about = notices.filter(
         ({ message }) => message.includes(place.server) && !message.startsWith("mcp.json: "),
       );
@@ -37,7 +37,7 @@ export const MANNERS: readonly Row[] = [
     },
   },
   {
-    name: "a keep-alive server that ends right after it has connected: it is not started every second",
+    name: "a keep-alive server that ends after each start: the pauses between the starts double",
     finding: "L5",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => ({ ...hostile("drops.mjs"), lifecycle: "keep-alive" }),
@@ -54,7 +54,7 @@ export const MANNERS: readonly Row[] = [
     },
   },
   {
-    name: "a result with terminal escapes: the user's row and the notices do not carry them",
+    name: "a server that answers with terminal escapes: no row and no notice holds them",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -65,7 +65,7 @@ export const MANNERS: readonly Row[] = [
     calls: WORK,
   },
   {
-    name: "a secret on stderr in two halves: the log does not hold it",
+    name: "a server that writes a secret to stderr in two halves: the log does not hold it",
     finding: "L7",
     checks: SERVER_CHECKS,
     server: (place) => {
@@ -89,7 +89,7 @@ export const MANNERS: readonly Row[] = [
     },
   },
   {
-    name: "a resource list with paths, controls and one URI a thousand times",
+    name: "a server that lists resources with paths, controls and one URI a thousand times",
     finding: "own",
     checks: [...SERVER_CHECKS, "runs"],
     server: (place) => answering(place, resourceBodies(place)),
