@@ -57,7 +57,7 @@ export interface Opened {
   status(): Promise<string>;
 }
 
-export interface OpenOptions extends HomeOptions, Pick<PiOptions, "args" | "env"> {
+export interface OpenOptions extends HomeOptions, Pick<PiOptions, "args" | "env" | "runtime"> {
   /** A home of an earlier run. */
   at?: PiHome;
   extensions?: readonly string[];
@@ -76,6 +76,7 @@ export async function open(options: OpenOptions): Promise<Opened> {
     extensions: options.extensions ?? ENTRY,
     ...(options.args ? { args: options.args } : {}),
     ...(options.env ? { env: options.env } : {}),
+    ...(options.runtime ? { runtime: options.runtime } : {}),
   });
   onCleanup(() => rpc.stop());
   await rpc.ready(PATIENCE_MS);

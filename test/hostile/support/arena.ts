@@ -145,12 +145,13 @@ export class Arena {
     return toolEnds(events);
   }
 
-  /** Loads a tool and calls it in one prompt; the result of the call. */
+  /** Loads a tool and calls it in one prompt; the result of the call, and the search's answer if no tool was loaded. */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
     const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
     const end = ends.at(-1);
     if (end === undefined) throw new Error(`${server}/${tool} was not called`);
-    return end;
+    if (!end.isError || !/^Tool \S+ not found/.test(end.text)) return end;
+    return { ...end, text: `${end.text}; the search answered: ${ends[0]?.text.slice(0, 300)}` };
   }
 
   /** The same, and beside it calls of a healthy server that come back one after the other in this time. */

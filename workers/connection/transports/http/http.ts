@@ -166,6 +166,7 @@ export async function connectHttp(target: HttpTarget, options: ConnectOptions): 
       failureOf,
       onNote,
       signal,
+      delaysMs: options.retryMs,
     });
   } catch (error) {
     if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
