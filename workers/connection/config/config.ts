@@ -53,7 +53,7 @@ export interface RunningConfiguration {
    * The user switches this server on himself, in a file of the project: what his own files say of it runs without
    * another question. Throws `bad_config` where that could not be remembered; it then holds for this session.
    */
-  vouch(server: ServerDefinition): Promise<void>;
+  allowAsUser(server: ServerDefinition): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export interface ConfigurationOptions {
   /** An edit waits for the user: what it would do. */
   onHeld: (edit: Pick<HeldEdit, "id" | "change">) => void;
   /** A file is being written: a plan may follow in a moment. */
-  onStir: () => void;
+  onFirstChange: () => void;
 }
 
 const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
@@ -98,7 +98,7 @@ async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<bo
 
 /** Settles when the first plan has been handed on. */
 export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
-  const { facts: session, log, onPlan, onHeld, onStir } = options;
+  const { facts: session, log, onPlan, onHeld, onFirstChange } = options;
   let facts = configFacts(session);
   const consents = await openConsents(session, log.error);
   let running = NOTHING;
@@ -175,7 +175,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     facts,
     first: applied,
     onConfig: onEdit,
-    onStir,
+    onFirstChange,
     onError: (message) => log.error(message),
   });
 
@@ -239,7 +239,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
     get applied() {
       return applied;
     },
-    vouch: (server) => consents.vouch(server),
+    allowAsUser: (server) => consents.allowAsUser(server),
     close: async () => {
       await Promise.all([live.close(), envWatch?.close()]);
       await rememberLastEdit();

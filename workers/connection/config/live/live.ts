@@ -32,7 +32,7 @@ export interface LiveOptions {
   /** A result that differs from the one before, in servers, settings or problems. */
   onConfig: (config: LoadedConfig, before: LoadedConfig) => void | Promise<void>;
   /** Some file is being written: a result may follow in a moment. */
-  onStir?: () => void;
+  onFirstChange?: () => void;
   /** One line for the log: watching or applying failed. */
   onError: (message: string) => void;
   settleMs?: number;
@@ -81,7 +81,7 @@ export function followConfig(options: LiveOptions): LiveConfig {
   const watcher = watchConfig({
     files: current.files,
     onChange: () => void enqueue(false),
-    ...(options.onStir ? { onStir: options.onStir } : {}),
+    ...(options.onFirstChange ? { onFirstChange: options.onFirstChange } : {}),
     onError: (message) => onError(`configuration files cannot be watched: ${message}`),
     ...(options.settleMs === undefined ? {} : { settleMs: options.settleMs }),
   });

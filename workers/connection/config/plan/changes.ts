@@ -51,10 +51,13 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["startupTimeoutMs", definition.startupTimeoutMs],
   ["description", definition.description],
   ["exposeResources", definition.exposeResources],
-  ["directTools", [definition.directTools, definition.floor?.directTools]],
-  ["exposure", [definition.exposure, definition.floor?.exposure]],
+  ["directTools", [definition.directTools, definition.userRules?.directTools]],
+  ["exposure", [definition.exposure, definition.userRules?.exposure]],
   // Among patterns the first that fits wins, so here the order is part of the meaning.
-  ["toolExposure", [definition, definition.floor].map((rules) => Object.entries(rules?.toolExposure ?? {}))],
+  [
+    "toolExposure",
+    [definition, definition.userRules].map((rules) => Object.entries(rules?.toolExposure ?? {})),
+  ],
   ["includeTools", definition.includeTools],
   ["excludeTools", definition.excludeTools],
   ["toolPrefix", definition.toolPrefix],

@@ -42,7 +42,7 @@ export interface Consents {
   /** Throws `bad_config` where the answer could not be remembered; it then holds for this session. */
   answer(asked: Asked, decision: "allowed" | "refused"): Promise<void>;
   /** What the user's own files say of this server is allowed here. Throws as `answer` does. */
-  vouch(own: ServerDefinition): Promise<void>;
+  allowAsUser(own: ServerDefinition): Promise<void>;
   /** Refusals do not count any more in this session; the file keeps them until there is another answer. */
   reopen(): void;
 }
@@ -73,7 +73,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   };
 
   /** Also where the file cannot be written this session goes by it. */
-  const store = async (added: readonly Consent[], unless: string): Promise<void> => {
+  const store = async (added: readonly Consent[], remedy: string): Promise<void> => {
     const wasFull = consents.some(isEverything);
     try {
       consents = await remember(file, added);
@@ -82,7 +82,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       const keys = new Set(added.map(keyOf));
       consents = [...consents.filter((consent) => !keys.has(keyOf(consent))), ...added];
       const message = `it cannot be written (${reasonOf(error)})`;
-      unwritable = { severity: "error", file, message, remedy: unless };
+      unwritable = { severity: "error", file, message, remedy };
       log(`${file}: ${message}`);
     }
     // Of a broken file it is told already.
@@ -129,7 +129,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       accepted ??= new Set();
     },
     answer,
-    vouch: (own) => answer(askedOf(own, place), "allowed"),
+    allowAsUser: (own) => answer(askedOf(own, place), "allowed"),
     reopen: () => {
       for (const consent of consents) if (consent.decision === "refused") reopened.add(keyOf(consent));
     },
