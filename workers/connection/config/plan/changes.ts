@@ -106,15 +106,3 @@ export function plan(before: Configuration, after: Configuration): Plan {
 /** Whether anything is to be done or told. */
 export const isIdle = ({ servers, settings }: Plan): boolean =>
   settings.keys.length === 0 && servers.every(({ action }) => action === "keep");
-
-/** The configuration that a plan leads to, from the one it was made from. */
-export function applyPlan(before: Configuration, { servers, settings }: Plan): Configuration {
-  const old = byName(before.servers);
-  const result: ServerDefinition[] = [];
-  for (const change of servers) {
-    if (change.action === "stop") old.delete(change.name);
-    else if (change.action !== "keep") result.push(change.after);
-    else result.push(old.get(change.name) ?? change.after);
-  }
-  return { servers: result, settings: settings.keys.length === 0 ? before.settings : settings.after };
-}
