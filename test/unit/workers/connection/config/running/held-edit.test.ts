@@ -206,6 +206,17 @@ describe("hotReload ask, an edit waits", () => {
     expect(pi.held).toEqual([]);
   });
 
+  test("the user writes hotReload on in the editor -> that applies, and a yes for the old edit does nothing", async () => {
+    const [home, pi] = await openWith("ask");
+    const id = await edit(home, pi, config("ask", added));
+    const text = JSON.stringify(config("on", { more: server() }));
+    await put(home.mcp, text);
+    await pi.running.written({ file: home.mcp, text });
+    expect(pi.runs()).toEqual(["own", "more"]);
+    await pi.running.applyHeld(id, true);
+    expect(pi.runs()).toEqual(["own", "more"]);
+  });
+
   test("the session ends and a new one starts -> the edit counts, it was there at the start", async () => {
     const [home, pi] = await openWith("ask");
     await edit(home, pi, config("ask", added));
