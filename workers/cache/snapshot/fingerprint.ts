@@ -29,7 +29,7 @@ async function codeHash(url: string): Promise<string | undefined> {
 const ownCode = codeHash(import.meta.url);
 
 /** Undefined where it cannot be told. `content` is JSON. `url`: of the file that makes snapshots. */
-export async function sourceOf(content: unknown, url: string): Promise<Uint8Array | undefined> {
+export async function fingerprintOf(content: unknown, url: string): Promise<Uint8Array | undefined> {
   const code = await (url === import.meta.url ? ownCode : codeHash(url));
   if (code === undefined) return undefined;
   const digest = createHash("sha256").update(code).update(JSON.stringify(content)).digest();
@@ -37,7 +37,10 @@ export async function sourceOf(content: unknown, url: string): Promise<Uint8Arra
 }
 
 /** Whether the file holds what main has, made of `source`. False where it cannot be read. */
-export async function isMadeOf({ path, checksum }: StoredSnapshot, source: Uint8Array): Promise<boolean> {
+export async function fingerprintMatches(
+  { path, checksum }: StoredSnapshot,
+  source: Uint8Array,
+): Promise<boolean> {
   const read = await readStart(path, HEADER_BYTES);
   if (read.kind !== "bytes" || snapshotChecksum(read.bytes) !== checksum) return false;
   return Buffer.compare(snapshotSource(read.bytes), source) === 0;

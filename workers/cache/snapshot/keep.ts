@@ -10,7 +10,7 @@ import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
 import { type FileSystem, nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
 import { pruneSnapshots } from "../../shared/files/housekeeping.ts";
 import type { KeepTask } from "../../shared/tasks.ts";
-import { isMadeOf } from "./fingerprint.ts";
+import { fingerprintMatches } from "./fingerprint.ts";
 
 export interface KeepContext {
   files: FileSystem;
@@ -23,7 +23,7 @@ const realWorld: KeepContext = { files: nodeFiles, now: Date.now };
 async function isOutdated(path: string, snapshot: Uint8Array | undefined): Promise<boolean> {
   if (!snapshot) return false;
   const checksum = snapshotChecksum(snapshot);
-  return checksum !== undefined && !(await isMadeOf({ path, checksum }, snapshotSource(snapshot)));
+  return checksum !== undefined && !(await fingerprintMatches({ path, checksum }, snapshotSource(snapshot)));
 }
 
 /** What could not be done, one line each. The session goes on without the file. */

@@ -7,13 +7,13 @@ import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
-import { isMadeOf, sourceOf } from "./fingerprint.ts";
+import { fingerprintMatches, fingerprintOf } from "./fingerprint.ts";
 import { makeSnapshot, type SnapshotLimits } from "./make.ts";
 
 export { keepSnapshot } from "./keep.ts";
 
 /** `source`: what it is made of, if that can be told. */
-export function publication(
+export function buildSnapshot(
   { servers, settings }: PublishTask,
   limits: Partial<SnapshotLimits> = {},
 ): PublishResult & Required<Pick<PublishResult, "snapshot">> {
@@ -26,9 +26,9 @@ export function publication(
 /** The task. `codeUrl`: of the file that makes snapshots. */
 export async function publish(task: PublishTask, codeUrl: string = import.meta.url): Promise<PublishResult> {
   const { servers, settings, stored } = task;
-  const source = await sourceOf({ servers, settings }, codeUrl);
-  if (source && stored && (await isMadeOf(stored, source))) {
+  const source = await fingerprintOf({ servers, settings }, codeUrl);
+  if (source && stored && (await fingerprintMatches(stored, source))) {
     return { checksum: stored.checksum, problems: [], notices: [], repairs: [], threadId };
   }
-  return publication(task, { source });
+  return buildSnapshot(task, { source });
 }
