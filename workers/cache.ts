@@ -3,7 +3,7 @@
  * whole in itself; the thread keeps no state and may be stopped after any of them. A pool passes one
  * argument, so what the tasks need of the world is the real one here.
  */
-export { hashDefinitions } from "./cache/metadata/hash.ts";
+
 export { readCache, storeEntries } from "./cache/metadata/metadata.ts";
-export { keepSnapshot } from "./cache/snapshot/keep.ts";
-export { publish } from "./cache/snapshot/snapshot.ts";
+export { keepSnapshot, publish } from "./cache/snapshot/snapshot.ts";
+export { hashDefinitions } from "./shared/json/definition-hash.ts";

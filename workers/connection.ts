@@ -7,9 +7,8 @@ import { expose } from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../src/shared/protocol/events.ts";
-import { createHandlers } from "./connection/rpc/rpc.ts";
-import { serve } from "./connection/rpc/serve.ts";
-import { createTalkers } from "./connection/servers/talkers.ts";
+import { createHandlers, serve } from "./connection/rpc/rpc.ts";
+import { createTalkers } from "./connection/servers/servers.ts";
 import { createLog } from "./shared/log.ts";
 
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");

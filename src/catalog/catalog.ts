@@ -1,145 +1,20 @@
 /**
- * The tools that are known now, made from a snapshot: looked up by name, and compared with what Pi
- * has been told. Schemas are decoded when first used.
+ * The tools that Pi's main thread knows. Owns: the catalog made from a snapshot, the store that follows the worker's
+ * events, the snapshot file that the factory reads, and walks over thousands of tools in slices.
+ * Must not: know Pi, tools as Pi has them, or the runtime. Searching is catalog/search, whose code is loaded later.
+ * Called by: session, tools, report, ui.
  */
-import { crc32 } from "node:zlib";
-import type { RemovedTools } from "../shared/protocol/catalog.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../shared/protocol/catalog.ts";
-import { decode } from "../shared/protocol/codec.ts";
-import { type RootKey, rootKeysOf } from "../shared/snapshot/root-keys.ts";
-import {
-  decodeSnapshot,
-  type OpenSnapshot,
-  type SnapshotServer,
-  type StoredSchemas,
-  type StoredTool,
-  snapshotChecksum,
-} from "../shared/snapshot/snapshot.ts";
-import { searchToolDescription } from "../shared/text/search-tool.ts";
-
-export interface CatalogTool extends StoredTool {
-  /** Already decoded, where there are no bytes: a tool that comes from a transcript. */
-  inputSchema?: Record<string, unknown>;
-}
-
-export interface Catalog {
-  /** Of the snapshot; undefined for the empty catalog. */
-  checksum: number | undefined;
-  settings: CatalogSettings;
-  /** Of the tool that finds the others. */
-  description: string;
-  servers: readonly SnapshotServer[];
-  /** Number of tools. */
-  count: number;
-  /** All of them, made when somebody first looks: `tool` and `eachTool` make them one by one. */
-  readonly tools: readonly CatalogTool[];
-  /** By position. */
-  tool(at: number): CatalogTool;
-  get(name: string): CatalogTool | undefined;
-  /** What the snapshot held: the bytes of the search index over its tools, by position. */
-  indexed: { index: Uint8Array; count: number; tool(at: number): CatalogTool };
-}
-
-/** The tools one by one, so that a walk over thousands can pause before they all are made. */
-export function* eachTool({ count, tool }: Pick<Catalog, "count" | "tool">): Generator<CatalogTool> {
-  for (let at = 0; at < count; at++) yield tool(at);
-}
-
-const EMPTY: OpenSnapshot = {
-  settings: DEFAULT_CATALOG_SETTINGS,
-  description: searchToolDescription([], DEFAULT_CATALOG_SETTINGS),
-  servers: [],
-  index: new Uint8Array(),
-  count: 0,
-  tool: () => {
-    throw new RangeError("an empty catalog has no tools");
-  },
-  find: () => -1,
-};
-
-function fromSnapshot(snapshot: OpenSnapshot, checksum: number | undefined): Catalog {
-  const { settings, description, servers, count, tool, find, index } = snapshot;
-  let tools: CatalogTool[] | undefined;
-  return {
-    checksum,
-    settings,
-    description,
-    servers,
-    count,
-    get tools() {
-      tools ??= [...eachTool({ count, tool })];
-      return tools;
-    },
-    tool,
-    get: (name) => {
-      const at = find(name);
-      return at === -1 ? undefined : tool(at);
-    },
-    indexed: { index, count, tool },
-  };
-}
-
-export const emptyCatalog = (): Catalog => fromSnapshot(EMPTY, undefined);
-
-/** Undefined for bytes that are no whole snapshot of this version. `isWhole`: nothing can have cut or changed them. */
-export function catalogFrom(bytes: Uint8Array, { isWhole = false } = {}): Catalog | undefined {
-  const snapshot = isWhole ? decodeSnapshot(bytes) : decodeSnapshot(bytes, crc32);
-  return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
-}
-
-/** The same catalog with less in it. */
-export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTools): Catalog {
-  const goneServers = new Set(servers);
-  const goneTools = new Map<string, Set<string>>();
-  for (const { server, tool } of tools) {
-    const ofServer = goneTools.get(server) ?? new Set();
-    goneTools.set(server, ofServer.add(tool));
-  }
-  const isThere = ({ server, tool }: CatalogTool): boolean =>
-    !goneServers.has(server.name) && !goneTools.get(server.name)?.has(tool);
-  const kept = catalog.tools.filter(isThere);
-  const { checksum, settings, description, indexed } = catalog;
-  return {
-    checksum,
-    settings,
-    description,
-    servers: catalog.servers.filter(({ name }) => !goneServers.has(name)),
-    count: kept.length,
-    tools: kept,
-    tool: (at) => kept[at] as CatalogTool,
-    get: (name) => {
-      const tool = catalog.get(name);
-      return tool && isThere(tool) ? tool : undefined;
-    },
-    indexed,
-  };
-}
-
-/** Decodes the tool's input schema. */
-export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
-  tool.inputSchema ?? (decode(tool.schemas.input(tool.at)) as Record<string, unknown>);
-
-/** Keys of the tool's input schema, without decoding it. */
-export const inputKeysOf = ({ inputSchema, schemas, at }: CatalogTool): readonly RootKey[] =>
-  inputSchema ? rootKeysOf(inputSchema) : schemas.rootKeys(at);
-
-/** Bytes of the tool's output schema. */
-export const outputSchemaOf = ({ schemas, at }: CatalogTool): Uint8Array | undefined => schemas.output(at);
-
-const NO_BYTES: Uint8Array = new Uint8Array();
-/** Of a tool that comes from a transcript. */
-export const NO_SCHEMAS: StoredSchemas = {
-  rootKeys: () => [],
-  input: () => NO_BYTES,
-  output: () => undefined,
-};
-
-const sameBytes = (a: Uint8Array = NO_BYTES, b: Uint8Array = NO_BYTES): boolean => Buffer.compare(a, b) === 0;
-
-/** Whether the model, and a script, would see the same bytes for both. */
-export const sameDefinition = (a: CatalogTool, b: CatalogTool): boolean =>
-  a === b ||
-  (a.name === b.name &&
-    a.description === b.description &&
-    sameBytes(a.schemas.input(a.at), b.schemas.input(b.at)) &&
-    sameBytes(outputSchemaOf(a), outputSchemaOf(b)));
+export { snapshotIsOlder } from "./file.ts";
+export { holdsToolsOf } from "./holds-tools.ts";
+export {
+  type Catalog,
+  type CatalogTool,
+  eachTool,
+  inputKeysOf,
+  inputSchemaOf,
+  NO_SCHEMAS,
+  outputSchemaOf,
+  sameDefinition,
+} from "./known.ts";
+export { createSlices, toolsOf } from "./slices.ts";
+export { type CatalogStore, createCatalogStore } from "./store.ts";

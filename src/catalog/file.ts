@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "n
 import { join } from "node:path";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { SNAPSHOT_FOLDER, type SnapshotPlace, snapshotFileName } from "../shared/snapshot/file-name.ts";
-import { type Catalog, catalogFrom, emptyCatalog } from "./catalog.ts";
+import { type Catalog, catalogFrom, emptyCatalog } from "./known.ts";
 
 const sha256Hex = (text: string): string => hash("sha256", text);
 

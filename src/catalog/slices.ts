@@ -3,7 +3,7 @@
  * between. Called by whoever looks at every tool.
  */
 
-import { type Catalog, type CatalogTool, eachTool } from "./catalog.ts";
+import { type Catalog, type CatalogTool, eachTool } from "./known.ts";
 
 /** Main stands still no longer than this at a time. */
 const SLICE_MS = 3;

@@ -4,8 +4,8 @@ import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
-import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./catalog.ts";
 import { readCatalog } from "./file.ts";
+import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./known.ts";
 
 export interface CatalogStore {
   current(): Catalog;

@@ -1,5 +1,5 @@
 /** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
-import type { CatalogStore } from "../catalog/store.ts";
+import type { CatalogStore } from "../catalog/catalog.ts";
 import type { PiContext } from "../pi/api.ts";
 import { notify } from "../pi/notices.ts";
 import { refusedLine } from "../report/status.ts";

@@ -5,21 +5,24 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Catalog } from "../catalog/catalog.ts";
-import { snapshotIsOlder } from "../catalog/file.ts";
-import { holdsToolsOf } from "../catalog/holds-tools.ts";
-import type { CatalogStore } from "../catalog/store.ts";
+import type { Catalog, CatalogStore } from "../catalog/catalog.ts";
+import { holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
-import type { SnapshotServer } from "../shared/snapshot/snapshot.ts";
-import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/branch.ts";
-import type { DirectRule } from "../tools/registry/direct.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
+import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import type { SessionState } from "./events.ts";
+
+/** How long a session waits for what only the worker can tell, in milliseconds: by default the `LIMITS` of these names. */
+export interface SessionWaits {
+  searchWaitMs: number;
+  directWaitMs: number;
+  firstPlanWaitMs: number;
+}
 
 export interface FirstRequestOptions {
   agentDir: string;
@@ -31,6 +34,7 @@ export interface FirstRequestOptions {
   direct: DirectRule;
   /** Undefined once the session is over: then nothing of Pi may be touched. */
   running: () => (SessionState & { runtime: Runtime }) | undefined;
+  waits: Pick<SessionWaits, "directWaitMs" | "firstPlanWaitMs">;
 }
 
 export interface FirstRequest {
@@ -55,7 +59,7 @@ export const isLearning = (
     : state === "connecting" || state === "idle";
 
 export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstRequest {
-  const { agentDir, place, store, registrar, searchTools, direct, running } = options;
+  const { agentDir, place, store, registrar, searchTools, direct, running, waits } = options;
   let restoreDue = true;
 
   /** Settles with the plan, or after `ms`. */
@@ -66,7 +70,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
   /** Without a snapshot ToolSearch cannot name the servers yet. */
   const describeServers = async (): Promise<void> => {
     if (searchTools.complete()) return;
-    await planWithin(LIMITS.firstPlanWaitMs);
+    await planWithin(waits.firstPlanWaitMs);
     const session = running();
     if (!session) return;
     if (store.checksum() !== undefined) searchTools.declare(store.current());
@@ -95,8 +99,8 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
 
   /** Servers that have direct tools and never told them are waited for. */
   const awaitDirectTools = async (): Promise<void> => {
-    const endsAt = performance.now() + LIMITS.directWaitMs;
-    if (running()?.settings === undefined && !snapshotIsSure()) await planWithin(LIMITS.directWaitMs);
+    const endsAt = performance.now() + waits.directWaitMs;
+    if (running()?.settings === undefined && !snapshotIsSure()) await planWithin(waits.directWaitMs);
     const session = running();
     if (!session) return;
     const servers = [...session.statuses.values()]
@@ -131,7 +135,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
     const declared = declaredTools(ctx.sessionManager.getBranch());
     if (registrar.restore(declared, store.current(), serverOf) > 0) {
       // Whose the others are, only the plan tells; Pi would drop them for good.
-      await planWithin(LIMITS.directWaitMs);
+      await planWithin(waits.directWaitMs);
       if (!running()) return;
       registrar.restore(declared, store.current(), serverOf);
     }

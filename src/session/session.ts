@@ -3,13 +3,12 @@
  * what the user sees to it. Events of an older generation are dropped.
  */
 import { join } from "node:path";
-import { createCatalogStore } from "../catalog/store.ts";
+import { createCatalogStore } from "../catalog/catalog.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { notify } from "../pi/notices.ts";
 import { leavePlace, takePlace } from "../pi/one-session.ts";
-import type { Crash } from "../runtime/keep-worker.ts";
-import { startRuntimeLater } from "../runtime/lazy.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Crash, Runtime } from "../runtime/runtime.ts";
+import { startRuntimeLater } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { ConnectionMethods } from "../shared/protocol/api.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
@@ -17,18 +16,15 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { LOG_FILE, type SnapshotPlace } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
-import { directRule } from "../tools/registry/direct.ts";
-import { createLateTools } from "../tools/registry/late-tools.ts";
-import { createRegistrar } from "../tools/registry/registry.ts";
+import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
 import { createSearchTools } from "../tools/tools.ts";
-import { explainRefusedArguments } from "../tools/unknown-call/refused-arguments.ts";
-import { explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { createDialogs, type Dialogs } from "../ui/dialogs.ts";
 import { createSessionCalls } from "./calls.ts";
 import { createEventHandler, type SessionState } from "./events.ts";
 import { startFacts, toRegistered } from "./facts.ts";
-import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
+import { createFirstRequest, elapsed, isLearning, type SessionWaits } from "./first-request.ts";
 
 export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
@@ -67,11 +63,13 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 
 export interface SessionOptions extends SnapshotPlace {
   agentDir: string;
+  /** Shorter ones for a test. */
+  waits?: SessionWaits;
 }
 
 /** `options`: as far as the factory can know them. */
 export function createSession(pi: Pi, options: SessionOptions): Session {
-  const { agentDir } = options;
+  const { agentDir, waits = LIMITS } = options;
   let place: SnapshotPlace = options;
   const startedAt = performance.now();
   const store = createCatalogStore(agentDir, place);
@@ -98,7 +96,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   });
 
   const settle = async (signal: AbortSignal | undefined, servers?: string[]): Promise<string[]> => {
-    const params = { timeoutMs: LIMITS.searchWaitMs, ...(servers ? { servers } : {}) };
+    const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
     const { pending, checksum } = await now().runtime.settleTools(params, signal);
     await store.reached(checksum);
     return pending;
@@ -148,6 +146,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     searchTools,
     direct,
     running: () => running,
+    waits,
   });
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */

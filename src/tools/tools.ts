@@ -9,9 +9,10 @@ import { TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { searchToolDescription } from "../shared/text/search-tool.ts";
+import type { ProxyHost } from "./proxy/proxy.ts";
 import { createProxyTool } from "./proxy/proxy.ts";
-import type { ProxyHost } from "./proxy/request.ts";
-import { createToolSearch, type ToolSearchHost } from "./tool-search/tool-search.ts";
+import type { ToolSearchHost } from "./tool-search/tool-search.ts";
+import { createToolSearch } from "./tool-search/tool-search.ts";
 
 export interface SearchTools {
   declare(catalog: Catalog): void;

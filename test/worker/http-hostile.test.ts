@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ErrorCode, ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
-import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { createHttpClient } from "../../workers/connection/transports/http/client.ts";
 import { ANSWERS_AT_A_TIME, connectHttp } from "../../workers/connection/transports/http/http.ts";
 
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 function connect(url: string, entry = {}) {
-  const options = connectOptions({ url, ...entry }, { maxMessageBytes: MEBIBYTE });
+  const options = connectOptions({ url, ...entry }, { maxMessageBytes: MEBIBYTE, retryMs: [10, 20] });
   const connecting = connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
   return { connecting, notes: options.notes };
 }

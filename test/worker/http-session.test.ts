@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
-import type { Connection } from "../../workers/connection/mcp/mcp.ts";
+import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Runtime, startRuntime } from "../../src/runtime/runtime.ts";
+import type { Runtime } from "../../src/runtime/contract.ts";
+import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";

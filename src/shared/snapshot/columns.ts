@@ -5,7 +5,6 @@
 
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
 import { decode, encode } from "../protocol/codec.ts";
-import type { RootKey } from "./root-keys.ts";
 import type {
   OpenSnapshot,
   Snapshot,
@@ -13,7 +12,8 @@ import type {
   SnapshotTool,
   StoredSchemas,
   StoredTool,
-} from "./snapshot.ts";
+} from "./contract.ts";
+import type { RootKey } from "./root-keys.ts";
 
 export interface Columns {
   settings: CatalogSettings;

@@ -7,7 +7,7 @@ import type { PiTool, ToolExposure, ToolResult } from "../../pi/api.ts";
 import { serverPrefix } from "../../shared/naming/names.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../../shared/protocol/errors.ts";
-import type { SnapshotServer } from "../../shared/snapshot/snapshot.ts";
+import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { failureText } from "../../shared/text/failure.ts";
 import { parameterList } from "../../shared/text/signature.ts";
 import { cleanText, oneLine } from "../../shared/text/unprintable.ts";

@@ -4,11 +4,12 @@
  * tools it loads.
  */
 
-import { later } from "../../load-later.ts";
 import type { PiTool } from "../../pi/api.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import { createRenderers } from "../rows/rows.ts";
-import type { ProxyHost } from "./request.ts";
+import type { ProxyHost } from "./host.ts";
+
+export type { ProxyHost } from "./host.ts";
 
 const PARAMETERS = {
   type: "object",
@@ -41,7 +42,7 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
     async execute(callId, params, signal, onUpdate, ctx) {
-      const { runProxyTool } = await later();
+      const { runProxyTool } = await import("./run.ts");
       return runProxyTool(host, { callId, params, signal, onUpdate, ctx });
     },
   };

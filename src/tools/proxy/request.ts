@@ -2,32 +2,20 @@
  * What the proxy tool is asked and whom it asks: its parameters, and the servers and tools that they name. A
  * request that cannot be met is a `Refusal`, whose words the model reads.
  */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/resolve.ts";
-import type { PiToolContext, ToolUpdate } from "../../pi/api.ts";
-import { nameLine, stateNote, type WhyMissing } from "../../report/search.ts";
-import { plainToolName } from "../../shared/naming/names.ts";
-import type { ConnectionMethods } from "../../shared/protocol/api.ts";
-import { fromWireError } from "../../shared/protocol/errors.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
 
-export interface ProxyHost {
-  /** Waits, within limits, until the tools of all servers are known. Answers the servers that are still connecting. */
-  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-  /** Other tools can call it afterwards. Answers the tool as Pi knows it. */
-  provide(tool: CatalogTool): CatalogTool;
-  /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
-  forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
-  /** Matches a regular expression off main, where a slow one holds nobody up. */
-  matchTools(
-    params: ConnectionMethods["matchTools"]["params"],
-  ): Promise<ConnectionMethods["matchTools"]["value"]>;
-  /** Settles when the server has connected or failed. */
-  connect(server: string): Promise<void>;
-  whyMissing: WhyMissing;
-}
+import type { CatalogTool } from "../../catalog/catalog.ts";
+import {
+  findServer,
+  nearestTools,
+  resolveTool,
+  serverNames,
+  serverOfName,
+} from "../../catalog/search/search.ts";
+import type { PiToolContext, ToolUpdate } from "../../pi/api.ts";
+import { nameLine, stateNote } from "../../report/search.ts";
+import { plainToolName } from "../../shared/naming/names.ts";
+import { fromWireError } from "../../shared/protocol/errors.ts";
+import type { ProxyHost } from "./host.ts";
 
 export interface ProxyCall {
   callId: string;

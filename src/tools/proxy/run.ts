@@ -7,15 +7,8 @@ import type { ServerStatus } from "../../shared/protocol/status.ts";
 import { counted, offerText } from "../../shared/text/counts.ts";
 import { cleanText } from "../../shared/text/unprintable.ts";
 import { expectedLine } from "../definition/definition.ts";
-import {
-  knownServer,
-  type ProxyCall,
-  type ProxyHost,
-  parseArgs,
-  Refusal,
-  text,
-  toolNamed,
-} from "./request.ts";
+import type { ProxyHost } from "./host.ts";
+import { knownServer, type ProxyCall, parseArgs, Refusal, text, toolNamed } from "./request.ts";
 import { searchMode, serverMode } from "./search.ts";
 
 /** Through Pi, so that extensions that watch or block calls see the tool itself. */

@@ -1,14 +1,14 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { holdsToolsOf } from "../../catalog/holds-tools.ts";
-import { likelyHits, searchCatalog } from "../../catalog/search.ts";
-import { createSlices, toolsOf } from "../../catalog/slices.ts";
+import { createSlices, holdsToolsOf, toolsOf } from "../../catalog/catalog.ts";
+import { likelyHits, searchCatalog } from "../../catalog/search/search.ts";
 import { parameterLines } from "../../report/describe-tool.ts";
 import { nameLine, serverName, serverNotes, stateNote } from "../../report/search.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";
-import { knownServer, type ProxyCall, type ProxyHost, Refusal, text } from "./request.ts";
+import type { ProxyHost } from "./host.ts";
+import { knownServer, type ProxyCall, Refusal, text } from "./request.ts";
 
 /** Lines that one answer lists. */
 const LISTED = 300;

@@ -8,7 +8,7 @@ import { type CatalogTool, NO_SCHEMAS } from "../../catalog/catalog.ts";
 import { namePrefix, type ToolPrefix } from "../../shared/naming/names.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
-import type { SnapshotServer } from "../../shared/snapshot/snapshot.ts";
+import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 
 /** A tool definition as Pi stores it in a transcript. */
 export interface DeclaredTool {

@@ -4,10 +4,10 @@
  * or `tool_search`, needs them: before such a call runs they are registered, a few at a time.
  */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { createSlices } from "../../catalog/slices.ts";
+import { createSlices } from "../../catalog/catalog.ts";
 import type { Pi } from "../../pi/api.ts";
 import { serverPrefix } from "../../shared/naming/names.ts";
-import type { Registrar } from "./registry.ts";
+import type { Registrar } from "./registrar.ts";
 
 export type Reach = "all" | readonly string[];
 

@@ -3,16 +3,22 @@
  * them and what is missing.
  */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { holdsToolsOf } from "../../catalog/holds-tools.ts";
-import { findServer, nearestTools, resolveTool, serverNames } from "../../catalog/resolve.ts";
-import { hasTool, likelyHits, searchCatalog } from "../../catalog/search.ts";
-import { createSlices } from "../../catalog/slices.ts";
+import { createSlices, holdsToolsOf } from "../../catalog/catalog.ts";
+import {
+  findServer,
+  hasTool,
+  likelyHits,
+  nearestTools,
+  resolveTool,
+  searchCatalog,
+  serverNames,
+} from "../../catalog/search/search.ts";
 import type { ToolResult } from "../../pi/api.ts";
 import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "../../report/search.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../../shared/search/request.ts";
-import { ownersOf } from "../registry/branch.ts";
-import type { ToolSearchHost } from "./tool-search.ts";
+import { ownersOf } from "../registry/registry.ts";
+import type { ToolSearchHost } from "./host.ts";
 
 const EMPTY_QUERY =
   "The query is empty. Write in a few words what the tool should do, or select:name1,name2 for tools by name.";

@@ -2,28 +2,14 @@
  * The ToolSearch tool as it is declared. Its declaration changes at most once a session, since any changed byte
  * costs the user their prompt cache; src/shared/text/search-tool.ts makes it.
  */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { later } from "../../load-later.ts";
+
 import type { PiTool } from "../../pi/api.ts";
-import type { WhyMissing } from "../../report/search.ts";
 import { TOOL_SEARCH } from "../../shared/naming/own-tools.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
-import type { Activation } from "../registry/registry.ts";
 import { createRenderers } from "../rows/rows.ts";
+import type { ToolSearchHost } from "./host.ts";
 
-export interface ToolSearchHost {
-  /**
-   * Waits, within limits, until the tools of all servers are known, or of those that are named. Answers the
-   * servers that are still connecting.
-   */
-  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-  activate(tools: readonly CatalogTool[]): Activation;
-  log(message: string): void;
-  whyMissing: WhyMissing;
-}
+export type { ToolHost, ToolSearchHost } from "./host.ts";
 
 const PARAMETERS = {
   type: "object",
@@ -56,7 +42,7 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
     async execute(_callId, params, signal) {
-      const { runToolSearch } = await later();
+      const { runToolSearch } = await import("./run.ts");
       return runToolSearch(host, params, signal);
     },
   };

@@ -3,23 +3,11 @@
  * result can still be put in better words before the model reads it, and the tool that was meant can be loaded.
  * Calls that have nothing to do with MCP keep Pi's words.
  */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { later } from "../../load-later.ts";
-import type { FinishedMessage } from "../../pi/api.ts";
-import type { WhyMissing } from "../../report/search.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
-import type { Activation } from "../registry/registry.ts";
 
-export interface UnknownCallHost {
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-  activate(tools: readonly CatalogTool[]): Activation;
-  /** The tool of that name, if it was taken back while the session was open. */
-  withdrawn(name: string): CatalogTool | undefined;
-  /** The declared tool through which the model reaches all others. */
-  searchTool(): string;
-  whyMissing: WhyMissing;
-}
+import type { FinishedMessage } from "../../pi/api.ts";
+import type { UnknownCallHost } from "./host.ts";
+
+export { explainRefusedArguments } from "./refused-arguments.ts";
 
 /** Name of the tool that Pi did not find; undefined for every other message. */
 function refusedName({ role, toolName, isError, content }: FinishedMessage): string | undefined {
@@ -35,7 +23,7 @@ export function explainUnknownCall<M extends FinishedMessage>(
 ): Promise<M | undefined> | undefined {
   const name = refusedName(message);
   if (name === undefined) return undefined;
-  return later()
+  return import("./run.ts")
     .then(({ answerUnknownCall }) => answerUnknownCall(name, host))
     .then((found) => {
       if (!found) return undefined;

@@ -1,18 +1,10 @@
 /** The `/mcp` command: its words and their completion. What they do is loaded with the first one. */
-import type { Catalog } from "../../catalog/catalog.ts";
-import { later } from "../../load-later.ts";
+
 import type { PiCommand } from "../../pi/api.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { McpCommandHost } from "./host.ts";
 import { splitWord, WORDS } from "./words.ts";
 
-export interface McpCommandHost {
-  ask: Runtime["ask"];
-  /** Asks again for the project's servers that were refused or put off. */
-  askConsents(): Promise<void>;
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-}
+export type { McpCommandHost } from "./host.ts";
 
 type Completion = { value: string; label: string };
 
@@ -38,7 +30,7 @@ export function createMcpCommand(host: McpCommandHost): PiCommand {
         host.servers().map((server) => server.name),
       ),
     handler: async (args, ctx) => {
-      const { runMcp } = await later();
+      const { runMcp } = await import("./run.ts");
       await runMcp(args, ctx, host);
     },
   };

@@ -4,7 +4,7 @@ import { notify } from "../../pi/notices.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools } from "../../report/status.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
-import type { McpCommandHost } from "./command.ts";
+import type { McpCommandHost } from "./host.ts";
 import { splitWord, WORDS } from "./words.ts";
 
 const USAGE = `Usage: /mcp ${Object.entries(WORDS)

@@ -8,7 +8,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 
-import { FOLDER_KEY, hashDefinition } from "./hash.ts";
+import { FOLDER_KEY, hashDefinition } from "../../shared/json/definition-hash.ts";
 
 type Environment = Record<string, string | undefined>;
 

@@ -2,25 +2,11 @@
  * One entry of the metadata cache: what a server said about itself under one definition, and for how long
  * that counts. Pure. Other adapters write entries too, so whatever is read is checked.
  */
+
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed/tool.ts";
-
-export interface CacheEntry {
-  /** Of the definition that the server was started with. */
-  configHash: string;
-  /** Under the server's own names. */
-  tools: CachedTool[];
-  /** As the server listed them. Absent: not asked for, and what is stored stays. */
-  resources?: unknown[];
-  /** The same; a field of our own. */
-  resourceTemplates?: unknown[];
-  prompts?: unknown[];
-  /** Absent: the server gives none. */
-  instructions?: string;
-  /** When the server listed them, in milliseconds since 1970. */
-  cachedAt: number;
-}
+import type { CacheEntry } from "../../shared/tasks.ts";
 
 /** An entry as it stands in the file, with whatever others have put into it. */
 export type StoredEntry = Record<string, unknown>;

@@ -3,39 +3,16 @@
  * Two tasks of the cache worker: read the entries of a configuration, and store new ones. Neither throws:
  * whatever is wrong with the file is a problem, one line for the log, and the session goes on.
  */
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
 import { nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
 import { keepAside, sweepTemps } from "../../shared/files/housekeeping.ts";
 import { LOCK_TIMES, type LockTimes, withLock } from "../../shared/files/lock.ts";
+import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../../shared/tasks.ts";
 import { hashesOf } from "./adapter-hash.ts";
-import type { CacheEntry } from "./entry.ts";
 import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./file.ts";
-import { changeSlots, findEntry, type SlotChanges, type Slots } from "./slots.ts";
-
-export interface CacheQuery {
-  path: string;
-  /** Definitions as they stand in the configuration, by server. */
-  definitions: Record<string, Record<string, unknown>>;
-}
-
-export interface CacheAnswer {
-  /** What counts now, by server. */
-  entries: Record<string, CacheEntry>;
-  /** Hashes of those whose use is to be written down, by server; for `storeEntries`. */
-  used: Record<string, string>;
-  problems: string[];
-}
-
-export interface StoreTask extends SlotChanges {
-  path: string;
-}
-
-export interface StoreResult {
-  /** False: try again with the next change. */
-  stored: boolean;
-  problems: string[];
-}
+import { changeSlots, findEntry, type Slots } from "./slots.ts";
 
 /** What a task needs of the world. */
 export interface CacheContext extends CacheAccess {

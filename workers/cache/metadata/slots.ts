@@ -6,9 +6,10 @@
  * look, and comes back under the name when its server is listed again. No reader takes one for the other,
  * since each compares the whole hash.
  */
+
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import type { CacheEntry, SlotChanges } from "../../shared/tasks.ts";
 import {
-  type CacheEntry,
   isFresh,
   isListingDue,
   isUnused,
@@ -21,13 +22,6 @@ import {
 
 /** The `servers` of the file. A map: a server may be named like a property of every object. */
 export type Slots = Map<string, unknown>;
-
-export interface SlotChanges {
-  /** New entries by server. */
-  entries: Record<string, CacheEntry>;
-  /** Hashes of entries that a session uses, by server. */
-  used: Record<string, string>;
-}
 
 const HASH_CHARS = 16;
 

@@ -4,12 +4,11 @@
  * "Property keys should match pattern"); deeper names are free. So such parameters are told in the tool's
  * description instead, and the schema takes them without declaring them. Pure.
  */
+
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
 
 type Schema = Record<string, unknown>;
-
-/** What providers take as the name of a parameter. */
-export const PARAMETER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 const SHOWN = 20;
 /** A longer name is left untold: nobody would write it out. */

@@ -12,6 +12,9 @@ import { declareParameters } from "./parameter-names.ts";
 import { objectRoot } from "./root.ts";
 import { isWithin, type Size, sizeOf } from "./size.ts";
 
+export { cleanSchema } from "./clean.ts";
+export { moveReferences } from "./move-references.ts";
+
 export type { Repair } from "./nodes.ts";
 
 type Schema = Record<string, unknown>;

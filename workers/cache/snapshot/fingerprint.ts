@@ -2,6 +2,7 @@
  * What a snapshot is made of, in a few bytes: by them a start finds that the stored one still holds, without building
  * the index of all tools anew. The code that makes snapshots counts: after an update they are made anew.
  */
+
 import { createHash, hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -12,6 +13,7 @@ import {
   snapshotSource,
 } from "../../../src/shared/snapshot/snapshot.ts";
 import { readStart } from "../../shared/files/read-regular.ts";
+import type { StoredSnapshot } from "../../shared/tasks.ts";
 
 /**
  * Hash of the one file that code is bundled into. Undefined for raw TypeScript, which is many files that are being
@@ -32,12 +34,6 @@ export async function sourceOf(content: unknown, url: string): Promise<Uint8Arra
   if (code === undefined) return undefined;
   const digest = createHash("sha256").update(code).update(JSON.stringify(content)).digest();
   return new Uint8Array(digest.subarray(0, SOURCE_BYTES));
-}
-
-export interface StoredSnapshot {
-  path: string;
-  /** Of what main has. */
-  checksum: number;
 }
 
 /** Whether the file holds what main has, made of `source`. False where it cannot be read. */

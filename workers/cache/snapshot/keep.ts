@@ -2,21 +2,15 @@
  * One task: keep the snapshot's file up to date for the next start. It is written only when its content changes, or what
  * it was made of; that it is still of use is written down at most once a day.
  */
+
 import { dirname } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { snapshotChecksum, snapshotSource } from "../../../src/shared/snapshot/snapshot.ts";
 import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
 import { type FileSystem, nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
 import { pruneSnapshots } from "../../shared/files/housekeeping.ts";
+import type { KeepTask } from "../../shared/tasks.ts";
 import { isMadeOf } from "./fingerprint.ts";
-
-export interface KeepTask {
-  path: string;
-  /** Absent: it is in the file, which was there a moment ago. */
-  snapshot?: Uint8Array;
-  /** False: the file holds this already, if it is there. */
-  isNew: boolean;
-}
 
 export interface KeepContext {
   files: FileSystem;

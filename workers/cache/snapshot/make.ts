@@ -7,14 +7,14 @@ import type { AssignedNames } from "../../../src/shared/naming/names.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { buildEngine } from "../../../src/shared/search/build/build.ts";
-import { encodeSnapshot, type SnapshotServer } from "../../../src/shared/snapshot/snapshot.ts";
+import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
+import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
+import type { CatalogServer } from "../../shared/tasks.ts";
 import { bytesOf, withFewerSchemas, withFewerServers, withShortTexts } from "./fit.ts";
-import { type CatalogServer, type Prepared, prepareTools } from "./prepare-tools.ts";
-
-export type { CatalogServer, PublishedTool } from "./prepare-tools.ts";
+import { type Prepared, prepareTools } from "./prepare-tools.ts";
 
 const COLLISIONS_SHOWN = 10;
 

@@ -3,33 +3,26 @@
  * take, and words in which nothing is hidden from the person. Pure.
  */
 
-import { type AssignedNames, nameTools, type ToolPrefix } from "../../../src/shared/naming/names.ts";
+import { type AssignedNames, nameTools } from "../../../src/shared/naming/names.ts";
 import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { IndexedTool } from "../../../src/shared/search/build/build.ts";
+import type { SnapshotTool } from "../../../src/shared/snapshot/contract.ts";
 import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
-import type { SnapshotServer, SnapshotTool } from "../../../src/shared/snapshot/snapshot.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
-import { cleanSchema } from "../schema/clean.ts";
-import { moveReferences } from "../schema/move-references.ts";
-import { type Repair, repairInputSchema, repairLine, repairOutputSchema } from "../schema/schema.ts";
+import type { CatalogServer } from "../../shared/tasks.ts";
+import {
+  cleanSchema,
+  moveReferences,
+  type Repair,
+  repairInputSchema,
+  repairLine,
+  repairOutputSchema,
+} from "../schema/schema.ts";
 
 /** A tool with what the configuration makes of it. */
-export type PublishedTool = CachedTool & {
-  /** Declared to the model from the first request on. */
-  direct: boolean;
-};
-
-export type CatalogServer = SnapshotServer & {
-  /** What is known of the server in its own words and the user's, for the index only. */
-  about?: string;
-  /** How its tools are named; `server` where it is left out. */
-  prefix?: ToolPrefix;
-  tools: PublishedTool[];
-};
-
 /** A tool as it goes into the snapshot, and as it goes into the index. */
 export interface Prepared {
   stored: SnapshotTool;

@@ -8,11 +8,17 @@ import { fileURLToPath } from "node:url";
 import type { Piscina } from "piscina";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../../cache/metadata/metadata.ts";
-import type { KeepTask } from "../../cache/snapshot/keep.ts";
-import type { PublishResult, PublishTask } from "../../cache/snapshot/snapshot.ts";
 import type { Log } from "../../shared/log.ts";
 import { Recent } from "../../shared/recent.ts";
+import type {
+  CacheAnswer,
+  CacheQuery,
+  KeepTask,
+  PublishResult,
+  PublishTask,
+  StoreResult,
+  StoreTask,
+} from "../../shared/tasks.ts";
 
 /** Tasks come in bursts, and V8 keeps the memory of a thread for 8 s after its end. */
 const IDLE_MS = 1_000;

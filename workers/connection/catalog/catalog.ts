@@ -7,17 +7,20 @@
 
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CacheEntry } from "../../cache/metadata/entry.ts";
-import type { PublishTask } from "../../cache/snapshot/snapshot.ts";
 import type { Log } from "../../shared/log.ts";
+import type { CacheEntry, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/server.ts";
+import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, removedSince } from "./difference.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
-import { PUBLISH_TIMES, type PublishTimes, publishApart, withoutToolsOf } from "./publish-apart.ts";
+import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
 import { publishTask } from "./publish-task.ts";
 import { createServerNotices } from "./server-notices.ts";
+
+export { type CachePool, createCachePool } from "./cache-worker.ts";
+export { publishTimes } from "./publish-apart.ts";
+export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
   generation: number;
@@ -68,7 +71,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     show: (text) => options.emit({ type: "notice", generation: options.generation, text, level: "warning" }),
   });
   const lifetime = new AbortController();
-  const { times = PUBLISH_TIMES } = options;
+  const { times = publishTimes() } = options;
   let used: Record<string, string> = {};
   let storing: Promise<void> = Promise.resolve();
   let keeping: Promise<void> = Promise.resolve();

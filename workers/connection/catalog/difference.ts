@@ -3,8 +3,7 @@
  * replaced, never changed. Pure.
  */
 import type { RemovedTools } from "../../../src/shared/protocol/catalog.ts";
-import type { CatalogServer, PublishedTool } from "../../cache/snapshot/make.ts";
-import type { PublishTask } from "../../cache/snapshot/snapshot.ts";
+import type { CatalogServer, PublishedTool, PublishTask } from "../../shared/tasks.ts";
 
 const sameMembers = (one: object, other: object): boolean => {
   const entries = Object.entries(one);

@@ -1,9 +1,8 @@
 /** The catalog as the cache worker is given it: the servers in their order, each with its words and its tools. Pure. */
-import type { CatalogServer } from "../../cache/snapshot/make.ts";
-import type { PublishTask } from "../../cache/snapshot/snapshot.ts";
+import type { CatalogServer, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import { exposedTools, prefixOf } from "../offers/exposed.ts";
-import type { Server } from "../servers/server.ts";
+import { exposedTools, prefixOf } from "../offers/offers.ts";
+import type { Server } from "../servers/servers.ts";
 import { catalogSettings } from "./settings.ts";
 
 const DESCRIPTION_CHARS = 250;

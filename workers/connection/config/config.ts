@@ -11,14 +11,12 @@ import { canonical } from "../../shared/json/canonical.ts";
 import type { Log } from "../../shared/log.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
 import { DEFAULT_SETTINGS } from "./entry/settings.ts";
-import { readText } from "./files/files.ts";
-import { type ConfigFacts, projectPiFile, type RegisteredServer } from "./files/sources.ts";
-import { type EnvWatch, watchEnvFiles } from "./live/env-watch.ts";
-import { asApplied, asKept, textsToKeep } from "./live/frozen-files.ts";
+import { type ConfigFacts, projectPiFile, type RegisteredServer, readText } from "./files/files.ts";
 import type { LiveConfig } from "./live/live.ts";
+import { asApplied, asKept, type EnvWatch, textsToKeep, watchEnvFiles } from "./live/live.ts";
 import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./merge/merge.ts";
 import { type Configuration, isIdle, type Plan, plan } from "./plan/plan.ts";
-import type { PendingConsent } from "./trust/decide.ts";
+import type { PendingConsent } from "./trust/trust.ts";
 import { openConsents } from "./trust/trust.ts";
 
 /** What the user is told and asked, beside what the plan does. */

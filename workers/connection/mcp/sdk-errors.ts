@@ -1,6 +1,6 @@
 /** What an error means that the SDK's client rejects a request with. Pure. */
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
-import { TooLarge } from "../messages/too-large.ts";
+import { TooLarge } from "../messages/messages.ts";
 
 /**
  * The SDK's own timeout. A server may answer an error of the same code, -32001, but not with the limit that

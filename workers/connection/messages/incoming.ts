@@ -5,8 +5,8 @@
  */
 import { getHeapStatistics } from "node:v8";
 import { resourceLimits } from "node:worker_threads";
-import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
 import { type JsonSize, measureJson } from "./json-size.ts";
 import { noMemoryFor, type TooLarge, tooDeep, tooManyValues, unaskedTooLong } from "./too-large.ts";
 

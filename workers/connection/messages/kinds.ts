@@ -1,5 +1,5 @@
 /** JSON-RPC messages out of text that a server sent, checked loosely: the SDK's client checks what it uses. */
-import type { JSONRPCMessage, JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
+import type { JSONRPCMessage, JSONRPCRequest } from "../mcp/wire/wire.ts";
 import { readIncoming, refusalOf } from "./incoming.ts";
 
 export const isRequest = (message: JSONRPCMessage): message is JSONRPCRequest =>

@@ -1,16 +1,31 @@
 /** What a server offers as the rules of the configuration let it be seen: which tools, and how they are named. Pure. */
 import type { ToolPrefix } from "../../../src/shared/naming/names.ts";
-import type { PublishedTool } from "../../cache/snapshot/make.ts";
+import type { CachedResources } from "../../shared/listed/resource.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { PublishedTool } from "../../shared/tasks.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/server.ts";
-import { offeredTools } from "./offers.ts";
+import type { Redactor } from "../secrets/secrets.ts";
+import { offeredTools } from "./resource-tools.ts";
 
-export const prefixOf = (server: Server, settings: Settings): ToolPrefix =>
+/** What this folder needs of a server. */
+export interface Offering {
+  name: string;
+  definition: ServerDefinition;
+  /** Undefined until the server or the cache has told them. */
+  tools: CachedTool[] | undefined;
+  resources: CachedResources | undefined;
+  /** Whether the rules hide the tool of this name at the server. */
+  excludes(tool: string): boolean;
+  redact: Redactor;
+}
+
+export const prefixOf = (server: Offering, settings: Settings): ToolPrefix =>
   server.definition.toolPrefix ?? settings.toolPrefix;
 
 /** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
-export function exposedTools(server: Server, settings: Settings): PublishedTool[] {
+export function exposedTools(server: Offering, settings: Settings): PublishedTool[] {
   const prefix = prefixOf(server, settings);
   return offeredTools(server).flatMap((tool) => {
     const names = namesInRules(server.name, tool.name, prefix);

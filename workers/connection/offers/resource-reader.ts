@@ -4,16 +4,15 @@
  */
 import { nameTools } from "../../../src/shared/naming/names.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/server.ts";
-import { exposedTools, prefixOf } from "./exposed.ts";
-import { resourceTools } from "./offers.ts";
+import { exposedTools, type Offering, prefixOf } from "./exposed.ts";
+import { resourceTools } from "./resource-tools.ts";
 
 /** Longer arguments are left out of the sentence: the model has the URI beside it. */
 const ARGUMENT_CHARS = 1_000;
 
 export interface ReaderOptions {
   /** All of the session: a name depends on those of the others. */
-  servers: readonly Server[];
+  servers: readonly Offering[];
   settings: Settings;
 }
 
@@ -32,7 +31,7 @@ function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);
 
 /** The tool that reads exactly this, else one whose template it fits. */
-function toolFor(server: Server, uri: string): { tool: string; args: Record<string, unknown> } | undefined {
+function toolFor(server: Offering, uri: string): { tool: string; args: Record<string, unknown> } | undefined {
   if (!server.definition.exposeResources) return undefined;
   let found: { tool: string; args: Record<string, unknown> } | undefined;
   for (const [tool, { argsOf }] of resourceTools(server.resources, server.tools ?? [])) {
@@ -45,7 +44,10 @@ function toolFor(server: Server, uri: string): { tool: string; args: Record<stri
 }
 
 /** `(uri) => sentence`, for a URI as the server sent it; undefined where no tool reads that. */
-export function resourceReader(server: Server, options: ReaderOptions): (uri: string) => string | undefined {
+export function resourceReader(
+  server: Offering,
+  options: ReaderOptions,
+): (uri: string) => string | undefined {
   // Once a result, and only for one with such a link: a result may hold a hundred thousand of them.
   let names: Map<string, string> | undefined;
   return (uri) => {

@@ -3,7 +3,7 @@
  * in one expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its
  * operator says; only `{+x}` and `{#x}` leave reserved characters as they are. Pure.
  */
-import { PARAMETER_NAME } from "../../cache/schema/parameter-names.ts";
+import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
 
 type Operator = keyof typeof OPERATORS;
 

@@ -1,7 +1,7 @@
 /** What the shaping of one result is given. Types only. */
 
+import type { GuardLimits } from "../config/entry/guard.ts";
 import type { Redactor } from "../secrets/secrets.ts";
-import type { GuardLimits } from "./guard.ts";
 import type { ResultStore } from "./store.ts";
 
 export interface ShapeOptions {
@@ -21,6 +21,9 @@ export interface ShapeOptions {
   /** How the model reads this resource of the server, in a sentence; undefined where no tool does. */
   readResource: (uri: string) => string | undefined;
 }
+
+/** What settings say of a server's results. */
+export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
 
 /** A block as the server sent it: nothing of it can be relied on. */
 export type Block = Record<string, unknown>;

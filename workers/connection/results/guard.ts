@@ -5,17 +5,10 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { GuardLimits } from "../config/entry/guard.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";
 import type { ResultStore } from "./store.ts";
 import { type Structure, structureOf } from "./structure.ts";
-
-export interface GuardLimits {
-  maxBytes: number;
-  maxLines: number;
-}
-
-export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLines: LIMITS.resultLines };
 
 /** Kept free of the limit for the line that says what is missing, with the path. */
 const NOTICE_BYTES = 512;
@@ -24,27 +17,6 @@ const NOTICE_LINES = 3;
 const OUTLINE_CHARS = 8 * 1024;
 /** Texts of one result that are looked at for their structure, the longest first. */
 const OUTLINES = 10;
-
-const isLimit = (value: unknown): value is number => typeof value === "number" && value >= 1;
-
-/**
- * The limits that hold, from settings, later ones first in force: `{maxBytes?, maxLines?}`, `false` for no
- * limit, `undefined` or `true` for what stands before. Anything else is ignored; the configuration reports it.
- */
-export function guardFrom(...settings: readonly unknown[]): GuardLimits | false {
-  let limits: GuardLimits | false = DEFAULT_GUARD;
-  for (const setting of settings) {
-    if (setting === false) limits = false;
-    if (typeof setting !== "object" || setting === null) continue;
-    const { maxBytes, maxLines } = setting as Partial<Record<keyof GuardLimits, unknown>>;
-    const base: GuardLimits = limits === false ? DEFAULT_GUARD : limits;
-    limits = {
-      maxBytes: isLimit(maxBytes) ? Math.floor(maxBytes) : base.maxBytes,
-      maxLines: isLimit(maxLines) ? Math.floor(maxLines) : base.maxLines,
-    };
-  }
-  return limits;
-}
 
 interface Measured {
   content: ResultContent;

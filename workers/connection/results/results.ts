@@ -6,14 +6,16 @@ import { join } from "node:path";
 import type { StatsReport } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
+import { guardFrom } from "../config/entry/guard.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import { resourceReader } from "../offers/resource-reader.ts";
-import type { Server } from "../servers/server.ts";
-import type { ResultSettings } from "../session/calls.ts";
-import { guardFrom } from "./guard.ts";
+import { resourceReader } from "../offers/offers.ts";
+import type { Server } from "../servers/servers.ts";
+import type { ResultSettings } from "./context.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
 import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
 import { toonWanted } from "./toon.ts";
+
+export { shapeResult } from "./shape.ts";
 
 export interface Results {
   store: ResultStore;

@@ -3,11 +3,12 @@
  * that would pass for the whole. Main reads it in one go, and Pi hands it on in another; so a result that would hold
  * main up is stored, and the script is told where.
  */
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+
 import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { redactValue } from "../secrets/secrets.ts";
 import type { ShapeOptions } from "./context.ts";
 

@@ -4,10 +4,10 @@
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
 import { fitsGuard, guardOutput } from "./guard.ts";

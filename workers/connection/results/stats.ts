@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { readTextOrThrow } from "../../shared/files/read-regular.ts";
-import { expandHome } from "../config/files/sources.ts";
+import { expandHome } from "../config/entry/home.ts";
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;

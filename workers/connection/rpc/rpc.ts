@@ -5,11 +5,12 @@
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Log } from "../../shared/log.ts";
-import { createCachePool } from "../catalog/cache-worker.ts";
-import type { Talkers } from "../servers/talkers.ts";
-import { createPatternMatcher } from "../session/match-pattern.ts";
-import { openSession, type Session } from "../session/session.ts";
+import { createCachePool } from "../catalog/catalog.ts";
+import type { Talkers } from "../servers/servers.ts";
+import { createPatternMatcher, openSession, type Session } from "../session/session.ts";
 import type { Handlers } from "./serve.ts";
+
+export { serve } from "./serve.ts";
 
 export function createHandlers(options: {
   emit: (event: WorkerEvent) => void;

@@ -3,7 +3,7 @@
  * what only the server may see of its URL, and arguments whose name says so (`--token abc`). Pure.
  */
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { Secrets } from "./secrets.ts";
+import type { Secrets } from "./redact.ts";
 
 type Target = ServerDefinition["target"];
 

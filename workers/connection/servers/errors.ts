@@ -1,12 +1,8 @@
 /** What a user of a server is told when it is not to be had. */
-import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { ConnectionParts } from "../mcp/mcp.ts";
-import { refusedAnswer } from "../mcp/sdk-errors.ts";
-import type { TooLarge } from "../messages/too-large.ts";
-import { asReason } from "./name.ts";
 import { backoffMs, type ServerPhase } from "./state.ts";
 
 const KNOWN_SHOWN = 20;
@@ -43,6 +39,7 @@ export function refusal(
 export function statusError(
   { name, lifecycle }: ServerDefinition,
   phase: ServerPhase,
+  reconnectMs: number = LIMITS.reconnectMs,
 ): ThreadsError | undefined {
   if (!("error" in phase)) return undefined;
   const { error } = phase;
@@ -52,7 +49,7 @@ export function statusError(
   const data = { ...error.data, failures: phase.failures };
   if (lifecycle !== "keep-alive")
     return new ThreadsError(error.code, message, { remedy: error.remedy, data });
-  const retryInMs = backoffMs(phase.failures);
+  const retryInMs = backoffMs(phase.failures, reconnectMs);
   return new ThreadsError(error.code, message, {
     remedy: `It is connected again after ${seconds(retryInMs)} s; /mcp reconnect ${name} tries now.`,
     data: { ...data, retryInMs },
@@ -87,49 +84,3 @@ export const notTrusted = (server: string, reason: string): ThreadsError =>
     remedy: "Only the user can allow it.",
     data: { server },
   });
-
-/** What a server may take for its start, in milliseconds. */
-export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
-  startupTimeoutMs ?? LIMITS.startupTimeoutMs;
-
-export function startupTimeout({ definition }: { definition: ServerDefinition }): ThreadsError {
-  const timeoutMs = startLimitMs(definition);
-  return new ThreadsError(
-    "connect_timeout",
-    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
-    {
-      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
-      data: { server: definition.name, timeoutMs },
-    },
-  );
-}
-
-/** `method`: the request whose answer was refused. */
-export const answerTooLarge = (server: string, method: string, { excess }: TooLarge): ThreadsError =>
-  new ThreadsError("message_too_large", `${server} answered ${method} with ${excess.what}.`, {
-    remedy: excess.remedy,
-    data: { server, ...excess.data },
-  });
-
-/**
- * A server that connected but could not tell its tools is of no use; its own words say why. `timedOut`,
- * `closed`: what the error means to the SDK.
- */
-export function listFailure(
-  { definition, failure, whyClosed }: ConnectionParts,
-  { error, timedOut, closed }: { error: unknown; timedOut: boolean; closed: boolean },
-): ThreadsError {
-  const { name } = definition;
-  const refused = refusedAnswer(error);
-  if (refused) return answerTooLarge(name, "tools/list", refused);
-  if (error instanceof ThreadsError) return error;
-  const known = failure?.();
-  if (known) return known;
-  if (timedOut) return startupTimeout({ definition });
-  const reason = closed ? asReason(name, whyClosed()) : `${messageOf(error)}.`;
-  return new ThreadsError("connect_failed", `${name} did not list its tools: ${reason}`, {
-    remedy: "Its messages are in mcp-threads.log.",
-    data: { server: name },
-    cause: error,
-  });
-}

@@ -12,9 +12,8 @@ import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { mergeListed } from "../mcp/list-resources.ts";
 import type { CallRequest, Connection } from "../mcp/mcp.ts";
-import { offeredTools, resourceTools } from "../offers/offers.ts";
+import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
 
 /** What a cache entry tells of a server. */
 export interface KnownTools {

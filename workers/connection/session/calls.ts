@@ -5,14 +5,10 @@ import { encode } from "../../../src/shared/protocol/codec.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
-import type { ShapeOptions } from "../results/context.ts";
 import type { Results } from "../results/results.ts";
-import { shapeResult } from "../results/shape.ts";
+import { shapeResult } from "../results/results.ts";
 import { redactError } from "../secrets/secrets.ts";
 import type { Supervisor } from "../servers/servers.ts";
-
-/** What settings say of a server's results. */
-export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
 
 export interface CallContext {
   supervisor: Supervisor;

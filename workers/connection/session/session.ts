@@ -8,29 +8,29 @@ import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import type { CallToolParams, StatsReport } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, type WireError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
-import type { CacheEntry } from "../../cache/metadata/entry.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import type { Log } from "../../shared/log.ts";
-import type { CachePool } from "../catalog/cache-worker.ts";
-import { createCatalogPublisher } from "../catalog/catalog.ts";
-import { catalogSettings } from "../catalog/settings.ts";
+import type { CacheEntry } from "../../shared/tasks.ts";
+import type { CachePool } from "../catalog/catalog.ts";
+import { catalogSettings, createCatalogPublisher, publishTimes } from "../catalog/catalog.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import { DEFAULT_SETTINGS } from "../config/entry/settings.ts";
-import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
-import { isIdle, type Plan } from "../config/plan/plan.ts";
-import { describeEffect } from "../config/plan/text.ts";
+import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
-import type { KnownTools } from "../servers/offer.ts";
+import type { KnownTools, Talkers } from "../servers/servers.ts";
 import { createSupervisor, type Supervisor } from "../servers/servers.ts";
-import type { Talkers } from "../servers/talkers.ts";
 import { runCall } from "./calls.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { explainMissing } from "./explain-tool.ts";
 import { createUserEdits, type UserEdits } from "./user-edits.ts";
+
+export { createPatternMatcher } from "./match-pattern.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
@@ -92,6 +92,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
+  const limits = { ...LIMITS, ...facts.limits };
   const cachePath = cacheFile(agentDir);
   const lifetime = new AbortController();
   let configuration: RunningConfiguration | undefined;
@@ -108,6 +109,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     emit,
     talkers,
     heldBack: new Map(facts.heldBack?.map(({ server, why }) => [server, why])),
+    limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
@@ -128,6 +130,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     cache,
     log,
     emit,
+    times: publishTimes(limits),
   });
   const results = createResults({
     agentDir,

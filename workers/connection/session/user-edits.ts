@@ -5,10 +5,16 @@
 import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { textOf } from "../config/edit/change-file.ts";
-import { editableFile, editEnabled, fileToEdit, writeEdited, writeEnabled } from "../config/edit/edit.ts";
+import {
+  editableFile,
+  editEnabled,
+  fileToEdit,
+  textOf,
+  writeEdited,
+  writeEnabled,
+} from "../config/edit/edit.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
-import { configSources } from "../config/files/sources.ts";
+import { configSources } from "../config/files/files.ts";
 import type { Supervisor } from "../servers/servers.ts";
 import { explainAbsent } from "./explain-server.ts";
 

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { resolveTarget } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
-import { secretsOf } from "../secrets/find.ts";
+import { secretsOf } from "../secrets/secrets.ts";
 import { connectStdio } from "./stdio/stdio.ts";
 
 /** Connects and initializes. Throws `ThreadsError`; nothing is left running then. */

@@ -2,15 +2,13 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../../src/shared/protocol/codec.ts";
+import type { OpenSnapshot, SnapshotTool, StoredTool } from "../../../../src/shared/snapshot/contract.ts";
 import {
   decodeSnapshot,
   encodeSnapshot,
   HEADER_BYTES,
-  type OpenSnapshot,
   SNAPSHOT_VERSION,
-  type SnapshotTool,
   SOURCE_BYTES,
-  type StoredTool,
   snapshotChecksum,
   snapshotSource,
 } from "../../../../src/shared/snapshot/snapshot.ts";

@@ -8,9 +8,10 @@ import {
   proxyDescription,
   toolSearchDescription,
 } from "../../../../src/shared/text/search-tool.ts";
+import type { ProxyHost } from "../../../../src/tools/proxy/host.ts";
 import { createProxyTool } from "../../../../src/tools/proxy/proxy.ts";
-import type { ProxyHost } from "../../../../src/tools/proxy/request.ts";
-import { createToolSearch, type ToolSearchHost } from "../../../../src/tools/tool-search/tool-search.ts";
+import type { ToolSearchHost } from "../../../../src/tools/tool-search/host.ts";
+import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.ts";
 
 const o200k = getEncoding("o200k_base");
 const tokens = (text: string): number => o200k.encode(text).length;

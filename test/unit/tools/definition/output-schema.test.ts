@@ -1,6 +1,6 @@
 /** Owns: what is declared of a result to codemode scripts. */
 import { expect, test } from "vitest";
-import type { CatalogTool } from "../../../../src/catalog/catalog.ts";
+import type { CatalogTool } from "../../../../src/catalog/known.ts";
 import { encode } from "../../../../src/shared/protocol/codec.ts";
 import { lazyOutputSchema } from "../../../../src/tools/definition/output-schema.ts";
 import { makeTool } from "../../make-catalog.ts";

@@ -8,7 +8,7 @@ import {
   type Reach,
   reached,
 } from "../../../../src/tools/registry/late-tools.ts";
-import { createRegistrar } from "../../../../src/tools/registry/registry.ts";
+import { createRegistrar } from "../../../../src/tools/registry/registrar.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingPi } from "../../recording-pi.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: what ToolSearch answers and loads, and what its description says. */
 import { describe, expect, it, test } from "vitest";
-import type { Catalog, CatalogTool } from "../../../../src/catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../../../../src/catalog/known.ts";
 import type { PiToolContext } from "../../../../src/pi/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";

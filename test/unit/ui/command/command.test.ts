@@ -4,7 +4,8 @@ import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { completeMcp, createMcpCommand, type McpCommandHost } from "../../../../src/ui/command/command.ts";
+import { completeMcp, createMcpCommand } from "../../../../src/ui/command/command.ts";
+import type { McpCommandHost } from "../../../../src/ui/command/host.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
   createRecordingContext,

@@ -3,10 +3,11 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { expect } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/shared/protocol/catalog.ts";
-import { hashDefinition } from "../../../../workers/cache/metadata/hash.ts";
-import { type CacheAnswer, storeEntries } from "../../../../workers/cache/metadata/metadata.ts";
+import { storeEntries } from "../../../../workers/cache/metadata/metadata.ts";
 import { makeSnapshot } from "../../../../workers/cache/snapshot/make.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";
+import { hashDefinition } from "../../../../workers/shared/json/definition-hash.ts";
+import type { CacheAnswer } from "../../../../workers/shared/tasks.ts";
 import type { createRandom } from "../../random.ts";
 import { context, entry } from "./support.ts";
 

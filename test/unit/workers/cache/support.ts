@@ -1,8 +1,8 @@
 /** Owns: entries, contexts and failing file systems for the tests of the metadata cache. */
 
-import type { CacheEntry } from "../../../../workers/cache/metadata/entry.ts";
 import type { CacheContext } from "../../../../workers/cache/metadata/metadata.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";
+import type { CacheEntry } from "../../../../workers/shared/tasks.ts";
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
 export const MINUTE = 60_000;

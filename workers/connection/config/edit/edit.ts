@@ -6,10 +6,11 @@ import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { parseJsonc } from "../files/jsonc.ts";
-import { type ConfigFacts, type ConfigSource, configSources } from "../files/sources.ts";
+import { type ConfigFacts, type ConfigSource, configSources, parseJsonc } from "../files/files.ts";
 import { changeConfigFile } from "./change-file.ts";
 import { setValue } from "./insert.ts";
+
+export { textOf } from "./change-file.ts";
 
 const BOM = "\uFEFF";
 const NEW_OBJECT = "{}\n";

@@ -3,7 +3,7 @@
  * another program in another folder. Otherwise `node ./server.js` of one project would lend the words of its tools to
  * another one. Pure.
  */
-import { FOLDER_KEY } from "../../../cache/metadata/hash.ts";
+import { FOLDER_KEY } from "../../../shared/json/definition-hash.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */

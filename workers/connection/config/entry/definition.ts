@@ -4,11 +4,11 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
-import { UNSAFE_KEY } from "../files/jsonc.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
 import { type Entry, entryShape, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
 import type { Settings } from "./settings.ts";
+import { UNSAFE_KEY } from "./unsafe-key.ts";
 
 export type StdioTarget = {
   command: string;

@@ -5,12 +5,17 @@
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { pathsOf } from "../files/sources.ts";
-import { fillPath, type PathFacts } from "../values/fill-path.ts";
+import { fillPath, type PathFacts } from "../entry/fill-path.ts";
+import { pathsOf } from "../entry/home.ts";
 import { contentOf, type EnvContent, type EnvSeen, isOwn, withoutDeciding } from "./content.ts";
 import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./launch.ts";
 import { wayTo } from "./path-stops.ts";
 import { readEnvFile } from "./read.ts";
+
+export { type EnvSeen, isOwn } from "./content.ts";
+export { decidesWhatRuns } from "./deciding-variables.ts";
+export { agreedEntries } from "./launch.ts";
+export { endOf } from "./path-stops.ts";
 
 export interface EnvLook {
   /** Of the project's servers, the replaced ones too. */

@@ -5,9 +5,9 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
+import { pathsOf } from "../entry/home.ts";
 import { listed, shown } from "../entry/shown-text.ts";
-import { pathsOf } from "../files/sources.ts";
-import { findWorktree } from "../hosts/worktree.ts";
+import { findWorktree } from "../files/files.ts";
 import { contentOf, isOwn, withoutDeciding } from "./content.ts";
 import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 import { readEnvFile } from "./read.ts";

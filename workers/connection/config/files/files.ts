@@ -18,6 +18,21 @@ import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from 
 import { fileLimits, tooManyServers } from "./limits.ts";
 import type { ConfigSource } from "./sources.ts";
 
+export { type Position, parseJsonc } from "./jsonc.ts";
+export { fileLimits, tooManyServers } from "./limits.ts";
+export {
+  type ConfigFacts,
+  type ConfigSource,
+  cacheFile,
+  configSources,
+  npxCacheFile,
+  projectPiFile,
+  type RegisteredServer,
+  trustFile,
+} from "./sources.ts";
+export { parseTomlText } from "./toml.ts";
+export { findWorktree } from "./worktree.ts";
+
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
 

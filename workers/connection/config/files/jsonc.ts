@@ -2,9 +2,11 @@
  * A configuration text as data plus the place of every key, the same for JSON and TOML, so that what
  * checks it need not know which it was. A text that cannot be parsed is one problem with its position.
  */
+
 import * as jsonc from "jsonc-parser";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import { UNSAFE_KEY } from "../entry/unsafe-key.ts";
 import { addKey, type KeyPlace, PLACED_DEPTH, placeAt } from "./key-positions.ts";
 
 export interface Position {
@@ -26,7 +28,6 @@ export interface ConfigDocument {
 
 export type ParsedText = { document: ConfigDocument } | { problem: TextProblem };
 
-export const UNSAFE_KEY = "__proto__";
 /** Of the path `mcpServers`, whose keys are names. */
 const SERVER_NAME_DEPTH = 1;
 /** What is said of a text that is too much for a configuration, in both formats. */

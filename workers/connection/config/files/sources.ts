@@ -1,7 +1,8 @@
 /** Where configuration and our own files lie. Pure: home, platform and environment are given. */
-import { join, posix, win32 } from "node:path";
+import { join } from "node:path";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { Origin } from "../entry/definition.ts";
+import { expandHome, pathsOf } from "../entry/home.ts";
 
 export type { RegisteredServer };
 
@@ -27,15 +28,6 @@ export interface ConfigSource {
   origin: Origin;
   /** The user named this very file, so that it must be there. */
   required: boolean;
-}
-
-export const pathsOf = (platform: NodeJS.Platform): typeof posix => (platform === "win32" ? win32 : posix);
-
-/** A leading `~/` names the home folder. */
-export function expandHome(path: string, { home, platform }: Pick<ConfigFacts, "home" | "platform">): string {
-  if (path === "~") return home;
-  const isHome = path.startsWith("~/") || (platform === "win32" && path.startsWith("~\\"));
-  return isHome ? pathsOf(platform).join(home, path.slice(2)) : path;
 }
 
 /** Our own files, lowest precedence first. */

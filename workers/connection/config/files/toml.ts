@@ -4,7 +4,8 @@
  */
 import { parse, TomlError } from "smol-toml";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { type ParsedText, type Position, TOO_DEEP, tooManyValues, UNSAFE_KEY } from "./jsonc.ts";
+import { UNSAFE_KEY } from "../entry/unsafe-key.ts";
+import { type ParsedText, type Position, TOO_DEEP, tooManyValues } from "./jsonc.ts";
 import { addKey, type KeyPlace, PLACED_DEPTH, placeAt } from "./key-positions.ts";
 
 const PART = /"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+/g;

@@ -4,7 +4,7 @@
  */
 
 import type { HostName } from "../entry/schema.ts";
-import type { ConfigFacts } from "../files/sources.ts";
+import type { ConfigFacts } from "../files/files.ts";
 import { headerVariable, translateEntry, unusableReason } from "./values.ts";
 
 type Data = Record<string, unknown>;

@@ -2,12 +2,20 @@
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import type { HostName } from "../entry/schema.ts";
-import { addAll, brokenFile, toProblems, withoutBom } from "../files/files.ts";
-import { parseJsonc } from "../files/jsonc.ts";
-import { fileLimits, tooManyServers } from "../files/limits.ts";
-import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
-import { parseTomlText } from "../files/toml.ts";
+import type { ConfigFacts, ConfigSource } from "../files/files.ts";
+import {
+  addAll,
+  brokenFile,
+  fileLimits,
+  parseJsonc,
+  parseTomlText,
+  tooManyServers,
+  toProblems,
+  withoutBom,
+} from "../files/files.ts";
 import { type HostEntry, hostEntries, isData } from "./formats.ts";
+
+export { hostSources } from "./places.ts";
 
 export interface HostFile {
   servers: ServerDefinition[];

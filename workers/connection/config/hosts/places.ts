@@ -3,8 +3,9 @@
  * environment. Lowest precedence first, as the program itself reads them.
  */
 
+import { pathsOf } from "../entry/home.ts";
 import type { HostName } from "../entry/schema.ts";
-import { type ConfigFacts, type ConfigSource, pathsOf } from "../files/sources.ts";
+import type { ConfigFacts, ConfigSource } from "../files/files.ts";
 
 type Join = (...parts: string[]) => string;
 

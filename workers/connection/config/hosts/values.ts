@@ -8,9 +8,10 @@
  * Variables. Codex and Claude Desktop fill in nothing.
  */
 
+import { pathsOf } from "../entry/home.ts";
+import { escapeVariables } from "../entry/interpolate.ts";
 import type { HostName } from "../entry/schema.ts";
-import { type ConfigFacts, pathsOf } from "../files/sources.ts";
-import { escapeVariables } from "../values/interpolate.ts";
+import type { ConfigFacts } from "../files/files.ts";
 
 type Data = Record<string, unknown>;
 

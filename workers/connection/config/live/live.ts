@@ -4,9 +4,12 @@
  */
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
-import type { ConfigFacts } from "../files/sources.ts";
+import type { ConfigFacts } from "../files/files.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import { watchConfig } from "./watch.ts";
+
+export { type EnvWatch, watchEnvFiles } from "./env-watch.ts";
+export { asApplied, asKept, textsToKeep } from "./frozen-files.ts";
 
 /**
  * A file that is broken or gone is read again after this long before that is believed: an editor may be replacing

@@ -9,9 +9,7 @@ import { isProject, type Origin, parseEntry, type ServerDefinition } from "../en
 import type { Mistake } from "../entry/mistakes.ts";
 import { applyOverride } from "../entry/override.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../entry/settings.ts";
-import type { FileConfig, FileEntry, Places } from "../files/files.ts";
-import type { Position } from "../files/jsonc.ts";
-import type { RegisteredServer } from "../files/sources.ts";
+import type { FileConfig, FileEntry, Places, Position, RegisteredServer } from "../files/files.ts";
 import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 
 export interface Layers {

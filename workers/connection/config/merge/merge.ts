@@ -14,23 +14,20 @@ import type { Settings } from "../entry/settings.ts";
 import {
   addAll,
   brokenFile,
-  emptyFile,
-  type FileConfig,
-  type FileText,
-  parseConfigText,
-  type ReadFile,
-  readText,
-} from "../files/files.ts";
-import { fileLimits } from "../files/limits.ts";
-import {
   type ConfigFacts,
   type ConfigSource,
   configSources,
+  emptyFile,
+  type FileConfig,
+  type FileText,
+  fileLimits,
+  findWorktree,
+  parseConfigText,
+  type ReadFile,
   type RegisteredServer,
-} from "../files/sources.ts";
-import { type HostFile, parseHostText } from "../hosts/hosts.ts";
-import { hostSources } from "../hosts/places.ts";
-import { findWorktree } from "../hosts/worktree.ts";
+  readText,
+} from "../files/files.ts";
+import { type HostFile, hostSources, parseHostText } from "../hosts/hosts.ts";
 import { mergeLayers } from "./layers.ts";
 import { boundProblems } from "./reported.ts";
 

@@ -5,9 +5,9 @@
  */
 
 import { canonical } from "../../../shared/json/canonical.ts";
-import { guardFrom } from "../../results/guard.ts";
 import type { Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
+import { guardFrom } from "../entry/guard.ts";
 import type { Mistake } from "../entry/mistakes.ts";
 import type { Override } from "../entry/override.ts";
 import type { Settings } from "../entry/settings.ts";

@@ -1,5 +1,5 @@
 /** A plan as one line for people: `mcp.json: + docs (12 tools), ~ github (args), - old`. Pure. */
-import type { Plan, ServerChange } from "./plan.ts";
+import type { Plan, ServerChange } from "./changes.ts";
 
 const SHOWN_SERVERS = 8;
 const SHOWN_KEYS = 3;

@@ -7,7 +7,7 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvSeen, isOwn } from "../env-files/content.ts";
+import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 import { consentHash, firstVersionHash, placeOf, subjectOf } from "./keys.ts";
 import { consentQuestion, leastChars } from "./question.ts";
 import { type Consent, createRecords, type Standing } from "./records.ts";

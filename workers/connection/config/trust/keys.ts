@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import type { EnvSeen } from "../env-files/content.ts";
+import type { EnvSeen } from "../env-files/env-files.ts";
 
 const sha256 = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex");
 

@@ -5,10 +5,9 @@
  */
 
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
+import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
 import { quoted, shown, shownUrl } from "../entry/shown-text.ts";
-import { type EnvSeen, isOwn } from "../env-files/content.ts";
-import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
-import { holdsVariable, variablesIn } from "../values/interpolate.ts";
+import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
 /** Settings of package managers that are secrets, and decide nothing: their names alone are shown. */
 const SECRET_SETTING =

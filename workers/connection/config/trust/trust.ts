@@ -9,9 +9,8 @@ import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { reasonOf } from "../../../shared/files/file-system.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
-import { endOf } from "../env-files/path-stops.ts";
-import { trustFile } from "../files/sources.ts";
+import { type EnvLook, endOf, lookAtEnvFiles } from "../env-files/env-files.ts";
+import { trustFile } from "../files/files.ts";
 import {
   type Asked,
   askedOf,
@@ -24,6 +23,8 @@ import {
 import { loadTrust, remember } from "./file.ts";
 import { placeOf } from "./keys.ts";
 import { type Consent, isEverything, keyOf } from "./records.ts";
+
+export type { PendingConsent } from "./decide.ts";
 
 export interface Consents {
   /** Of the file itself, and of envFiles that may not decide what runs; as the last decision found them. */

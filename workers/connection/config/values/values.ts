@@ -5,9 +5,9 @@
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
-import { agreedEntries } from "../env-files/launch.ts";
-import { fillPath } from "./fill-path.ts";
-import { type Environment, interpolate } from "./interpolate.ts";
+import { fillPath } from "../entry/fill-path.ts";
+import { type Environment, interpolate } from "../entry/interpolate.ts";
+import { agreedEntries } from "../env-files/env-files.ts";
 import { runCommand } from "./run-command.ts";
 
 export type ResolvedTarget =

@@ -4,13 +4,16 @@
  * so that a server which writes CR only is heard one event late, and searches its lines in quadratic time.
  */
 import type { Readable } from "node:stream";
-import { MEASURED_BYTES } from "../../messages/incoming.ts";
-import { type LongMessages, longMessages } from "../../messages/long-messages.ts";
-import { longTurn } from "../../messages/long-turn.ts";
-import { createPieces } from "../../messages/pieces.ts";
-import { TooLarge } from "../../messages/too-large.ts";
+import {
+  createPieces,
+  type LongMessages,
+  longMessages,
+  longTurn,
+  MEASURED_BYTES,
+  TooLarge,
+} from "../../messages/messages.ts";
 
-export { TooLarge } from "../../messages/too-large.ts";
+export { TooLarge } from "../../messages/messages.ts";
 
 /** The body of an HTTP answer. */
 export interface ServerBody extends Readable {

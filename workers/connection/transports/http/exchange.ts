@@ -3,8 +3,8 @@
  * that are resumed where they end too early. Settles when the answer was delivered, rejects when it will not come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { parseMessages } from "../../messages/kinds.ts";
+import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
+import { parseMessages } from "../../messages/messages.ts";
 import { answerError, discard } from "./answer.ts";
 import type { HttpResponse } from "./client.ts";
 import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";

@@ -1,6 +1,6 @@
 /** Each kind of failure in words: what happened at the address, what became of a request, and what to do. */
 import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/errors.ts";
-import type { AuthChallenge } from "../../auth/challenge.ts";
+import type { AuthChallenge } from "../../auth/auth.ts";
 import { staysWithin } from "./client.ts";
 import type { HttpFailure } from "./failure.ts";
 import { shownUrl } from "./shown-url.ts";

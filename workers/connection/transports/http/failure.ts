@@ -9,8 +9,8 @@
  */
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { type AuthChallenge, parseChallenge } from "../../auth/challenge.ts";
-import { type Excess, TooLarge } from "../../messages/too-large.ts";
+import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
+import { type Excess, TooLarge } from "../../messages/messages.ts";
 import { ProxyError } from "./proxy.ts";
 
 /** An answer that is no MCP message: its status, or what it holds, is not what was asked for. */

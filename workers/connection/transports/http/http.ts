@@ -3,15 +3,14 @@
  * it is worth it, and explains what failed. Any `type` but "sse" begins with Streamable HTTP and may fall back:
  * in other clients' files "http" means no more than "it has a url".
  */
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
+
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { HttpTarget } from "../../config/entry/definition.ts";
-import { type Connection, type ConnectOptions, initialize, toConnection } from "../../mcp/mcp.ts";
-import { isTimeout } from "../../mcp/sdk-errors.ts";
-import { BoundedTransport } from "../../mcp/server-requests.ts";
-import { startupTimeout } from "../../servers/errors.ts";
+import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import { initialize, isTimeout, startupTimeout, toConnection } from "../../mcp/mcp.ts";
+import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
+import { BoundedTransport } from "../../messages/messages.ts";
 import { createHttpClient } from "./client.ts";
 import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
 import { classifyFailure, type HttpFailure } from "./failure.ts";
@@ -167,6 +166,7 @@ export async function connectHttp(target: HttpTarget, options: ConnectOptions): 
       failureOf,
       onNote,
       signal,
+      delaysMs: options.retryMs,
     });
   } catch (error) {
     if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);

@@ -3,9 +3,8 @@
  * server says, POSTs to the address that its first event names. The stream is the session: when it ends, so does
  * the connection.
  */
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "@modelcontextprotocol/sdk/types.js";
-import { isRequest, parseMessages } from "../../messages/kinds.ts";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
+import { isRequest, parseMessages } from "../../messages/messages.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError, discard } from "./answer.ts";
 import type { HttpResponse } from "./client.ts";

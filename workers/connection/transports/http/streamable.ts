@@ -4,10 +4,10 @@
  * `send` of a request settles with its answer, so that a broken answer fails that request at once and no other,
  * messages are bounded, and a lost session is opened again.
  */
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "@modelcontextprotocol/sdk/types.js";
+
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { isRequest, parseMessages } from "../../messages/kinds.ts";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
+import { isRequest, parseMessages } from "../../messages/messages.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError } from "./answer.ts";
 import type { HttpClient, HttpResponse } from "./client.ts";

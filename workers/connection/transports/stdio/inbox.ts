@@ -2,12 +2,16 @@
  * What a server prints on its stdout, as messages: lines, each parsed within the limits. Knows which of our requests
  * are open, so that a refused answer fails its request alone, and a long answer to none of them is not even parsed.
  */
-import type { JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
-import { MEASURED_BYTES, readIncoming, refusalOf } from "../../messages/incoming.ts";
-import { isRequest } from "../../messages/kinds.ts";
-import { longMessages } from "../../messages/long-messages.ts";
-import { longTurn } from "../../messages/long-turn.ts";
-import { TooLarge } from "../../messages/too-large.ts";
+import type { JSONRPCMessage, RequestId } from "../../mcp/wire/wire.ts";
+import {
+  isRequest,
+  longMessages,
+  longTurn,
+  MEASURED_BYTES,
+  readIncoming,
+  refusalOf,
+  TooLarge,
+} from "../../messages/messages.ts";
 import { createLineReader, NEWLINE } from "./line-reader.ts";
 
 export interface StdioInbox {

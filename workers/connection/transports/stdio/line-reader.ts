@@ -2,7 +2,7 @@
  * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line
  * is linear in its length however many chunks it comes in.
  */
-import { createPieces } from "../../messages/pieces.ts";
+import { createPieces } from "../../messages/messages.ts";
 
 export const NEWLINE = 0x0a;
 

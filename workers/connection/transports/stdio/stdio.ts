@@ -10,11 +10,17 @@ import { childEnvironment } from "../../../shared/programs/environment.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder } from "../../config/entry/chosen-folder.ts";
 import type { StdioTarget } from "../../config/entry/definition.ts";
-import { type Connection, type ConnectOptions, initialize, toConnection } from "../../mcp/mcp.ts";
-import { isTimeout, refusedAnswer } from "../../mcp/sdk-errors.ts";
-import { BoundedTransport } from "../../mcp/server-requests.ts";
+import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import {
+  answerTooLarge,
+  initialize,
+  isTimeout,
+  refusedAnswer,
+  startupTimeout,
+  toConnection,
+} from "../../mcp/mcp.ts";
+import { BoundedTransport } from "../../messages/messages.ts";
 import { resolveNpx } from "../../npx/npx.ts";
-import { answerTooLarge, startupTimeout } from "../../servers/errors.ts";
 import { StdioTransport } from "./transport.ts";
 
 const END_WAIT_MS = 500;

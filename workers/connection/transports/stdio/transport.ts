@@ -3,10 +3,9 @@
  * message a line. Implements the SDK's `Transport`; unlike the SDK's own it ends the whole process tree,
  * copies each byte once and has a size limit of its own.
  */
+
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import {
@@ -17,7 +16,9 @@ import {
   spawnServer,
 } from "../../../shared/programs/processes.ts";
 import { spawnFailure } from "../../../shared/programs/spawn-failure.ts";
-import type { TooLarge } from "../../messages/too-large.ts";
+import type { CloseTimes } from "../../mcp/mcp.ts";
+import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
+import type { TooLarge } from "../../messages/messages.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";
 
@@ -37,11 +38,6 @@ export interface StdioOptions {
   redact: (text: string) => string;
   /** Each line that it writes to stderr, where somebody wants them. */
   onStderr?: ((line: string) => void) | undefined;
-}
-
-export interface CloseTimes {
-  termMs: number;
-  killMs: number;
 }
 
 /** After a server has exited, its last output is waited for this long. */

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { adapterHash, hashesOf } from "../../../../../workers/cache/metadata/adapter-hash.ts";
-import { hashDefinition } from "../../../../../workers/cache/metadata/hash.ts";
+import { hashDefinition } from "../../../../../workers/shared/json/definition-hash.ts";
 
 const ENVIRONMENT = { TOKEN: "secret", NEST: "$env:TOKEN" };
 

@@ -4,9 +4,9 @@ import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, utimes, writeFil
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import type { CacheEntry } from "../../../../../workers/cache/metadata/entry.ts";
-import { hashDefinition } from "../../../../../workers/cache/metadata/hash.ts";
-import { readCache, type StoreResult, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
+import { readCache, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
+import { hashDefinition } from "../../../../../workers/shared/json/definition-hash.ts";
+import type { CacheEntry, StoreResult } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { context, DAY, entry, NOW } from "../support.ts";
 

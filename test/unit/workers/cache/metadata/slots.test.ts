@@ -1,11 +1,7 @@
 /** Owns: where entries stand in the cache file, which count, what a write keeps and what it removes. */
 import { describe, expect, it, test } from "vitest";
-import {
-  changeSlots,
-  findEntry,
-  type SlotChanges,
-  variantKey,
-} from "../../../../../workers/cache/metadata/slots.ts";
+import { changeSlots, findEntry, variantKey } from "../../../../../workers/cache/metadata/slots.ts";
+import type { SlotChanges } from "../../../../../workers/shared/tasks.ts";
 import { DAY, entry, MINUTE, NOW } from "../support.ts";
 
 const HASH_A = "a".repeat(64);

@@ -8,8 +8,9 @@ import { describe, expect, it, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { encodeSnapshot, SOURCE_BYTES } from "../../../../../src/shared/snapshot/snapshot.ts";
 import { isMadeOf } from "../../../../../workers/cache/snapshot/fingerprint.ts";
-import { type KeepContext, type KeepTask, keepSnapshot } from "../../../../../workers/cache/snapshot/keep.ts";
+import { type KeepContext, keepSnapshot } from "../../../../../workers/cache/snapshot/keep.ts";
 import { nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
+import type { KeepTask } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { DAY, failingFiles, MINUTE, NOW, type Step } from "../support.ts";
 

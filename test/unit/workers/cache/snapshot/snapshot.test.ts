@@ -3,14 +3,13 @@ import { rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
-import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/catalog.ts";
-import { searchCatalog } from "../../../../../src/catalog/search.ts";
+import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/known.ts";
+import { searchCatalog } from "../../../../../src/catalog/search/query.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import type { StoredSnapshot } from "../../../../../workers/cache/snapshot/fingerprint.ts";
-import type { PublishedTool } from "../../../../../workers/cache/snapshot/make.ts";
-import { type PublishTask, publication, publish } from "../../../../../workers/cache/snapshot/snapshot.ts";
+import { publication, publish } from "../../../../../workers/cache/snapshot/snapshot.ts";
 import { type CachedTool, normalizeTools } from "../../../../../workers/shared/listed/tool.ts";
+import type { PublishedTool, PublishTask, StoredSnapshot } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const ECHO: CachedTool = {

@@ -3,9 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import type { StoreTask } from "../../../../../workers/cache/metadata/metadata.ts";
-import type { KeepTask } from "../../../../../workers/cache/snapshot/keep.ts";
-import type { PublishResult, PublishTask } from "../../../../../workers/cache/snapshot/snapshot.ts";
 import type { CachePool, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import {
   type CatalogOptions,
@@ -15,6 +12,7 @@ import { parseEntry } from "../../../../../workers/connection/config/entry/defin
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../../../../workers/connection/servers/server.ts";
 import type { CachedTool } from "../../../../../workers/shared/listed/tool.ts";
+import type { KeepTask, PublishResult, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
 import { recordingLog } from "../../recording-log.ts";
 
 const NO_FILES: readonly string[] = [];

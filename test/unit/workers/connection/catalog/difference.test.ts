@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { CatalogSettings } from "../../../../../src/shared/protocol/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
-import type { CatalogServer, PublishedTool } from "../../../../../workers/cache/snapshot/make.ts";
 import { isNothing, removedSince } from "../../../../../workers/connection/catalog/difference.ts";
+import type { CatalogServer, PublishedTool } from "../../../../../workers/shared/tasks.ts";
 
 const SCHEMA = { type: "object" };
 const tool = (name: string, more: Partial<PublishedTool> = {}): PublishedTool => ({

@@ -1,10 +1,9 @@
 /** Owns: a catalog of which some servers cannot be published: who is left out, and how often it is tried. */
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
-import type { CatalogServer } from "../../../../../workers/cache/snapshot/make.ts";
-import type { PublishResult, PublishTask } from "../../../../../workers/cache/snapshot/snapshot.ts";
 import type { PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { publishApart } from "../../../../../workers/connection/catalog/publish-apart.ts";
+import type { CatalogServer, PublishResult, PublishTask } from "../../../../../workers/shared/tasks.ts";
 
 const server = (name: string, tools = 1): CatalogServer => ({
   name,

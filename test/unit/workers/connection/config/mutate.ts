@@ -6,7 +6,7 @@ import { parseHostText } from "../../../../../workers/connection/config/hosts/ho
 import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { describeProblem } from "../../../../../workers/connection/config/merge/merge.ts";
-import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
+import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
 import { decideTrust } from "../../../../../workers/connection/config/trust/decide.ts";
 import { facts, fixture, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: what is noted of the resources that a server lists. */
 import { expect, test } from "vitest";
-import { mergeListed } from "../../../../../workers/connection/mcp/list-resources.ts";
+import { mergeListed } from "../../../../../workers/connection/offers/merge-listed.ts";
 
 const template = (uriTemplate: string) => ({ name: "t", uriTemplate });
 const listed = (...uriTemplates: string[]) => ({

@@ -3,7 +3,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { BoundedTransport } from "../../../../../workers/connection/mcp/server-requests.ts";
+import { BoundedTransport } from "../../../../../workers/connection/messages/server-requests.ts";
 
 /** A transport in memory: `take` lets it take so many of the messages that wait, `asks` is the server's message. */
 function bounded(options: { answersAtATime?: number } = {}) {

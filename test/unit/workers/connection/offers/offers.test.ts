@@ -1,7 +1,7 @@
 /** Owns: resources and templates as tools. */
 import { describe, expect, it, test } from "vitest";
 import { shortHash } from "../../../../../src/shared/naming/names.ts";
-import { offeredTools, resourceTools } from "../../../../../workers/connection/offers/offers.ts";
+import { offeredTools, resourceTools } from "../../../../../workers/connection/offers/resource-tools.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });
 const names = (...resources: { name: string; uri: string }[]): string[] => [

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
-import { createRedactor } from "../../../../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { imageOf, pathIn, shape, tempFolder, textOf } from "./support.ts";
 
 const PNG = imageOf.png(2, 3);

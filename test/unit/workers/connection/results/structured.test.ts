@@ -1,7 +1,7 @@
 /** `structuredContent`: to the model once, to a caller that asks as it is. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { createRedactor } from "../../../../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { shape, textOf } from "./support.ts";
 
 const value = { temperature: 22.5, tags: ["a", "b"] };

@@ -9,7 +9,7 @@ import {
   createRedactor,
   redactData,
   redactError,
-} from "../../../../../workers/connection/secrets/secrets.ts";
+} from "../../../../../workers/connection/secrets/redact.ts";
 
 test.each<[string, string[], string, string]>([
   ["as it is", ["s3cr3t-token"], "with s3cr3t-token twice s3cr3t-token", "with [redacted] twice [redacted]"],

@@ -1,7 +1,7 @@
 /** Owns: a logging notification of any shape -> the level and the line that it becomes. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { createRedactor } from "../../../../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { createServerLog, type ServerLog } from "../../../../../workers/connection/servers/log.ts";
 import type { Log } from "../../../../../workers/shared/log.ts";
 

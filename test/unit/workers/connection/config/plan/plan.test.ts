@@ -9,7 +9,7 @@ import {
   type Configuration,
   isIdle,
   plan,
-} from "../../../../../../workers/connection/config/plan/plan.ts";
+} from "../../../../../../workers/connection/config/plan/changes.ts";
 import { describeEffect } from "../../../../../../workers/connection/config/plan/text.ts";
 import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";

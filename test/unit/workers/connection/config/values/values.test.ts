@@ -7,7 +7,7 @@ import {
   escapeVariables,
   interpolate,
   variablesIn,
-} from "../../../../../../workers/connection/config/values/interpolate.ts";
+} from "../../../../../../workers/connection/config/entry/interpolate.ts";
 import { runCommand } from "../../../../../../workers/connection/config/values/run-command.ts";
 import {
   type ResolvedTarget,

@@ -1,7 +1,7 @@
 /** Owns: each kind of HTTP failure -> one sentence that is true of a connect, and one that is true of a call. */
 import { describe, expect, test } from "vitest";
 import { TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
-import { createRedactor } from "../../../../../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
 import {
   describeConnect,
   explainConnect,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
-import { parseChallenge } from "../../../../../../workers/connection/auth/challenge.ts";
+import { parseChallenge } from "../../../../../../workers/connection/auth/auth.ts";
 import { textOfAnswer } from "../../../../../../workers/connection/transports/http/answer.ts";
 import { TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
 import {
@@ -101,6 +101,10 @@ test.each<[string, HttpFailure, number, number | undefined]>([
   ["rejected", { kind: "rejected", status: 400, text: "" }, 0, undefined],
 ])("retryDelay: %s -> ms", (_name, failure, retry, delayMs) => {
   expect(retryDelay(failure, retry)).toBe(delayMs);
+});
+
+test("retryDelay with other pauses -> those, and no attempt after the last one", () => {
+  expect([0, 1].map((retry) => retryDelay(busy(), retry, [5]))).toEqual([5, undefined]);
 });
 
 test.each<[string | undefined, unknown]>([

@@ -1,7 +1,7 @@
 /** Owns: no part of a secret comes out of a server's stderr, however it is cut into chunks, lines and ends. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
-import { createRedactor } from "../../../../../../workers/connection/secrets/secrets.ts";
+import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
 import { createServerLog } from "../../../../../../workers/connection/servers/log.ts";
 import { ServerStderr } from "../../../../../../workers/connection/transports/stdio/stderr.ts";
 import type { Log } from "../../../../../../workers/shared/log.ts";

@@ -1,0 +1,123 @@
+/**
+ * Everything that one session runs off the main thread, behind a handful of calls: the worker that is
+ * kept alive, requests to it, and the processes that must not outlive it.
+ */
+
+import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
+import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
+import { decode } from "../shared/protocol/codec.ts";
+import { ThreadsError } from "../shared/protocol/errors.ts";
+import type { WorkerEvent } from "../shared/protocol/events.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Runtime, RuntimeOptions } from "./contract.ts";
+import { keepWorker } from "./keep-worker.ts";
+import { createPidRegistry } from "./pids.ts";
+import type { RequestOptions } from "./rpc.ts";
+import { createSuspicion } from "./suspicion.ts";
+import { startThread } from "./thread.ts";
+import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
+
+/** Above any limit of the worker's own: a server's start, the cap of a call. */
+const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
+
+/** What the runtime itself has to say of a call, with the call's name: it knows only requests. */
+function ofCall({ server, tool }: CallToolParams, error: unknown): unknown {
+  if (!(error instanceof ThreadsError)) return error;
+  const { code, message, remedy } = error;
+  const data = { server, ...error.data };
+  const name = `${server}/${tool}`;
+  switch (code) {
+    case "cancelled":
+      return new ThreadsError(code, `${name} was cancelled.`, { remedy, data });
+    case "runtime_stopped":
+      return new ThreadsError(code, `${name} was not called: ${message}`, { remedy, data });
+    case "runtime_restarted":
+    case "deadline":
+      return new ThreadsError(code, `${name} got no answer: ${message}`, { remedy, data });
+    default:
+      return error;
+  }
+}
+
+export function startRuntime(options: RuntimeOptions): Runtime {
+  const pids = createPidRegistry();
+  const files = createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  const suspicion = createSuspicion();
+  let first = true;
+  let isStopped = false;
+
+  const onEvent = (event: WorkerEvent): void => {
+    if (event.type === "spawned") pids.add(event.pid);
+    if (event.type === "exited") pids.remove(event.pid);
+    // Of a thread that did not end in time; nobody else would end what it started last.
+    if (isStopped && event.type === "spawned") pids.killAll();
+    suspicion.see(event);
+    options.onEvent(event);
+  };
+
+  const startOptions: RequestOptions = { deadlineMs: LIMITS.startupTimeoutMs, background: true };
+  const worker = keepWorker({
+    start: async () => {
+      const url = first ? files.url : await files.locate();
+      first = false;
+      return startThread({ logFile: options.logFile, onEvent, url, talk: suspicion.startWorker() });
+    },
+    onStart: (rpc) => {
+      rpc
+        .request("startSession", { ...options.facts(), ...suspicion.facts() }, startOptions)
+        .then(() => files.remember(), options.onStartFailed)
+        // Without the copy only a worker that crashes after its package was deleted cannot come back.
+        .catch((error: Error) => tell("log", { level: "warn", message: `worker files: ${error.message}` }));
+    },
+    onGone: pids.killAll,
+    blame: suspicion.blame,
+    onCrash: options.onCrash,
+    ...(options.limits ? { limits: options.limits } : {}),
+  });
+
+  const request = async <M extends ConnectionMethod>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+    requestOptions: RequestOptions,
+  ): Promise<ConnectionMethods[M]["value"]> => {
+    const rpc = await worker.ready(requestOptions.signal);
+    return rpc.request(method, params, requestOptions);
+  };
+  const short: RequestOptions = { deadlineMs: LIMITS.rpcShortMs };
+  /** For what nobody waits for; without a worker there is nobody to do it. */
+  const tell = <M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void => {
+    request(method, params, { ...short, background: true }).catch(() => undefined);
+  };
+
+  return {
+    callTool: async (params, signal) => {
+      try {
+        const bytes = await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal });
+        return decode(bytes) as CallResult;
+      } catch (error) {
+        throw ofCall(params, error);
+      }
+    },
+    settleTools: (params, signal) =>
+      request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
+    // As long as a server may take to start: `reconnect` and an applied edit wait for servers.
+    ask: (method, params) =>
+      request(method, params, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
+    tell,
+    log: (level, message) => tell("log", { level, message }),
+    stop: async () => {
+      await worker.stop(async (rpc) => {
+        // A worker that does not finish in time is ended; what it leaves running is killed behind it.
+        await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
+      });
+      isStopped = true;
+      try {
+        pids.killAll();
+      } catch {
+        // Nobody could do anything about it, and a rejection here would end Pi.
+      }
+      pids.dispose();
+      await files.dispose();
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** The layout of the house as its sources say it: no circle, and no import against the direction of the design. */
+import { readFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { circles, type Import, importsIn, importsOf, root, sourceFiles } from "./support/imports.ts";
+import { broken, RULES } from "./support/rules.ts";
+
+let files: string[];
+let edges: Import[];
+beforeAll(async () => {
+  files = [...(await sourceFiles("src")), ...(await sourceFiles("workers"))];
+  edges = await importsOf(files);
+});
+
+/** For each rule an import that breaks it, and one that is nearly the same and does not. */
+const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [string, string]]> = {
+  "src/shared imports nothing but src/shared and pure packages": [
+    ["src/shared/text/size.ts", "node:fs"],
+    ["src/shared/protocol/codec.ts", "msgpackr"],
+  ],
+  "src never imports workers": [
+    ["src/session/session.ts", "workers/shared/log.ts"],
+    ["workers/connection.ts", "workers/shared/log.ts"],
+  ],
+  "workers import nothing of src but src/shared": [
+    ["workers/cache.ts", "src/catalog/catalog.ts"],
+    ["workers/cache.ts", "src/shared/protocol/codec.ts"],
+  ],
+  "runtime, catalog, report and cli know neither Pi nor tools nor ui": [
+    ["src/report/status.ts", "src/pi/api.ts"],
+    ["src/session/session.ts", "src/pi/api.ts"],
+  ],
+  "only src/pi may know Pi's packages": [
+    ["src/session/session.ts", "@earendil-works/pi-coding-agent"],
+    ["src/pi/api.ts", "@earendil-works/pi-coding-agent"],
+  ],
+  "main imports no library of the workers": [
+    ["src/runtime/run.ts", "piscina"],
+    ["workers/connection/catalog/cache-worker.ts", "piscina"],
+  ],
+  "only connection/mcp imports the MCP SDK, also its types": [
+    ["workers/connection/servers/server.ts", "@modelcontextprotocol/sdk/types.js"],
+    ["workers/connection/mcp/client.ts", "@modelcontextprotocol/sdk/types.js"],
+  ],
+  "cache and connection never import each other": [
+    ["workers/connection/catalog/catalog.ts", "workers/cache/metadata/metadata.ts"],
+    ["workers/connection/catalog/catalog.ts", "workers/shared/tasks.ts"],
+  ],
+  "workers/shared knows neither worker": [
+    ["workers/shared/log.ts", "workers/connection/secrets/secrets.ts"],
+    ["workers/shared/log.ts", "workers/shared/recent.ts"],
+  ],
+  "config knows nothing that stands above it": [
+    ["workers/connection/config/merge/narrow.ts", "workers/connection/results/results.ts"],
+    ["workers/connection/config/merge/narrow.ts", "workers/connection/secrets/secrets.ts"],
+  ],
+  "an outsider imports nothing of a folder but its entry": [
+    ["workers/connection/session/session.ts", "workers/connection/servers/server.ts"],
+    ["workers/connection/session/session.ts", "workers/connection/servers/servers.ts"],
+  ],
+};
+
+describe.each(Object.keys(RULES))("%s", (rule) => {
+  test("no import breaks it", () => {
+    expect(broken(rule, edges)).toEqual([]);
+  });
+
+  test("the rule is real: it finds an import that breaks it, and no other", () => {
+    const [breaks, fits] = CONTROLS[rule] ?? [];
+    if (!breaks || !fits) throw new Error("a rule without its control");
+    const edge = ([from, to]: [string, string]): Import => ({ from, to });
+    expect(broken(rule, [edge(breaks)])).toEqual([breaks.join(" -> ")]);
+    expect(broken(rule, [edge(fits)])).toEqual([]);
+  });
+});
+
+describe("circles", () => {
+  const isFile = (path: string): boolean => files.includes(path);
+  const between = (): [string, string][] =>
+    edges.filter(({ to }) => isFile(to)).map(({ from, to }) => [from, to]);
+
+  test("no file reaches itself through others", () => {
+    expect(circles(between())).toEqual([]);
+  });
+
+  test("no folder reaches itself through others", () => {
+    const folders = between()
+      .map(([from, to]) => [posix.dirname(from), posix.dirname(to)] as const)
+      .filter(([from, to]) => from !== to);
+    expect(circles(folders)).toEqual([]);
+  });
+
+  test("the search is real: it finds a circle of three, also through a type and an import()", () => {
+    const found = [
+      ...importsIn("src/a.ts", 'import type { B } from "./b.ts";'),
+      ...importsIn("src/b.ts", 'const c = await import("./c.ts");'),
+      ...importsIn("src/c.ts", 'export { a } from "./a.ts";\nimport "./d.ts";'),
+    ];
+    expect(circles(found.map(({ from, to }) => [from, to]))).toEqual([["src/a.ts", "src/b.ts", "src/c.ts"]]);
+  });
+
+  test("the sources are all there", () => {
+    expect(files.length).toBeGreaterThan(250);
+    expect(between().length).toBeGreaterThan(700);
+  });
+});
+
+test("each folder with an entry opens it with what the folder is for", async () => {
+  const entries = files.filter((file) => posix.basename(file, ".ts") === posix.basename(posix.dirname(file)));
+  expect(entries.length).toBeGreaterThan(20);
+  const texts = await Promise.all(entries.map((file) => readFile(join(root, file), "utf8")));
+  expect(entries.filter((_, i) => !texts[i]?.startsWith("/**"))).toEqual([]);
+});

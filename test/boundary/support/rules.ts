@@ -1,0 +1,53 @@
+/** Owns: what an import between files of `src` and `workers` must never be. CONTRIBUTING.md tells the rules in words. */
+import { posix } from "node:path";
+import type { Import } from "./imports.ts";
+
+/** Folders without an entry: their files are small, independent, and imported one by one. */
+const LEAF =
+  /^(src|workers|src\/shared(\/.*)?|workers\/shared(\/.*)?|src\/(pi|report|ui)|workers\/connection\/config\/entry)$/;
+
+const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
+const isAny = (folders: readonly string[], path: string): boolean =>
+  folders.some((folder) => isBelow(folder, path));
+const ours = ({ to }: Import): boolean => /^(src|workers)\//.test(to);
+const SDK = "@modelcontextprotocol/sdk";
+
+const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", "rpc", "offers", "mcp"].map(
+  (folder) => `workers/connection/${folder}`,
+);
+
+/** Rule -> whether an import breaks it. */
+export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
+  "src/shared imports nothing but src/shared and pure packages": (edge) =>
+    isBelow("src/shared", edge.from) &&
+    !isBelow("src/shared", edge.to) &&
+    (ours(edge) || (edge.to.startsWith("node:") && !edge.from.endsWith(".d.ts"))),
+  "src never imports workers": ({ from, to }) => isBelow("src", from) && isBelow("workers", to),
+  "workers import nothing of src but src/shared": ({ from, to }) =>
+    isBelow("workers", from) && isBelow("src", to) && !isBelow("src/shared", to),
+  "runtime, catalog, report and cli know neither Pi nor tools nor ui": ({ from, to }) =>
+    isAny(["src/runtime", "src/catalog", "src/report", "src/cli"], from) &&
+    isAny(["src/pi", "src/tools", "src/ui"], to),
+  "only src/pi may know Pi's packages": ({ from, to }) =>
+    !isBelow("src/pi", from) && /^(@earendil-works\/|@sinclair\/typebox|typebox)/.test(to),
+  "main imports no library of the workers": ({ from, to }) =>
+    isBelow("src", from) && /^(@modelcontextprotocol\/|piscina|chokidar)/.test(to),
+  "only connection/mcp imports the MCP SDK, also its types": ({ from, to }) =>
+    to.startsWith(SDK) && !isBelow("workers/connection/mcp", from),
+  "cache and connection never import each other": ({ from, to }) =>
+    (isBelow("workers/cache", from) && isBelow("workers/connection", to)) ||
+    (isBelow("workers/connection", from) && isBelow("workers/cache", to)),
+  "workers/shared knows neither worker": ({ from, to }) =>
+    isBelow("workers/shared", from) && isAny(["workers/cache", "workers/connection"], to),
+  "config knows nothing that stands above it": ({ from, to }) =>
+    isBelow("workers/connection/config", from) && isAny(ABOVE_CONFIG, to),
+  "an outsider imports nothing of a folder but its entry": (edge) => {
+    const folder = posix.dirname(edge.to);
+    if (!ours(edge) || folder === posix.dirname(edge.from) || LEAF.test(folder)) return false;
+    return edge.to !== `${folder}/${posix.basename(folder)}.ts`;
+  },
+};
+
+/** The imports that break a rule, as `from -> to`. */
+export const broken = (rule: string, edges: readonly Import[]): string[] =>
+  edges.filter((edge) => RULES[rule]?.(edge) ?? true).map(({ from, to }) => `${from} -> ${to}`);

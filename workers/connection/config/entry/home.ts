@@ -1,0 +1,14 @@
+/** Paths as the platform writes them, and a leading `~/`. Pure: home and platform are given. */
+import { posix, win32 } from "node:path";
+
+export const pathsOf = (platform: NodeJS.Platform): typeof posix => (platform === "win32" ? win32 : posix);
+
+/** A leading `~/` names the home folder. */
+export function expandHome(
+  path: string,
+  { home, platform }: { home: string; platform: NodeJS.Platform },
+): string {
+  if (path === "~") return home;
+  const isHome = path.startsWith("~/") || (platform === "win32" && path.startsWith("~\\"));
+  return isHome ? pathsOf(platform).join(home, path.slice(2)) : path;
+}

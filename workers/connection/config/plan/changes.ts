@@ -1,0 +1,117 @@
+/**
+ * What a change of the configuration means for each server: a diff of two configurations. Pure. The
+ * session carries it out.
+ */
+import { canonical } from "../../../shared/json/canonical.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import type { Settings } from "../entry/settings.ts";
+
+export interface Configuration {
+  servers: readonly ServerDefinition[];
+  settings: Settings;
+}
+
+export type ServerChange =
+  | { action: "start"; name: string; after: ServerDefinition }
+  | { action: "stop"; name: string; before: ServerDefinition }
+  /** Another connection: the old one finishes its calls. `keys`: what changed. */
+  | { action: "restart"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
+  /** Same connection, other rules. */
+  | { action: "update"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
+  /** Nothing that anybody sees. `after` may be written differently. */
+  | { action: "keep"; name: string; before: ServerDefinition; after: ServerDefinition };
+
+export interface Plan {
+  /** In the order of the new configuration, then those that stop. */
+  servers: ServerChange[];
+  settings: { keys: (keyof Settings)[]; after: Settings };
+}
+
+type Part = [key: string, value: unknown];
+
+/** What a connection is made of. */
+function connectionParts({ target, auth, oauth, enabled, debug, agreedEnvFile }: ServerDefinition): Part[] {
+  const { kind, ...rest } = target;
+  const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
+  const more: Part[] = [
+    ["auth", auth],
+    ["oauth", oauth],
+    ["enabled", enabled],
+    ["debug", debug],
+    ["content of envFile", agreedEnvFile],
+  ];
+  return [["kind", kind], ...parts, ...more];
+}
+
+/** What is applied to tools and calls of whatever connection there is. */
+const ruleParts = (definition: ServerDefinition): Part[] => [
+  ["lifecycle", definition.lifecycle],
+  ["idleTimeout", definition.idleTimeoutMinutes],
+  ["timeout", definition.requestTimeoutMs],
+  ["startupTimeoutMs", definition.startupTimeoutMs],
+  ["description", definition.description],
+  ["exposeResources", definition.exposeResources],
+  ["directTools", [definition.directTools, definition.floor?.directTools]],
+  ["exposure", [definition.exposure, definition.floor?.exposure]],
+  // Among patterns the first that fits wins, so here the order is part of the meaning.
+  ["toolExposure", [definition, definition.floor].map((rules) => Object.entries(rules?.toolExposure ?? {}))],
+  ["includeTools", definition.includeTools],
+  ["excludeTools", definition.excludeTools],
+  ["toolPrefix", definition.toolPrefix],
+  ["outputGuard", definition.outputGuard],
+  ["file", [definition.file, definition.origin, ...definition.overrides]],
+];
+
+/** Keys whose values differ, in the order given. */
+function differing(before: readonly Part[], after: readonly Part[]): string[] {
+  const values = new Map(before.map(([key, value]) => [key, canonical(value)]));
+  const keys = new Set([...before, ...after].map(([key]) => key));
+  const now = new Map(after.map(([key, value]) => [key, canonical(value)]));
+  return [...keys].filter((key) => values.get(key) !== now.get(key));
+}
+
+function changeOf(before: ServerDefinition | undefined, after: ServerDefinition): ServerChange {
+  const { name } = after;
+  if (!before) return { action: "start", name, after };
+  const connection = differing(connectionParts(before), connectionParts(after));
+  const rules = differing(ruleParts(before), ruleParts(after));
+  const both = { name, before, after };
+  // Another kind of target has other keys: that it is another kind says it all.
+  const keys = connection.includes("kind") ? [after.target.kind === "http" ? "url" : "command"] : connection;
+  if (keys.length > 0) return { action: "restart", keys: [...keys, ...rules], ...both };
+  return rules.length > 0 ? { action: "update", keys: rules, ...both } : { action: "keep", ...both };
+}
+
+const byName = (servers: readonly ServerDefinition[]): Map<string, ServerDefinition> =>
+  new Map(servers.map((server) => [server.name, server]));
+
+export function plan(before: Configuration, after: Configuration): Plan {
+  const old = byName(before.servers);
+  const current = byName(after.servers);
+  const stops = [...old.values()]
+    .filter(({ name }) => !current.has(name))
+    .map((server): ServerChange => ({ action: "stop", name: server.name, before: server }));
+  const keys = (Object.keys(after.settings) as (keyof Settings)[]).filter(
+    (key) => canonical(before.settings[key]) !== canonical(after.settings[key]),
+  );
+  return {
+    servers: [...[...current.values()].map((server) => changeOf(old.get(server.name), server)), ...stops],
+    settings: { keys, after: after.settings },
+  };
+}
+
+/** Whether anything is to be done or told. */
+export const isIdle = ({ servers, settings }: Plan): boolean =>
+  settings.keys.length === 0 && servers.every(({ action }) => action === "keep");
+
+/** The configuration that a plan leads to, from the one it was made from. */
+export function applyPlan(before: Configuration, { servers, settings }: Plan): Configuration {
+  const old = byName(before.servers);
+  const result: ServerDefinition[] = [];
+  for (const change of servers) {
+    if (change.action === "stop") old.delete(change.name);
+    else if (change.action !== "keep") result.push(change.after);
+    else result.push(old.get(change.name) ?? change.after);
+  }
+  return { servers: result, settings: settings.keys.length === 0 ? before.settings : settings.after };
+}

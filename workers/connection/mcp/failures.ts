@@ -1,0 +1,109 @@
+/** Failures of a connection in words: its start, its lists and its calls. Each says who, why and what to do. Pure. */
+import { McpError } from "@modelcontextprotocol/sdk/types.js";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { boundJson } from "../../../src/shared/text/failure.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { TooLarge } from "../messages/messages.ts";
+import { boundText } from "../secrets/secrets.ts";
+import type { CallRequest, ConnectionParts } from "./connection.ts";
+import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { asReason } from "./server-name.ts";
+
+/** What a server may take for its start, in milliseconds. */
+export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
+  startupTimeoutMs ?? LIMITS.startupTimeoutMs;
+
+export function startupTimeout({ definition }: { definition: ServerDefinition }): ThreadsError {
+  const timeoutMs = startLimitMs(definition);
+  return new ThreadsError(
+    "connect_timeout",
+    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
+    {
+      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
+      data: { server: definition.name, timeoutMs },
+    },
+  );
+}
+
+/** `method`: the request whose answer was refused. */
+export const answerTooLarge = (server: string, method: string, { excess }: TooLarge): ThreadsError =>
+  new ThreadsError("message_too_large", `${server} answered ${method} with ${excess.what}.`, {
+    remedy: excess.remedy,
+    data: { server, ...excess.data },
+  });
+
+/**
+ * A server that connected but could not tell its tools is of no use; its own words say why. `timedOut`,
+ * `closed`: what the error means to the SDK.
+ */
+export function listFailure(
+  { definition, failure, whyClosed }: ConnectionParts,
+  { error, timedOut, closed }: { error: unknown; timedOut: boolean; closed: boolean },
+): ThreadsError {
+  const { name } = definition;
+  const refused = refusedAnswer(error);
+  if (refused) return answerTooLarge(name, "tools/list", refused);
+  if (error instanceof ThreadsError) return error;
+  const known = failure?.();
+  if (known) return known;
+  if (timedOut) return startupTimeout({ definition });
+  const reason = closed ? asReason(name, whyClosed()) : `${messageOf(error)}.`;
+  return new ThreadsError("connect_failed", `${name} did not list its tools: ${reason}`, {
+    remedy: "Its messages are in mcp-threads.log.",
+    data: { server: name },
+    cause: error,
+  });
+}
+
+interface FailedCall {
+  parts: ConnectionParts;
+  call: Omit<CallRequest, "args">;
+  error: unknown;
+  /** The error is the server's answer. */
+  answered: boolean;
+}
+
+export function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
+  if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+  const refused = refusedAnswer(error);
+  if (refused) {
+    const { what, remedy, data } = refused.excess;
+    const text = `${server}/${call.tool} got no answer: ${server} sent ${what}.`;
+    return new ThreadsError("message_too_large", text, { remedy, data: { server, ...data } });
+  }
+  // A transport that knows why says so itself.
+  if (error instanceof ThreadsError) return error;
+  const failure = parts.failure?.();
+  if (failure) return failure;
+  if (isTimeout(error)) {
+    return new ThreadsError(
+      "call_timeout",
+      `${server}/${call.tool} gave no answer within ${call.timeoutMs / 1_000} s.`,
+      {
+        remedy:
+          "It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer.",
+        data: { server, timeoutMs: call.timeoutMs },
+      },
+    );
+  }
+  if (error instanceof McpError && answered) {
+    const words = error.message.replace(/^MCP error -?\d+: /, "");
+    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
+    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
+    return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
+      data: { server, rpcCode: error.code, ...data },
+    });
+  }
+  return new ThreadsError(
+    "server_died",
+    `${server}/${call.tool} got no answer: ${diedReason(parts, error)}`,
+    {
+      remedy: "The call may have run. The next call connects again.",
+      data: { server },
+    },
+  );
+}
+
+const diedReason = (parts: ConnectionParts, error: unknown): string =>
+  error instanceof McpError ? parts.whyClosed() : `${messageOf(error)}.`;

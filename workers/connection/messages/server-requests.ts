@@ -1,0 +1,144 @@
+/**
+ * Bounds what a server may ask of us: requests that wait for their answers, the bytes of those answers, and requests
+ * in a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client and
+ * any transport; each message passes through unchanged.
+ */
+
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { createGate, type Gate } from "../../shared/pace/gate.ts";
+import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
+import { isRequest } from "./kinds.ts";
+import { mebibytesOf } from "./too-large.ts";
+
+export interface RequestLimits {
+  server: string;
+  /** The server asks too much: its connection is to be ended, for that reason. Called once. */
+  end: (error: ThreadsError) => void;
+  /** One line about something odd that is not an error. */
+  onNote: (note: string) => void;
+  /** Answers that are sent at the same time; each takes a connection over HTTP. Absent: all. */
+  answersAtATime?: number;
+  now?: () => number;
+}
+
+const NEVER = new AbortController().signal;
+
+const count = (number: number): string => number.toLocaleString("en");
+
+export class BoundedTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport["onmessage"];
+
+  readonly #inner: Transport;
+  readonly #limits: RequestLimits;
+  readonly #now: () => number;
+  readonly #gate: Gate | undefined;
+  /** Requests of the server that wait for an answer, by id. A server may use an id twice. */
+  readonly #waiting = new Map<RequestId, number>();
+  #waitingCount = 0;
+  /** Of answers that the server has not taken. */
+  #unsentBytes = 0;
+  #windowEndsAt = -Infinity;
+  #inWindow = 0;
+  #isEnded = false;
+
+  constructor(inner: Transport, limits: RequestLimits) {
+    this.#inner = inner;
+    this.#limits = limits;
+    this.#now = limits.now ?? (() => performance.now());
+    this.#gate = limits.answersAtATime === undefined ? undefined : createGate(limits.answersAtATime);
+  }
+
+  start(): Promise<void> {
+    this.#inner.onclose = () => this.onclose?.();
+    this.#inner.onerror = (error) => this.onerror?.(error);
+    this.#inner.onmessage = (message) => this.#receive(message);
+    return this.#inner.start();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const isAnswer = "result" in message || "error" in message;
+    if (!isAnswer || message.id === undefined) return this.#inner.send(message, options);
+    const bytes = Buffer.byteLength(JSON.stringify(message));
+    this.#unsentBytes += bytes;
+    if (this.#unsentBytes > LIMITS.unsentReplyBytes) {
+      const limit = mebibytesOf(LIMITS.unsentReplyBytes);
+      this.#end(`does not take the answers to its requests: more than ${limit} of them wait`);
+    }
+    const leave = this.#gate && (await this.#gate.enter(NEVER));
+    try {
+      if (!this.#isEnded) await this.#inner.send(message, options);
+    } finally {
+      leave?.();
+      this.#unsentBytes -= bytes;
+      this.#settle(message.id);
+    }
+  }
+
+  #settle(id: RequestId): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waitingCount--;
+    if (waiting === 1) this.#waiting.delete(id);
+    else this.#waiting.set(id, waiting - 1);
+  }
+
+  /** A request that the server has cancelled gets no answer. */
+  #forget(id: RequestId): void {
+    this.#waitingCount -= this.#waiting.get(id) ?? 0;
+    this.#waiting.delete(id);
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (this.#isEnded) return;
+    if (isRequest(message)) this.#onRequest(message.id);
+    else if ("method" in message && message.method === "notifications/cancelled") {
+      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
+      if (requestId !== undefined) this.#forget(requestId);
+    }
+    if (this.#isEnded) return;
+    try {
+      this.onmessage?.(message);
+    } catch (error) {
+      // The SDK writes what it does not understand into an error, and V8 gives up on extreme depth.
+      this.#limits.onNote(`sent a message that cannot be handled: ${messageOf(error)}`);
+    }
+  }
+
+  #onRequest(id: RequestId): void {
+    const now = this.#now();
+    if (now >= this.#windowEndsAt) {
+      this.#windowEndsAt = now + LIMITS.serverRequestsWindowMs;
+      this.#inWindow = 0;
+    }
+    this.#waiting.set(id, (this.#waiting.get(id) ?? 0) + 1);
+    if (++this.#waitingCount > LIMITS.serverRequestsOpen) {
+      this.#end(`sent more than ${count(LIMITS.serverRequestsOpen)} requests that wait for an answer`);
+    } else if (++this.#inWindow > LIMITS.serverRequestsInWindow) {
+      const seconds = LIMITS.serverRequestsWindowMs / 1_000;
+      this.#end(`sent more than ${count(LIMITS.serverRequestsInWindow)} requests within ${seconds} s`);
+    }
+  }
+
+  #end(what: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const { server, end } = this.#limits;
+    end(
+      new ThreadsError("server_died", `${server} ${what}; the connection was closed.`, {
+        remedy: "This is a fault of the server. The next call connects again.",
+        data: { server },
+      }),
+    );
+  }
+}

@@ -1,0 +1,56 @@
+/** Joins a new list of resources to what was known before: each once, within the limit, and what nobody can use noted. */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { keepSame } from "../../shared/json/same.ts";
+import {
+  boundResources,
+  type CachedResources,
+  type CachedTemplate,
+  normalizeResources,
+  normalizeTemplates,
+} from "../../shared/listed/resource.ts";
+import type { ListedResources } from "../mcp/mcp.ts";
+import { parseUriTemplate } from "./uri-template.ts";
+
+const TEMPLATES_SHOWN = 5;
+const TEMPLATE_CHARS = 100;
+
+/** Templates whose expressions are not closed, or name what no parameter can be called; undefined: none. */
+function unusableNote(templates: readonly CachedTemplate[]): string | undefined {
+  const unusable = templates.filter(({ uriTemplate }) => !parseUriTemplate(uriTemplate));
+  if (unusable.length === 0) return undefined;
+  const shown = unusable
+    .slice(0, TEMPLATES_SHOWN)
+    .map(({ uriTemplate }) => JSON.stringify(uriTemplate.slice(0, TEMPLATE_CHARS)));
+  if (unusable.length > shown.length) shown.push(`${unusable.length - shown.length} more`);
+  return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
+}
+
+/** Distinct notes of one server in a session: it may name its templates anew each time. */
+const NOTES = 20;
+
+/** What was noted of a list, and of those that came before it in this session. */
+const noted = new WeakMap<CachedResources, ReadonlySet<string>>();
+
+/** What is known of them now, each once and within the limit. Each note is told once a session. */
+export function mergeListed(
+  before: CachedResources | undefined,
+  { resources, templates }: ListedResources,
+  onNote: (note: string) => void,
+): CachedResources {
+  const { leftOut, known: listed } = boundResources({
+    resources: normalizeResources(resources ?? before?.resources),
+    templates: normalizeTemplates(templates ?? before?.templates),
+  });
+  const known = keepSame(before, listed);
+  const told = new Set(before && noted.get(before));
+  const note = (text: string | undefined): void => {
+    if (text === undefined || told.has(text) || told.size >= NOTES) return;
+    told.add(text);
+    onNote(text);
+  };
+  const limit = LIMITS.resourcesPerServer;
+  if (leftOut > 0) note(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
+  note(unusableNote(known.templates));
+  noted.set(known, told);
+  return known;
+}

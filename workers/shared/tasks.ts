@@ -1,0 +1,117 @@
+/**
+ * The contract of the connection worker and the cache worker: the tasks that the connection worker's pool runs on the
+ * cache worker's thread, what each task takes and what it answers. Types only. A task never throws: whatever is wrong is
+ * a problem, one line for the log, and the session goes on.
+ *
+ * | task              | takes                       | answers         |
+ * |-------------------|-----------------------------|-----------------|
+ * | `hashDefinitions` | definitions of servers      | hashes, in order |
+ * | `readCache`       | `CacheQuery`                | `CacheAnswer`   |
+ * | `storeEntries`    | `StoreTask`                 | `StoreResult`   |
+ * | `publish`         | `PublishTask`               | `PublishResult` |
+ * | `keepSnapshot`    | `KeepTask`                  | problems        |
+ */
+import type { ToolPrefix } from "../../src/shared/naming/names.ts";
+import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";
+import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
+import type { CachedTool } from "./listed/tool.ts";
+
+/** One entry of `mcp-cache.json`: what a server said about itself under one definition. */
+export interface CacheEntry {
+  /** Hash of the definition that the server was started with. */
+  configHash: string;
+  /** Tools under the server's own names. */
+  tools: CachedTool[];
+  /** Resources as the server listed them. Absent: nobody asked, and what is stored stays. */
+  resources?: unknown[];
+  /** Resource templates, a field of our own. Absent as with `resources`. */
+  resourceTemplates?: unknown[];
+  /** Prompts. Absent as with `resources`. */
+  prompts?: unknown[];
+  /** Absent: the server gives none. */
+  instructions?: string;
+  /** When the server listed them, in milliseconds since the epoch. */
+  cachedAt: number;
+}
+
+export interface CacheQuery {
+  /** Absolute path of the cache file. */
+  path: string;
+  /** Definitions as they stand in the configuration, by server. */
+  definitions: Record<string, Record<string, unknown>>;
+}
+
+export interface CacheAnswer {
+  /** Entries that count now, by server. */
+  entries: Record<string, CacheEntry>;
+  /** Hashes of the entries whose use is to be written down, by server, for `storeEntries`. */
+  used: Record<string, string>;
+  problems: string[];
+}
+
+export interface SlotChanges {
+  /** New entries by server. */
+  entries: Record<string, CacheEntry>;
+  /** Hashes of entries that a session uses, by server. */
+  used: Record<string, string>;
+}
+
+export interface StoreTask extends SlotChanges {
+  path: string;
+}
+
+export interface StoreResult {
+  /** False: the caller tries again with its next change. */
+  stored: boolean;
+  problems: string[];
+}
+
+export type PublishedTool = CachedTool & {
+  /** Whether the tool is declared to the model from the first request on. */
+  direct: boolean;
+};
+
+export type CatalogServer = SnapshotServer & {
+  /** What is known of the server in its own words and the user's, for the index only. */
+  about?: string;
+  /** How the server's tools are named; `server` if absent. */
+  prefix?: ToolPrefix;
+  tools: PublishedTool[];
+};
+
+/** The snapshot that main shows, as its file holds it. */
+export interface StoredSnapshot {
+  path: string;
+  checksum: number;
+}
+
+export interface PublishTask {
+  /** The whole catalog, servers in the order of the configuration. */
+  servers: CatalogServer[];
+  settings: CatalogSettings;
+  /** The snapshot that main has already. */
+  stored?: StoredSnapshot;
+}
+
+export interface PublishResult {
+  checksum: number;
+  /** Absent if the stored snapshot was made of the same things: then nothing is made and nothing is sent. */
+  snapshot?: Uint8Array<ArrayBuffer>;
+  /** What could not be done, one line each. */
+  problems: string[];
+  /** What the user should know of the tools' names, one line each. */
+  notices: string[];
+  /** Repairs of tools' schemas, one line each, for the log. */
+  repairs: string[];
+  /** Id of the thread that ran the task, for the log. */
+  threadId: number;
+}
+
+export interface KeepTask {
+  /** Absolute path of the snapshot's file. */
+  path: string;
+  /** Absent: the snapshot is in the file, which existed a moment ago. */
+  snapshot?: Uint8Array;
+  /** False: the file holds this snapshot already, if the file exists. */
+  isNew: boolean;
+}
