@@ -15,13 +15,14 @@ import type { CachePool } from "./cache-worker.ts";
 import { isNothing, removedSince } from "./difference.ts";
 import { EntryStore } from "./entry-store.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
-import { PUBLISH_TIMES, type PublishTimes, publishApart, withoutToolsOf } from "./publish-apart.ts";
+import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
 import { PublishLoop } from "./publish-loop.ts";
 import { publishTask } from "./publish-task.ts";
 import { createServerNotices, leftOutNotices, lineNotices, type ServerNotices } from "./server-notices.ts";
 
 export { type CachePool, createCachePool } from "./cache-worker.ts";
 export { createDefinitionHashes, type DefinitionHashes } from "./hashes.ts";
+export { publishTimes } from "./publish-apart.ts";
 export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
@@ -84,7 +85,7 @@ class Publisher implements CatalogPublisher {
   constructor(options: CatalogOptions) {
     const { cache, cachePath, snapshotPath, hashOf, log, emit, generation } = options;
     this.#options = options;
-    this.#times = options.times ?? PUBLISH_TIMES;
+    this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
     this.#store = new EntryStore({ cache, path: cachePath, hashOf });
     this.#loop = new PublishLoop({ delayMs: LIMITS.catalogDebounceMs, publish: () => this.#publish() });

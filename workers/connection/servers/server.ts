@@ -25,7 +25,7 @@ import { callServer, isExcluded } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createServerLog } from "./log.ts";
 import { type KnownTools, ServerOffer } from "./offer.ts";
-import { lifecyclePolicy } from "./policy.ts";
+import { lifecyclePolicy, type ServerLimits } from "./policy.ts";
 import {
   type LifecyclePolicy,
   type ServerEvent,
@@ -34,19 +34,19 @@ import {
   type WantedBy,
 } from "./state.ts";
 import { serverStatus } from "./status.ts";
-import { ConnectionWatch } from "./watch.ts";
+import { ConnectionWatch, type WatchedServer } from "./watch.ts";
 
 export interface ServerContext extends AttemptContext {
+  /** Absent: `LIMITS`. */
+  limits?: ServerLimits;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
 
-/** For a connection that another may replace while the session goes on. */
-const CLOSE_TIMES: CloseTimes = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
-
 export class Server {
   readonly #context: ServerContext;
+  readonly #limits: ServerLimits;
   readonly #lifetime = new AbortController();
   /** What an attempt, the watch and a call see of this server alike. */
   readonly #parts: ServerParts;
@@ -63,6 +63,7 @@ export class Server {
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.#definition = definition;
     this.#context = context;
+    this.#limits = context.limits ?? LIMITS;
     this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
     this.#parts = this.#createParts();
     this.#watch = this.#createWatch();
@@ -88,7 +89,7 @@ export class Server {
   }
 
   #createWatch(): ConnectionWatch {
-    return new ConnectionWatch({
+    const server: WatchedServer = {
       ...this.#parts,
       log: this.#context.log,
       policy: () => this.#policy,
@@ -99,7 +100,8 @@ export class Server {
         this.#context.onStatus(this);
         this.#context.onTools(this);
       },
-    });
+    };
+    return new ConnectionWatch(server, this.#limits);
   }
 
   get definition(): ServerDefinition {
@@ -148,8 +150,13 @@ export class Server {
     return this.#phase.name === "connected" ? this.#connection : undefined;
   }
 
+  /** For a connection that another may replace while the session goes on. */
+  get #closeTimes(): CloseTimes {
+    return { termMs: this.#limits.closeTermMs, killMs: this.#limits.closeKillMs };
+  }
+
   get #policy(): LifecyclePolicy {
-    return lifecyclePolicy(this.#definition, this.#context.settings());
+    return lifecyclePolicy(this.#definition, this.#context.settings(), this.#limits);
   }
 
   /** Takes what a valid cache entry says of the server. */
@@ -186,6 +193,7 @@ export class Server {
       connection: this.#connection,
       offer: this.#parts.offer,
       settings: this.#context.settings(),
+      limits: this.#limits,
     });
   }
 
@@ -247,7 +255,7 @@ export class Server {
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
       if (effect.type === "open") this.#startAttempt();
-      if (effect.type === "close") this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : CLOSE_TIMES);
+      if (effect.type === "close") this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : this.#closeTimes);
       if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);
@@ -295,7 +303,7 @@ export class Server {
   #onDropped(message: string): void {
     const error = droppedError(this.name, this.#redact(message));
     this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
-    const reported = statusError(this.#definition, this.#phase) ?? error;
+    const reported = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
     this.#context.log.warn(`${reported.message} ${reported.remedy ?? "The next call connects again."}`);
   }
 

@@ -8,6 +8,7 @@ import type { Connection } from "../mcp/mcp.ts";
 import { offeredTools } from "../offers/offers.ts";
 import { statusError } from "./errors.ts";
 import type { ServerOffer } from "./offer.ts";
+import type { ServerLimits } from "./policy.ts";
 import type { ServerPhase } from "./state.ts";
 
 export interface StatusParts {
@@ -17,13 +18,15 @@ export interface StatusParts {
   connection: Pick<Connection, "transport" | "pid"> | undefined;
   offer: Pick<ServerOffer, "tools" | "resources">;
   settings: Pick<Settings, "directTools">;
+  limits: Pick<ServerLimits, "reconnectMs">;
 }
 
-export function serverStatus({ definition, phase, connection, offer, settings }: StatusParts): ServerStatus {
+export function serverStatus(parts: StatusParts): ServerStatus {
+  const { definition, phase, connection, offer, settings, limits } = parts;
   const { name, lifecycle, file, description } = definition;
   const { tools, resources } = offer;
   const toolCount = tools?.length ?? 0;
-  const error = statusError(definition, phase);
+  const error = statusError(definition, phase, limits.reconnectMs);
   return {
     name,
     state: phase.name,

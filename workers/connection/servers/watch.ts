@@ -6,11 +6,12 @@ import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
-import { createThrottle } from "../../shared/pace/throttle.ts";
+import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
 import { asReason, type Connection } from "../mcp/mcp.ts";
 import type { Redactor } from "../secrets/secrets.ts";
 import { createIdleClock, startHealthCheck } from "./clocks.ts";
 import type { ServerOffer } from "./offer.ts";
+import type { ServerLimits } from "./policy.ts";
 import type { LifecyclePolicy } from "./state.ts";
 
 /** The server as its watch sees it. */
@@ -31,19 +32,23 @@ export interface WatchedServer {
   onListed(): void;
 }
 
+/** How soon the lists are asked for again, in milliseconds. */
+export type RefreshLimits = Pick<ServerLimits, "refreshIntervalMs" | "refreshLongestMs">;
+
 export class ConnectionWatch {
   readonly #server: WatchedServer;
   readonly #idle;
-  readonly #refresh = createThrottle({
-    delayMs: LIMITS.refreshDelayMs,
-    intervalMs: LIMITS.refreshIntervalMs,
-    longestMs: LIMITS.refreshLongestMs,
-    task: () => this.relist(),
-  });
+  readonly #refresh: Throttle;
   #stopHealthCheck: () => void = () => undefined;
 
-  constructor(server: WatchedServer) {
+  constructor(server: WatchedServer, limits: RefreshLimits) {
     this.#server = server;
+    this.#refresh = createThrottle({
+      delayMs: LIMITS.refreshDelayMs,
+      intervalMs: limits.refreshIntervalMs,
+      longestMs: limits.refreshLongestMs,
+      task: () => this.relist(),
+    });
     this.#idle = createIdleClock({
       timeoutMs: () => server.policy().idleTimeoutMs,
       onExpired: () => {

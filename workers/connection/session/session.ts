@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
@@ -15,6 +16,7 @@ import {
   type CatalogPublisher,
   createCatalogPublisher,
   createDefinitionHashes,
+  publishTimes,
 } from "../catalog/catalog.ts";
 import { runConfiguration } from "../config/config.ts";
 import { cacheFile, npxCacheFile } from "../config/files/files.ts";
@@ -51,11 +53,13 @@ const PRELOAD_MS = 1_500;
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, log, cache } = context;
   const { generation, agentDir, cwd } = facts;
+  const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
   const current = new CurrentPlan();
   const settings = () => current.settings;
   const hashes = createDefinitionHashes(cache, cwd);
   const supervisor = openServers(facts, context, {
+    limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
@@ -72,6 +76,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     cache,
     log,
     emit,
+    times: publishTimes(limits),
   });
   const results = createResults({
     agentDir,
@@ -97,7 +102,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       emit,
       onChanged: (change) => void reportEffect(change, notice),
     }),
-    onStir: () => cache.warm(),
+    onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) =>
       emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
   });
@@ -116,7 +121,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   };
 }
 
-type ServerHooks = Pick<Parameters<typeof createSupervisor>[0], "settings" | "onStatus" | "onTools">;
+type ServerHooks = Pick<
+  Parameters<typeof createSupervisor>[0],
+  "limits" | "settings" | "onStatus" | "onTools"
+>;
 
 const openServers = (
   { cwd, agentDir, heldBack }: SessionFacts,

@@ -50,12 +50,12 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
    * more. Answers why that could not be remembered, if it could not.
    */
   const allowAsUser = async (definition: ServerDefinition, file: string): Promise<unknown> => {
-    const { project, switchedOnBy, floor } = definition;
+    const { project, enabledByProject, userRules } = definition;
     const source = configSources(running.facts).find((one) => one.file === file);
-    const isOwn = !project || switchedOnBy !== undefined;
-    const isOff = !(floor ?? definition).enabled;
+    const isOwn = !project || enabledByProject !== undefined;
+    const isOff = !(userRules ?? definition).enabled;
     if (!source || !isProject(source.origin) || !isOwn || !isOff) return undefined;
-    return running.vouch(definition).then(
+    return running.allowAsUser(definition).then(
       () => undefined,
       (error: unknown) => error,
     );

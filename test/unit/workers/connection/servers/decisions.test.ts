@@ -77,8 +77,12 @@ test.each([
 ] as const)(
   "lifecyclePolicy(%s, %s minutes of its own) -> closed after %i ms unused",
   (lifecycle, own, ms) => {
-    const policy = lifecyclePolicy({ lifecycle, idleTimeoutMinutes: own }, { idleTimeout: 10 });
-    expect(policy).toEqual({ lifecycle, idleTimeoutMs: ms });
+    const policy = lifecyclePolicy(
+      { lifecycle, idleTimeoutMinutes: own },
+      { idleTimeout: 10 },
+      { reconnectMs: 3 },
+    );
+    expect(policy).toEqual({ lifecycle, idleTimeoutMs: ms, reconnectMs: 3 });
   },
 );
 
@@ -127,7 +131,9 @@ describe("serverStatus", () => {
 
   test("nothing known, not connected -> what the definition says", () => {
     const definition = definitionOf("s", { description: "Does it.", lifecycle: "eager" });
-    expect(serverStatus({ definition, phase: idle, connection: undefined, offer: none, settings })).toEqual({
+    expect(
+      serverStatus({ definition, phase: idle, connection: undefined, offer: none, settings, limits: LIMITS }),
+    ).toEqual({
       name: "s",
       state: "idle",
       lifecycle: "eager",
@@ -143,7 +149,7 @@ describe("serverStatus", () => {
 
   test("connected -> the transport of the connection and its process", () => {
     const definition = definitionOf("s", { command: undefined, url: "http://localhost/mcp" });
-    const parts = { definition, phase: idle, offer: none, settings };
+    const parts = { definition, phase: idle, offer: none, settings, limits: LIMITS };
     expect(serverStatus({ ...parts, connection: undefined }).transport).toBe("http");
     const connection = { transport: "sse", pid: undefined } as const;
     expect(serverStatus({ ...parts, connection })).toMatchObject({ transport: "sse" });
@@ -155,7 +161,14 @@ describe("serverStatus", () => {
     const offer = { tools: [{ name: "t" }], resources };
     const count = (exposeResources: boolean): number[] => {
       const definition = definitionOf("s", { exposeResources });
-      const status = serverStatus({ definition, phase: idle, connection: undefined, offer, settings });
+      const status = serverStatus({
+        definition,
+        phase: idle,
+        connection: undefined,
+        offer,
+        settings,
+        limits: LIMITS,
+      });
       return [status.toolCount, status.resourceCount];
     };
     expect([count(true), count(false)]).toEqual([
@@ -173,6 +186,7 @@ describe("serverStatus", () => {
       connection: undefined,
       offer: none,
       settings: { directTools: true },
+      limits: LIMITS,
     });
     expect(status).toMatchObject({
       state: "needs-auth",

@@ -207,6 +207,23 @@ describe("a connection that ends", () => {
     expect(openings).toHaveLength(3);
   });
 
+  test("limits of the session -> the pause before the next connect and the times of a close are theirs", async () => {
+    const limits = { ...LIMITS, reconnectMs: 5, closeTermMs: 1, closeKillMs: 2 };
+    const { server, connected, openings, opening } = setup(
+      { lifecycle: "keep-alive" },
+      { context: { limits } },
+    );
+    const first = await connected();
+    first.end();
+    expect(first.closes).toEqual([{ termMs: 1, killMs: 2 }]);
+    await vi.advanceTimersByTimeAsync(5);
+    expect(openings).toHaveLength(2);
+    const second = opening(1).open();
+    await settle();
+    second.end();
+    expect(server.status().error?.data).toMatchObject({ failures: 2, retryInMs: 10 });
+  });
+
   test.each(["lazy", "eager"])("%s -> does not connect by itself", async (lifecycle) => {
     const { connected, openings } = setup({ lifecycle });
     (await connected()).end();
