@@ -9,12 +9,10 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { type CloseTimes, type Connection, type ConnectOptions, withName } from "../mcp/mcp.ts";
 import { type Redactor, redactError, type Secrets } from "../secrets/secrets.ts";
-import type { ServerLog } from "./log.ts";
-import type { ServerOffer } from "./offer.ts";
+import type { ServerParts } from "./parts.ts";
 import type { Talkers } from "./talkers.ts";
 
 /** Opens a connection and initializes it. Rejects with an error after which nothing is left running. */
@@ -41,19 +39,6 @@ export interface AttemptContext {
   settings: () => Settings;
   /** Absent: the transports open the connection. */
   connect?: Connect;
-}
-
-/** What an attempt, the watch and a call see of a server alike. */
-export interface ServerParts {
-  readonly name: string;
-  /** The definition that holds now: an edit may change it. */
-  definition: () => ServerDefinition;
-  readonly offer: ServerOffer;
-  readonly log: ServerLog;
-  /** Fires when the server is closed. */
-  readonly lifetime: AbortSignal;
-  /** Takes the secrets known so far out of a text. */
-  readonly redact: Redactor;
 }
 
 /** The server as its attempts see it. */

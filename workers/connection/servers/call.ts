@@ -10,14 +10,10 @@ import type { Settings } from "../config/entry/settings.ts";
 import type { CallRequest, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { excludedTool, unknownTool } from "./errors.ts";
-import type { ServerOffer } from "./offer.ts";
+import type { ServerParts } from "./parts.ts";
 
 /** The server as a call sees it. */
-export interface CalledServer {
-  readonly name: string;
-  /** The definition that holds now: an edit may change it. */
-  definition: () => ServerDefinition;
-  readonly offer: ServerOffer;
+export interface CalledServer extends Pick<ServerParts, "name" | "definition" | "offer"> {
   /** Rejects with `ThreadsError`. */
   connect(): Promise<Connection>;
   /** Whether the current rules hide the tool. */

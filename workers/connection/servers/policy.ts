@@ -2,6 +2,7 @@
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
+import type { CloseTimes } from "../mcp/mcp.ts";
 import type { LifecyclePolicy } from "./state.ts";
 
 /** The limits of a server's life that a session may be given. */
@@ -16,3 +17,12 @@ export function lifecyclePolicy(
   const minutes = idleTimeoutMinutes ?? (lifecycle === "lazy" ? idleTimeout : 0);
   return { lifecycle, idleTimeoutMs: minutes * 60_000, reconnectMs };
 }
+
+/** For a connection that another may replace while the session goes on. */
+export const closeTimes = ({
+  closeTermMs,
+  closeKillMs,
+}: Pick<ServerLimits, "closeTermMs" | "closeKillMs">): CloseTimes => ({
+  termMs: closeTermMs,
+  killMs: closeKillMs,
+});

@@ -14,18 +14,12 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { createRedactor, NO_SECRETS, type Redactor } from "../secrets/secrets.ts";
-import {
-  type Attempt,
-  type AttemptContext,
-  type ServerParts,
-  SHUTDOWN_TIMES,
-  startAttempt,
-} from "./attempt.ts";
+import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
 import { callServer, isExcluded } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
-import { createServerLog } from "./log.ts";
-import { type KnownTools, ServerOffer } from "./offer.ts";
-import { lifecyclePolicy, type ServerLimits } from "./policy.ts";
+import type { KnownTools } from "./offer.ts";
+import { createParts, type ServerParts } from "./parts.ts";
+import { closeTimes, lifecyclePolicy, type ServerLimits } from "./policy.ts";
 import {
   type LifecyclePolicy,
   type ServerEvent,
@@ -48,7 +42,6 @@ export class Server {
   readonly #context: ServerContext;
   readonly #limits: ServerLimits;
   readonly #lifetime = new AbortController();
-  /** What an attempt, the watch and a call see of this server alike. */
   readonly #parts: ServerParts;
   readonly #watch: ConnectionWatch;
   #definition: ServerDefinition;
@@ -65,27 +58,17 @@ export class Server {
     this.#context = context;
     this.#limits = context.limits ?? LIMITS;
     this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
-    this.#parts = this.#createParts();
-    this.#watch = this.#createWatch();
-  }
-
-  #createParts(): ServerParts {
-    const { name } = this.#definition;
-    const lifetime = this.#lifetime.signal;
-    const definition = (): ServerDefinition => this.#definition;
-    // Secrets are known once the definition is resolved: a text is redacted by those known when it is written.
-    const redact: Redactor = (text) => this.#redact(text);
-    const log = createServerLog(name, { log: this.#context.log, redact });
-    const offer = new ServerOffer({
-      definition,
-      lifetime,
+    this.#parts = createParts({
+      definition: () => this.#definition,
+      lifetime: this.#lifetime.signal,
+      log: context.log,
+      redact: (text) => this.#redact(text),
       isOpen: (connection) => this.#connection === connection,
       onLate: () => {
-        if (this.#phase.name === "connected") this.#context.onTools(this);
+        if (this.#connected) context.onTools(this);
       },
-      onNote: log.note,
     });
-    return { name, definition, lifetime, redact, log, offer };
+    this.#watch = this.#createWatch();
   }
 
   #createWatch(): ConnectionWatch {
@@ -148,11 +131,6 @@ export class Server {
   /** The connection, if the server is connected: while its lists are being asked for, it is not. */
   get #connected(): Connection | undefined {
     return this.#phase.name === "connected" ? this.#connection : undefined;
-  }
-
-  /** For a connection that another may replace while the session goes on. */
-  get #closeTimes(): CloseTimes {
-    return { termMs: this.#limits.closeTermMs, killMs: this.#limits.closeKillMs };
   }
 
   get #policy(): LifecyclePolicy {
@@ -255,7 +233,8 @@ export class Server {
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
       if (effect.type === "open") this.#startAttempt();
-      if (effect.type === "close") this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : this.#closeTimes);
+      if (effect.type === "close")
+        this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : closeTimes(this.#limits));
       if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);

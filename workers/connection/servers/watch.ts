@@ -8,19 +8,15 @@ import type { Log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
 import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
 import { asReason, type Connection } from "../mcp/mcp.ts";
-import type { Redactor } from "../secrets/secrets.ts";
 import { createIdleClock, startHealthCheck } from "./clocks.ts";
-import type { ServerOffer } from "./offer.ts";
+import type { ServerParts } from "./parts.ts";
 import type { ServerLimits } from "./policy.ts";
 import type { LifecyclePolicy } from "./state.ts";
 
 /** The server as its watch sees it. */
-export interface WatchedServer {
-  readonly name: string;
+export interface WatchedServer extends Pick<ServerParts, "name" | "offer" | "redact"> {
   /** The policy that holds now: an edit may change it. */
   policy: () => LifecyclePolicy;
-  readonly offer: ServerOffer;
-  readonly redact: Redactor;
   readonly log: Log;
   /** The connection, if the server is connected. */
   connected(): Connection | undefined;
