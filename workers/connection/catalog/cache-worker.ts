@@ -1,12 +1,9 @@
 /**
- * The cache worker as the connection worker sees it: a piscina pool of at most one thread that stops when idle. A task
- * that fails is logged and answered with "nothing known", because a session must go on without its cache. A thread that
- * dies, or that a publication holds for too long, is replaced, and its other tasks are run again.
+ * The cache worker as the connection worker sees it: its tasks by name. A task that fails is logged and answered with
+ * "nothing known", because a session must go on without its cache. A thread that dies, or that a publication holds for
+ * too long, is replaced, and its other tasks are run again (cache-thread.ts).
  */
-import { fileURLToPath } from "node:url";
-import type { Piscina } from "piscina";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { Recent } from "../../shared/recent.ts";
 import type {
@@ -18,24 +15,10 @@ import type {
   StoreResult,
   StoreTask,
 } from "../../shared/tasks.ts";
+import { CacheThread, type ThreadOptions } from "./cache-thread.ts";
 
-/** Tasks come in bursts, and V8 keeps the memory of a thread for 8 s after its end. */
-const IDLE_MS = 1_000;
-/** Memory for new objects. Without this limit V8 takes ten times as much for the same tasks in the same time. */
-const YOUNG_MEBIBYTES = 4;
-/** A task that waits for the lock of the cache file must not keep a snapshot waiting. */
-const TASKS_AT_A_TIME = 4;
 /** Number of problems with files that are remembered, so that each is logged once. */
 const PROBLEMS = 200;
-/** Threads that may end under one task before the task is given up: the task itself may be what ends them. */
-const LOST_THREADS = 2;
-
-/** Raw TypeScript from a checkout, one bundled file from the package. */
-const workerFile = (): string => {
-  const raw = import.meta.url.endsWith(".ts");
-  return fileURLToPath(new URL(raw ? "../../cache.ts" : "./cache.js", import.meta.url));
-};
-
 export interface PublishLimits {
   /** After this time the thread is ended, whatever it does. */
   limitMs: number;
@@ -59,95 +42,15 @@ export interface CachePool {
   close(): Promise<void>;
 }
 
-/** Whether the thread ended under the task, and not the task by itself. */
-const isThreadEnd = (error: unknown): boolean =>
-  error instanceof Error &&
-  (error.name === "AbortError" ||
-    ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") ||
-    /^(worker exited with code|Terminating worker thread)/.test(error.message));
-
-/** The thread ended under a task. */
-class LostThread extends Error {
-  constructor(cause: unknown) {
-    const detail =
-      cause instanceof Error && cause.name === "AbortError" ? messageOf(cause.cause) : messageOf(cause);
-    super(`its thread was ended: ${detail}`, { cause });
-  }
-}
-
-export interface PoolOptions {
-  /** Path of the worker's file. */
-  file?: string;
-  heapMebibytes?: number;
-}
-
 /** `compileCache`: folder of Node's compile cache, if the environment does not name it. */
 export function createCachePool(
   log: Log,
   compileCache?: string,
-  { file = workerFile(), heapMebibytes = LIMITS.workerHeapMebibytes }: PoolOptions = {},
+  options: Pick<ThreadOptions, "file" | "heapMebibytes"> = {},
 ): CachePool {
-  let pool: Piscina | undefined;
-  let isClosed = false;
   const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
-  /** Pools whose thread cannot be loaded: their tasks are not run again, but the next task opens a new pool. */
-  const unloadable = new WeakSet<Piscina>();
+  const thread = new CacheThread({ ...options, compileCache, onError: failed });
 
-  /** Gives the pool up with its thread and all its tasks. */
-  const discard = (used: Piscina): void => {
-    if (pool === used) pool = undefined;
-    used.destroy().catch(failed);
-  };
-  const openPool = async (): Promise<Piscina> => {
-    // Loaded with the first task, because the first plan does not need the library.
-    const { Piscina } = await import("piscina");
-    if (pool) return pool;
-    const opened = new Piscina({
-      filename: file,
-      minThreads: 0,
-      maxThreads: 1,
-      concurrentTasksPerWorker: TASKS_AT_A_TIME,
-      idleTimeout: IDLE_MS,
-      resourceLimits: {
-        maxYoungGenerationSizeMb: YOUNG_MEBIBYTES,
-        maxOldGenerationSizeMb: heapMebibytes,
-      },
-      ...(compileCache && {
-        env: { ...(process.env as NodeJS.Dict<string>), NODE_COMPILE_CACHE: compileCache },
-      }),
-    });
-    // The thread cannot be loaded. Without a listener the error would end the connection worker, and the pool would try
-    // for ever while its tasks wait: the tasks are given up with the pool, and the next task opens a new one.
-    opened.on("error", (error) => {
-      failed(error);
-      unloadable.add(opened);
-      discard(opened);
-    });
-    pool = opened;
-    return opened;
-  };
-
-  /** Throws what the task throws, or why its thread ended. */
-  const runOnce = async <T>(name: string, task: unknown, signal?: AbortSignal): Promise<T> => {
-    const used = await openPool();
-    try {
-      return (await used.run(task, { name, ...(signal ? { signal } : {}) })) as T;
-    } catch (error) {
-      // In a pool whose thread has ended, waiting tasks would wait until another task is added.
-      if (isThreadEnd(error)) discard(used);
-      throw unloadable.has(used) || !isThreadEnd(error) ? error : new LostThread(error);
-    }
-  };
-  /** A thread that ends takes all its tasks with it, though only one of them was too much for it. */
-  const run = async <T>(name: string, task: unknown): Promise<T> => {
-    for (let lost = 0; ; lost++) {
-      try {
-        return await runOnce<T>(name, task);
-      } catch (error) {
-        if (!(error instanceof LostThread) || lost === LOST_THREADS || isClosed) throw error;
-      }
-    }
-  };
   /** Answers what the task answers, or `otherwise` if the task failed, which is logged. */
   const attempt = async <T>(otherwise: T, task: () => Promise<T>): Promise<T> => {
     try {
@@ -165,25 +68,25 @@ export function createCachePool(
   };
   return {
     warm: () => {
-      run("hashDefinitions", []).catch(failed);
+      thread.run("hashDefinitions", []).catch(failed);
     },
-    hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
+    hashDefinitions: (definitions) => attempt([], () => thread.run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
-        const { problems, ...found } = await run<CacheAnswer>("readCache", query);
+        const { problems, ...found } = await thread.run<CacheAnswer>("readCache", query);
         logOnce(problems);
         return found;
       }),
     storeEntries: (task) =>
       attempt(false, async () => {
-        const { stored, problems } = await run<StoreResult>("storeEntries", task);
+        const { stored, problems } = await thread.run<StoreResult>("storeEntries", task);
         logOnce(problems);
         return stored;
       }),
     publish: (task, { limitMs, signal }) =>
       attempt<PublishResult | undefined>(undefined, async () => {
         const limit = AbortSignal.timeout(limitMs);
-        const result = await runOnce<PublishResult>(
+        const result = await thread.runOnce<PublishResult>(
           "publish",
           task,
           signal ? AbortSignal.any([signal, limit]) : limit,
@@ -196,13 +99,10 @@ export function createCachePool(
       }),
     keepSnapshot: (task) =>
       attempt(undefined, async () => {
-        const problems = await run<string[]>("keepSnapshot", task);
+        const problems = await thread.run<string[]>("keepSnapshot", task);
         logOnce(problems);
         if (task.isNew && problems.length === 0) log.info("snapshot written");
       }),
-    close: async () => {
-      isClosed = true;
-      await pool?.destroy();
-    },
+    close: () => thread.close(),
   };
 }
