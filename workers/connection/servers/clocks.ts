@@ -8,8 +8,6 @@ export interface IdleClock {
   /** A connection is open: the clock runs if nothing uses it. */
   start(): void;
   stop(): void;
-  /** Uses that have begun and not ended. */
-  readonly uses: number;
   /** Runs `task` once, as soon as no use is open. */
   whenUnused(task: () => void): void;
 }
@@ -45,9 +43,6 @@ export function createIdleClock(options: { timeoutMs: () => number; onExpired: (
     stop: () => {
       open = false;
       clearTimeout(timer);
-    },
-    get uses() {
-      return uses;
     },
     whenUnused: (task) => {
       if (uses === 0) task();

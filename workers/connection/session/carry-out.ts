@@ -96,7 +96,7 @@ export const startedBy = ({ servers }: Plan): string[] =>
   servers.filter(({ action }) => action === "start" || action === "restart").map(({ name }) => name);
 
 /** Servers of the project that may not run -> the reason, worded to follow a colon. */
-export const withheldServers = ({
+const withheldServers = ({
   refused,
   questions,
 }: Pick<ConfigState, "refused" | "questions">): Map<string, string> =>
