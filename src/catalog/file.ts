@@ -3,16 +3,16 @@ import { hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER, type SnapshotPlace, snapshotFileName } from "../shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/file-name.ts";
 import { type Catalog, catalogFrom, emptyCatalog } from "./known.ts";
 
 const sha256Hex = (text: string): string => hash("sha256", text);
 
-export const snapshotPath = (agentDir: string, place: SnapshotPlace): string =>
+export const snapshotPath = (agentDir: string, place: SnapshotKey): string =>
   join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(place, sha256Hex));
 
 /** Whether one of the files was changed since the snapshot was written: the plan may hold what it does not. */
-export function snapshotIsOlder(agentDir: string, place: SnapshotPlace, files: readonly string[]): boolean {
+export function snapshotIsOlder(agentDir: string, place: SnapshotKey, files: readonly string[]): boolean {
   const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   try {
     const writtenAt = changedAt(snapshotPath(agentDir, place));
@@ -47,7 +47,7 @@ function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
 }
 
 /** The stored catalog, or an empty one where there is none, or none that can be read: the worker makes it anew. */
-export function readCatalog(agentDir: string, place: SnapshotPlace): Catalog {
+export function readCatalog(agentDir: string, place: SnapshotKey): Catalog {
   const path = snapshotPath(agentDir, place);
   try {
     const bytes = readWhole(path, LIMITS.snapshotBytes);

@@ -2,7 +2,7 @@
 
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { readCatalog } from "./file.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./known.ts";
@@ -10,7 +10,7 @@ import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./known
 export interface CatalogStore {
   current(): Catalog;
   /** Reads the snapshot of another place. */
-  open(place: SnapshotPlace): void;
+  open(place: SnapshotKey): void;
   /** Knows nothing until the worker tells it. */
   clear(): void;
   /**
@@ -29,7 +29,7 @@ export interface CatalogStore {
   reached(checksum: number | undefined): Promise<void>;
 }
 
-export function createCatalogStore(agentDir: string, place: SnapshotPlace): CatalogStore {
+export function createCatalogStore(agentDir: string, place: SnapshotKey): CatalogStore {
   let catalog = readCatalog(agentDir, place);
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;

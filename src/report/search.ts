@@ -5,6 +5,7 @@ import type { ServerStatus } from "../shared/protocol/status.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
 import { parameterList } from "../shared/text/signature.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { serverName } from "./server-name.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>
@@ -21,9 +22,6 @@ export function nameLine(lead: string, names: readonly string[]): string[] {
   const rest = names.length - shown.length;
   return [`${lead}: ${shown.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
 }
-
-/** The name of a server, as it stands in a sentence of ours. */
-export const serverName = (name: string): string => oneLine(name, NAME_CHARS);
 
 /** A failure in one line: its words may be a server's, and must not pass for another line of the answer. */
 export const errorLine = ({

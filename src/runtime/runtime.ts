@@ -5,7 +5,7 @@
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
 
-export type { Crash, Runtime } from "./contract.ts";
+export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;

@@ -1,11 +1,9 @@
 /** One notice when a server fails, one when it works again, none while all is well. */
+import { serverName } from "../report/server-name.ts";
 import { describeErrorOf } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { cut, oneLine } from "../shared/text/unprintable.ts";
-
-/** A name in one line: a project's file may hold any. */
-const shown = (name: string): string => oneLine(name, 200);
+import { cut } from "../shared/text/unprintable.ts";
 
 export interface Notice {
   level: "info" | "error";
@@ -24,7 +22,7 @@ export function createHealthNotices(): HealthNotices {
     onStatus({ name, state, error }) {
       if (state === "connected") {
         return told.delete(name)
-          ? { level: "info", text: `MCP server ${shown(name)} works again.` }
+          ? { level: "info", text: `MCP server ${serverName(name)} works again.` }
           : undefined;
       }
       if (state !== "failed" && state !== "needs-auth") return undefined;
@@ -35,7 +33,7 @@ export function createHealthNotices(): HealthNotices {
       // A keep-alive server that keeps failing for the same reason is told of once.
       if (told.get(name) === (error?.code ?? state)) return undefined;
       told.set(name, error?.code ?? state);
-      return { level: "error", text: `MCP server ${shown(name)}: ${text}` };
+      return { level: "error", text: `MCP server ${serverName(name)}: ${text}` };
     },
   };
 }

@@ -1,7 +1,8 @@
 /** What the proxy tool `mcp` does when the model calls it: one of its modes. A failure is a result, never thrown. */
 import type { ToolResult } from "../../pi/api.ts";
 import { describeTool } from "../../report/describe-tool.ts";
-import { errorLineOf, serverName } from "../../report/search.ts";
+import { errorLineOf } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
 import { describeError, ThreadsError } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
 import { counted, offerText } from "../../shared/text/counts.ts";

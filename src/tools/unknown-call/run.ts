@@ -1,7 +1,8 @@
 /** What the model reads in answer to a call of a tool that is not declared; the tool that was meant is loaded. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/search/search.ts";
-import { errorLine, serverName, signatureLine, stateNote } from "../../report/search.ts";
+import { errorLine, signatureLine, stateNote } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
 import { plainToolName } from "../../shared/naming/names.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import type { WireError } from "../../shared/protocol/errors.ts";

@@ -130,7 +130,10 @@ describe("registrar.restore", () => {
   const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
   const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
   const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): number =>
-    createRegistrar(pi, OPTIONS).restore(new Map([["s__a", declared("s__a")]]), catalog, () => server);
+    createRegistrar(pi, OPTIONS).restore(catalog, {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => server,
+    });
 
   test("a tool of the catalog -> registered as the catalog has it", () => {
     const pi = createRecordingPi();
@@ -157,7 +160,10 @@ describe("registrar.restore", () => {
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A" }));
     restoreIn(pi, catalogOf({ a: "other" }));
-    registrar.restore(new Map([["s__a", declared("s__a")]]), catalogOf({ a: "other" }), () => undefined);
+    registrar.restore(catalogOf({ a: "other" }), {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => undefined,
+    });
     expect(pi.registrations).toEqual(["s__a"]);
   });
 });
