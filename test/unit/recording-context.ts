@@ -15,6 +15,10 @@ export interface RecordingOptions {
   select?: (title: string) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
+  cwd?: string;
+  trusted?: boolean;
+  /** Entries of the branch, read at each call of `getBranch`. */
+  branch?: readonly unknown[];
 }
 
 export interface RecordingContext {
@@ -47,9 +51,9 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     },
     mode: options.hasUI === false ? "print" : "rpc",
     hasUI: options.hasUI ?? true,
-    cwd: "/project",
-    isProjectTrusted: () => true,
-    sessionManager: { getBranch: () => [] },
+    cwd: options.cwd ?? "/project",
+    isProjectTrusted: () => options.trusted ?? true,
+    sessionManager: { getBranch: () => options.branch ?? [] },
   };
   return { ctx, notices, statuses, dialogs };
 }

@@ -1,5 +1,5 @@
 /** Owns: a Pi in memory that remembers what it was told, with the event bus and the tool rules that matter. */
-import type { Pi, PiTool } from "../../src/pi/api.ts";
+import type { McpRegistration, Pi, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */
@@ -9,8 +9,17 @@ export interface RecordingPi extends Pi {
   readonly activations: string[][];
 }
 
-/** `allowed`: what `--tools` lets through; undefined for everything. */
-export function createRecordingPi(options: { active?: string[]; allowed?: string[] } = {}): RecordingPi {
+export interface RecordingPiOptions {
+  active?: string[];
+  /** What `--tools` lets through; undefined for everything. */
+  allowed?: string[];
+  /** Value of `--mcp-config`. */
+  configFlag?: string;
+  /** Servers that other extensions have registered; read at each call of `getMcpServers`. */
+  registered?: McpRegistration[];
+}
+
+export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi {
   const registrations: string[] = [];
   const tools = new Map<string, PiTool>();
   const activations: string[][] = [];
@@ -27,8 +36,8 @@ export function createRecordingPi(options: { active?: string[]; allowed?: string
     },
     registerCommand: () => undefined,
     registerFlag: () => undefined,
-    getFlag: () => undefined,
-    getMcpServers: () => [],
+    getFlag: () => options.configFlag,
+    getMcpServers: () => options.registered ?? [],
     registerToolRenderer: () => undefined,
     getAllTools: () => [...tools.values()],
     getActiveTools: () => [...active],
