@@ -33,6 +33,8 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     registerTool: (tool) => {
       registrations.push(tool.name);
       tools.set(tool.name, tool);
+      // As in Pi, a hidden tool is not active.
+      if (tool.exposure === "hidden") active = active.filter((name) => name !== tool.name);
     },
     registerCommand: () => undefined,
     registerFlag: () => undefined,
@@ -43,7 +45,9 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     getActiveTools: () => [...active],
     setActiveTools: (names) => {
       activations.push([...names]);
-      active = names.filter((name) => !options.allowed || options.allowed.includes(name));
+      const isHidden = (name: string): boolean => tools.get(name)?.exposure === "hidden";
+      const isAllowed = (name: string): boolean => !options.allowed || options.allowed.includes(name);
+      active = names.filter((name) => isAllowed(name) && !isHidden(name));
     },
     getCommands: () => [],
     events: {

@@ -1,17 +1,17 @@
 /**
- * The names that somebody may have meant: a few slips of the keyboard away from what was written. Bounded for
- * each name: lengths and a mask of the letters rule most names out, and of the rest only the part that differs is
- * compared, and of that only as much as so few slips can shift. In slices, since there may be thousands.
+ * Finds the names that a written name may stand for: names that are a few slips of the keyboard away. The work for each
+ * name is bounded: its length and a mask of its letters exclude most names. Of the others only the part that differs is
+ * compared, and there only the cells that so few slips can reach. The walk is in slices, because there may be thousands.
  */
 import { createSlices } from "../catalog.ts";
 
-/** Longer names are compared by their start: a name in Pi has 64 characters at most. */
+/** Longer names are compared by their start. A name in Pi has at most 64 characters. */
 const COMPARED_CHARS = 80;
 
-/** Slips that still count as the same word, by its length. */
+/** How many slips still count as the same word, by the length of the word. */
 const slipsFor = (length: number): number => (length < 5 ? 1 : length < 12 ? 2 : 3);
 
-/** One bit a letter, `_` and digits in a few bits of their own. */
+/** A set of the letters as 32 bits: one bit per letter; digits and `_` share bits. */
 function letterMask(name: string): number {
   let mask = 0;
   for (let at = 0; at < name.length; at++) mask |= 1 << (name.charCodeAt(at) & 31);
@@ -24,15 +24,15 @@ function bitsOf(mask: number): number {
   return bits;
 }
 
-/** Rows of the table that is being filled, used again for each pair. */
+/** Rows of the table of the edit distance, reused for each pair. */
 const row = (): Int32Array => new Int32Array(COMPARED_CHARS + 1);
 let twoUp = row();
 let up = row();
 let line = row();
 
 /**
- * Letters to add, drop, replace or swap with their neighbour; `most + 1` for more than `most`. Of the table only the
- * cells are filled that lie within `most` of its diagonal.
+ * Number of letters to add, drop, replace or swap with their neighbour; `most + 1` for more than `most`. Fills only
+ * those cells of the table that lie within `most` of its diagonal.
  */
 export function slipsBetween(first: string, second: string, most: number): number {
   if (Math.abs(first.length - second.length) > most) return most + 1;
@@ -45,7 +45,7 @@ export function slipsBetween(first: string, second: string, most: number): numbe
     rows--;
     columns--;
   }
-  // Names longer than what is compared may differ in length only there.
+  // The cut to COMPARED_CHARS can make lengths differ that were within `most` before.
   if (Math.abs(rows - columns) > most) return most + 1;
   const tooMany = most + 1;
   for (let column = 0; column <= columns; column++) up[column] = Math.min(column, tooMany);
@@ -58,7 +58,7 @@ export function slipsBetween(first: string, second: string, most: number): numbe
       const letter = a.charCodeAt(from + at - 1);
       const other = b.charCodeAt(from + column - 1);
       let cost = (up[column - 1] as number) + (letter === other ? 0 : 1);
-      // What lies beyond the band is more than `most`.
+      // Cells beyond the band hold more than `most`.
       if (column < at + most) cost = Math.min(cost, (up[column] as number) + 1);
       cost = Math.min(cost, (line[column - 1] as number) + 1);
       const isSwapped =
@@ -89,10 +89,10 @@ function keepNearest(found: Near[], most: number): void {
   found.length = Math.min(found.length, most);
 }
 
-/** Found names are sorted out when there are so many. */
+/** The number of found names at which only the nearest are kept. */
 const FOUND_MOST = 64;
 
-/** Positions of the names within a few slips of `written`, closest first, then as they stand. */
+/** Positions of the names within a few slips of `written`: the closest first, equally close ones in their order. */
 export async function nearestNames(
   written: string,
   names: Iterable<string>,
@@ -110,12 +110,12 @@ export async function nearestNames(
     if (pause) await pause;
     if (Math.abs(name.length - wanted.length) > slipsMost) continue;
     const lower = name.toLowerCase();
-    // One slip changes the set of letters by two at most.
+    // One slip changes at most two bits of the set of letters.
     if (bitsOf(letterMask(lower) ^ mask) > 2 * slipsMost) continue;
     const slips = slipsBetween(wanted, lower, slipsMost);
     if (slips > slipsMost) continue;
     found.push({ at, slips });
-    // Thousands of names may be near: of those that are as near, the first ones count.
+    // Thousands of names may be near. Of equally near names the first ones are kept.
     if (found.length >= FOUND_MOST) keepNearest(found, most);
   }
   keepNearest(found, most);

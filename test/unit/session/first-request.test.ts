@@ -93,6 +93,12 @@ describe("the description of ToolSearch", () => {
     expect(await waited(await opened())).toBe(10_300);
   });
 
+  test("no snapshot, and the worker cannot open the session -> no wait", async () => {
+    const at = await opened();
+    at.runtimes[0]?.options.onStartFailed(new Error("no disk"));
+    expect(await waited(at)).toBe(0);
+  });
+
   test("the session ends during the wait -> nothing is declared", async () => {
     const at = await opened();
     const first = prompt(at);
@@ -233,9 +239,12 @@ describe("direct tools", () => {
     at.send(planOf({ new: { ...learning, direct: true } }));
     const first = prompt(at);
     await vi.advanceTimersByTimeAsync(0);
-    at.send(catalogOf([SERVER]));
     const before = at.pi.registrations.length;
     await at.session.stop();
+    // Pi's objects are stale from then on.
+    at.pi.getActiveTools = () => {
+      throw new Error("Pi was touched");
+    };
     reply.resolve({ pending: [], checksum: undefined });
     await first.done;
     expect(at.pi.registrations).toHaveLength(before);
@@ -333,6 +342,14 @@ describe("a resumed branch", () => {
     at.send(planOf(servers));
     await waited(at);
     expect(reachable(at.pi).includes("s__b")).toBe(kept);
+  });
+
+  test("a tool of a server without a catalog that the plan disables -> not for the model", async () => {
+    const at = await opened({ snapshot: [SERVER, DOWN], branch: [declares("down__x")] });
+    at.pi.setActiveTools(["down__x"]);
+    at.send(planOf({ s: {}, down: { state: "disabled" } }));
+    await waited(at);
+    expect(reachable(at.pi)).not.toContain("down__x");
   });
 
   test("of a project that is no longer trusted -> not declared, whatever the transcript says", async () => {

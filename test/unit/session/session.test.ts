@@ -81,11 +81,9 @@ describe("the start", () => {
     ],
     ["because the worker crashed, which has its own notice", restarted, []],
   ])("the worker cannot open the session %s -> notices: $2", async (_name, error, expected) => {
-    const { runtimes, notices, session, ctx } = await openSession();
+    const { runtimes, notices } = await openSession();
     runtimes[0]?.options.onStartFailed(error);
     expect(notices).toEqual(expected);
-    // The first prompt does not wait for a plan that never comes.
-    await session.beforeAgentStart(ctx);
   });
 });
 

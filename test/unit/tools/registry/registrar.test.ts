@@ -254,6 +254,19 @@ describe("names that change or are another's", () => {
     expect(pi.getActiveTools()).toEqual(["read", "s__a", "bash"]);
   });
 
+  test("follow: a withdrawn tool that is back under another name -> declared again, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(named({ a: "s__a" }));
+    pi.setActiveTools(["s__a"]);
+    registrar.follow(() => makeCatalog([]), false);
+    expect(pi.getActiveTools()).toEqual([]);
+    const catalog = named({ a: "mcp__s__a" });
+    for (let i = 0; i < 2; i++) registrar.follow(() => catalog, false);
+    expect(pi.registrations).toEqual(["s__a", "s__a", "mcp__s__a"]);
+    expect(pi.getActiveTools()).toEqual(["mcp__s__a"]);
+  });
+
   test("registerAll: names without a server -> not in the factory; activate: registered then", () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
