@@ -144,7 +144,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     beforeAgentStart: firstRequest.prepare,
     branchChanged: firstRequest.branchChanged,
     registeredServersChanged: (servers) => {
-      current?.runtime.tell("setRegistered", { servers: toRegistered(servers) });
+      current?.runtime.post("setRegistered", { servers: toRegistered(servers) });
     },
     toolCalled: async (toolName, input) => {
       if (current) await lateTools.beforeCall(toolName, input);
@@ -157,7 +157,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         (explained) => explained && { message: explained },
       );
     },
-    turnEnded: () => current?.runtime.tell("turnEnded", {}),
+    turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
     ask: (method, params) => runningOrThrow().runtime.ask(method, params),
     askConsents: async () => {

@@ -51,7 +51,7 @@ describe.runIf(BUILDS.includes("built"))("connection worker (built)", () => {
         registered: [],
         canAsk: true,
       };
-      at.runtime.tell("startSession", { ...facts, snapshotChecksum: undefined });
+      at.runtime.post("startSession", { ...facts, snapshotChecksum: undefined });
       await at.event("planned", (event) => event.generation === generation);
     };
     const names = (): string[] => newestCatalog(at).tools.map(({ name }) => name);

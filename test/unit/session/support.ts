@@ -63,7 +63,7 @@ function fakeRuntime(options: RuntimeOptions, answers: Answers): Runtime & { fak
     callTool: (params) => answer("callTool", params),
     settleTools: (params) => answer("settleTools", params),
     ask: answer,
-    tell: (method, params) => void fake.asked.push([method, params]),
+    post: (method, params) => void fake.asked.push([method, params]),
     log: (_level, message) => void fake.logged.push(message),
     stop: async () => {
       fake.isStopped = true;
