@@ -1,4 +1,4 @@
-/** Pure. */
+/** How a server's name is shown. Pure. */
 import { oneLine } from "../shared/text/unprintable.ts";
 
 const NAME_CHARS = 200;

@@ -1,4 +1,4 @@
-/** What `/mcp` prints, as text. Pure. */
+/** The texts of `/mcp status` and `/mcp tools`. Pure. */
 import type { Catalog } from "../catalog/catalog.ts";
 import { describeErrorOf, type WireError } from "../shared/protocol/errors.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
@@ -9,11 +9,11 @@ import { cleanText } from "../shared/text/unprintable.ts";
 import { refusedLine } from "./refused.ts";
 import { serverName } from "./server-name.ts";
 
-/** Of all servers together, and of one server alone: more than that nobody reads in a notice. */
+/** Longest list of tools in a notice: of all servers together, and of one server. */
 const TOOL_LINES = 300;
 const TOOL_LINES_OF_ONE = 2_000;
 const SERVERS_SHOWN = 100;
-/** Kept of the start and of the end of a long question. */
+/** How much of a long question is shown: so many characters of its start and of its end. */
 const QUESTION_END_CHARS = 400;
 
 const oneErrorLine = (server: string, error: WireError): string =>
@@ -25,7 +25,7 @@ function serverLine(server: ServerStatus): string {
   return `${serverName(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
 }
 
-/** Nothing is asked here: `/mcp trust` shows all of it. */
+/** The question, cut: only `/mcp trust` asks it, and shows it whole. */
 function inBrief(question: string): string {
   const more = question.length - 2 * QUESTION_END_CHARS;
   if (more <= 0) return question;
@@ -50,7 +50,7 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
   ].join("\n");
 }
 
-/** A server that is configured and may not run; undefined where nothing is known of it. */
+/** Why a configured server does not run; undefined if the report does not know the server. */
 export function absentText(server: string, { questions, refused }: StatusReport): string | undefined {
   if (questions.some((question) => question.server === server)) {
     return `The server ${serverName(server)} waits for your consent. /mcp trust asks for it.`;
@@ -59,7 +59,7 @@ export function absentText(server: string, { questions, refused }: StatusReport)
   return refusal && refusedLine(refusal);
 }
 
-/** The tools of one server, or of all, by server. Only what is shown is written out: there may be thousands. */
+/** The tools of one server, or of all servers, grouped by server. There may be thousands, so only shown ones are written. */
 export function renderTools(
   catalog: Catalog,
   servers: readonly ServerStatus[],
