@@ -6,6 +6,7 @@
  * is loaded later.
  */
 export { snapshotIsOlder } from "./file.ts";
+export { holdsToolsOf } from "./holds-tools.ts";
 export {
   type Catalog,
   type CatalogTool,

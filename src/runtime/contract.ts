@@ -13,6 +13,20 @@ export interface Crash {
   heldBack?: string[];
 }
 
+/** How patient `afterCrash` is. The defaults are `LIMITS.respawnMs` and `LIMITS.respawnsAMinute`. */
+export interface CrashPolicy {
+  /** Delays before the next worker, in milliseconds; the last one repeats. */
+  respawnMs: readonly number[];
+  /** Counted crashes within a minute after which a next worker still starts. */
+  respawnsAMinute: number;
+}
+
+/** Limits that replace those of `LIMITS`, for tests. */
+export interface KeepLimits extends Partial<CrashPolicy> {
+  /** A worker that does not answer for so many milliseconds hangs. */
+  heartbeatMs?: number;
+}
+
 /** The requests of `/mcp`, of dialogs and of answers to the model. */
 export type UserRequest =
   | "status"
@@ -58,4 +72,6 @@ export interface RuntimeOptions {
   onStartFailed: (error: Error) => void;
   /** Another worker than the one beside this file, for tests. */
   workerUrl?: URL;
+  /** When a worker counts as hanging, and how soon the next one starts. */
+  limits?: KeepLimits;
 }

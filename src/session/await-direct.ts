@@ -1,16 +1,15 @@
 /**
  * The wait for direct tools before the first request: the model must have them from its first request on, also if
- * their server is new since the snapshot. Bounded by `LIMITS.directWaitMs`.
+ * their server is new since the snapshot. Bounded by `waits.directWaitMs`.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type CatalogStore, snapshotIsOlder } from "../catalog/catalog.ts";
+import { type Catalog, type CatalogStore, holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
-import { planWithin, type Running, serversOf, type WhileRunning } from "./running.ts";
+import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 
 export interface AwaitDirectOptions {
   agentDir: string;
@@ -20,11 +19,20 @@ export interface AwaitDirectOptions {
   registrar: Pick<Registrar, "follow">;
   direct: DirectRule;
   running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "runtime">>;
+  waits: Pick<SessionWaits, "directWaitMs">;
 }
 
-/** The server's tools are unknown, and will soon be known: it connects, or the plan names it and it is about to. */
-export const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
-  !toolsKnown && (state === "connecting" || state === "idle");
+/**
+ * Whether the catalog lacks the server's tools and will soon have them: the server connects, is about to connect,
+ * or has just listed its tools.
+ */
+export const isLearning = (
+  { name, toolsKnown, state }: ServerStatus,
+  catalog: () => Pick<Catalog, "servers">,
+): boolean =>
+  toolsKnown
+    ? state !== "disabled" && !holdsToolsOf(catalog(), name)
+    : state === "connecting" || state === "idle";
 
 /** The user's and the project's own files, and every other file that the snapshot was made of. */
 const configFiles = ({ agentDir, key, store }: AwaitDirectOptions): string[] => [
@@ -49,15 +57,15 @@ function snapshotIsSure(pi: Pi, options: AwaitDirectOptions): boolean {
 
 /** Waits for the plan if the snapshot is not sure, then for the servers whose direct tools are unknown. */
 export async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<void> {
-  const { store, registrar, direct, running } = options;
-  const endsAt = performance.now() + LIMITS.directWaitMs;
+  const { store, registrar, direct, running, waits } = options;
+  const endsAt = performance.now() + waits.directWaitMs;
   if (running()?.settings === undefined && !snapshotIsSure(pi, options)) {
-    await planWithin(running, LIMITS.directWaitMs);
+    await planWithin(running, waits.directWaitMs);
   }
   const session = running();
   if (!session) return;
   const servers = serversOf(session)
-    .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
+    .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
     .map(({ name }) => name);
   if (servers.length === 0) return;
   const timeoutMs = Math.max(0, endsAt - performance.now());

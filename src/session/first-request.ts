@@ -4,17 +4,17 @@
  * the answer, and within limits.
  */
 import type { Pi, PiContext } from "../pi/api.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import { type AwaitDirectOptions, awaitDirectTools } from "./await-direct.ts";
 import { restoreBranch } from "./restore-branch.ts";
-import { planWithin, type Running, serversOf, type WhileRunning } from "./running.ts";
+import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 
 export interface FirstRequestOptions extends AwaitDirectOptions {
   registrar: Pick<Registrar, "follow" | "registerDirect" | "restore" | "withdrawActive">;
   searchTools: Pick<SearchTools, "complete" | "declare" | "declarePlan">;
   running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "accepted" | "runtime">>;
+  waits: Pick<SessionWaits, "directWaitMs" | "firstPlanWaitMs">;
 }
 
 export interface FirstRequest {
@@ -25,9 +25,9 @@ export interface FirstRequest {
 }
 
 /** Without a snapshot ToolSearch names the servers of the plan. */
-async function describeServers({ store, searchTools, running }: FirstRequestOptions): Promise<void> {
+async function describeServers({ store, searchTools, running, waits }: FirstRequestOptions): Promise<void> {
   if (searchTools.complete()) return;
-  await planWithin(running, LIMITS.firstPlanWaitMs);
+  await planWithin(running, waits.firstPlanWaitMs);
   const session = running();
   if (!session) return;
   if (store.checksum() !== undefined) searchTools.declare(store.current());

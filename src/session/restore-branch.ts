@@ -4,7 +4,6 @@
  */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import type { PiContext } from "../pi/api.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import {
   type DeclaredTool,
@@ -12,12 +11,13 @@ import {
   type Registrar,
   serverByName,
 } from "../tools/registry/registry.ts";
-import { planWithin, type SessionState, serversOf, type WhileRunning } from "./running.ts";
+import { planWithin, type SessionState, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 
 export interface RestoreOptions {
   store: Pick<CatalogStore, "current">;
   registrar: Pick<Registrar, "registerDirect" | "restore" | "withdrawActive">;
   running: WhileRunning<SessionState>;
+  waits: Pick<SessionWaits, "directWaitMs">;
 }
 
 /** Withdraws the active tools of servers that the plan does not name, or that it names as disabled. */
@@ -40,14 +40,14 @@ export function ownerOf(
 }
 
 export async function restoreBranch(ctx: PiContext, options: RestoreOptions): Promise<void> {
-  const { store, registrar, running } = options;
+  const { store, registrar, running, waits } = options;
   registrar.registerDirect(store.current());
   const declared = declaredTools(ctx.sessionManager.getBranch());
   const serverOf = (tool: DeclaredTool) => ownerOf(tool, options);
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {
     // Only the plan knows the servers of the other tools.
-    await planWithin(running, LIMITS.directWaitMs);
+    await planWithin(running, waits.directWaitMs);
     if (!running()) return;
     restore();
   }

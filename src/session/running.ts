@@ -25,6 +25,13 @@ export interface Running extends SessionState {
   warn: (text: string) => void;
 }
 
+/** How long a session waits for the worker, in milliseconds. The defaults are the `LIMITS` of these names. */
+export interface SessionWaits {
+  searchWaitMs: number;
+  directWaitMs: number;
+  firstPlanWaitMs: number;
+}
+
 /** Answers the running session. After the session's end the answer is undefined, and Pi must not be touched. */
 export type WhileRunning<State = Running> = () => State | undefined;
 

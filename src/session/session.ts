@@ -11,6 +11,7 @@ import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { startRuntimeLater } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
@@ -22,7 +23,7 @@ import { createSessionCalls } from "./calls.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createFirstRequest } from "./first-request.ts";
 import { withdrawAbsent } from "./restore-branch.ts";
-import { type Running, serversOf, type WhileRunning } from "./running.ts";
+import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { createSnapshotKey } from "./snapshot-key.ts";
 import { type StartOptions, startRunning } from "./start.ts";
 import { createToolHost } from "./tool-host.ts";
@@ -49,12 +50,14 @@ export interface SessionOptions extends SnapshotKey {
   agentDir: string;
   /** Starts the worker, unless a test brings a runtime of its own. */
   startRuntime?: StartOptions["startRuntime"];
+  /** Shorter waits, for tests. */
+  waits?: SessionWaits;
 }
 
 let generations = 0;
 
 export function createSession(pi: Pi, options: SessionOptions): Session {
-  const { agentDir, startRuntime = startRuntimeLater } = options;
+  const { agentDir, startRuntime = startRuntimeLater, waits = LIMITS } = options;
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;
@@ -78,7 +81,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       current?.warn(text);
     },
   });
-  const host = createToolHost({ store, registrar, calls, running, runningOrThrow });
+  const host = createToolHost({ store, registrar, calls, running, runningOrThrow, waits });
   const searchTools = createSearchTools(pi, host);
   const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
   const snapshotKey = createSnapshotKey({ key: options, store, registrar, searchTools });
@@ -90,6 +93,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     searchTools,
     direct,
     running,
+    waits,
   });
   const lateTools = createLateTools(pi, {
     registrar,
@@ -97,7 +101,9 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     ownTools: [TOOL_SEARCH, PROXY_TOOL],
     // Before the first plan no server is known.
     isLearning: () =>
-      current === undefined || current.statuses.size === 0 || serversOf(current).some(isLearning),
+      current === undefined ||
+      current.statuses.size === 0 ||
+      serversOf(current).some((server) => isLearning(server, store.current)),
     settle: () => host.settle(undefined),
     isOver: () => current === undefined,
   });

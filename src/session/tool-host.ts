@@ -4,7 +4,7 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { ToolHost } from "../tools/tool-search/tool-search.ts";
 import type { SessionCalls } from "./calls.ts";
-import { type Running, serversOf, type WhileRunning } from "./running.ts";
+import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { within } from "./within.ts";
 
 export interface ToolHostOptions {
@@ -14,13 +14,14 @@ export interface ToolHostOptions {
   running: WhileRunning;
   /** Throws `runtime_stopped` after the session's end. */
   runningOrThrow: () => Running;
+  waits: Pick<SessionWaits, "searchWaitMs">;
 }
 
 export function createToolHost(options: ToolHostOptions): ToolHost {
-  const { store, registrar, calls, running, runningOrThrow } = options;
+  const { store, registrar, calls, running, runningOrThrow, waits } = options;
   return {
     settle: async (signal, servers) => {
-      const params = { timeoutMs: LIMITS.searchWaitMs, ...(servers ? { servers } : {}) };
+      const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
       const { pending, checksum } = await runningOrThrow().runtime.settleTools(params, signal);
       await store.reached(checksum);
       return pending;

@@ -187,7 +187,8 @@ describe("direct tools", () => {
     [undefined, { ...learning, direct: true, state: "failed" }, false],
     [undefined, { ...learning, direct: true, state: "needs-auth" }, false],
     [undefined, { ...learning, direct: true, state: "disabled" }, false],
-    [undefined, { direct: true }, false],
+    // The server has listed its tools, and the catalog that holds them is still under way.
+    [undefined, { direct: true }, true],
     ["x/a", { ...learning, direct: false }, true],
     ["*", { ...learning, direct: false }, true],
     ["y", { ...learning, direct: true }, false],
@@ -199,6 +200,7 @@ describe("direct tools", () => {
       const settleTools = () => ({ pending: [], checksum: undefined });
       const at = await opened({ answers: { settleTools } });
       at.send(planOf({ x: status, known: { direct: true } }));
+      at.send(catalogOf([{ name: "known", tools: [{ tool: "a" }] }]));
       expect(await waited(at)).toBe(0);
       expect(asked(at)).toEqual(waits ? [["settleTools", { timeoutMs: 10_000, servers: ["x"] }]] : []);
     },
@@ -263,7 +265,7 @@ describe("direct tools", () => {
 
   test("a direct tool that becomes known after the first prompt -> registered with its catalog", async () => {
     const at = await opened();
-    at.send(planOf({ s: { direct: true } }));
+    at.send(planOf({ s: { ...learning, direct: true, state: "failed" } }));
     await waited(at);
     at.send(catalogOf([SERVER]));
     expect(direct(at.pi)).toEqual(["s__a"]);
