@@ -12,9 +12,10 @@ const ALLOW = "Allow";
 const REFUSE = "Refuse";
 const LATER = "Not now";
 const NEXT = "Next page";
-const BACK = "Page before";
+const BACK = "Previous page";
+/** `others`: the questions that wait behind this one. */
 const noneOf = (others: number): string =>
-  `Not now, nor the ${others === 1 ? "other one" : `${others} others`} that wait${others === 1 ? "s" : ""}`;
+  `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
 
 export interface Dialogs {
   /** Asks the questions that have not been asked yet. `questions`: all that are open now. */

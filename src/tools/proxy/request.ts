@@ -38,7 +38,7 @@ export function parseArgs(args: unknown): Record<string, unknown> {
     try {
       value = value.trim() === "" ? {} : JSON.parse(value);
     } catch (error) {
-      throw new Refusal(`args is no valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+      throw new Refusal(`args is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   if (value === undefined || value === null) return {};

@@ -27,7 +27,7 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
   const text = before.slice(bom.length);
   if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
   const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
-  if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
+  if (edited === undefined || edited === text) return notify(ctx, `${file} is unchanged.`, "info");
   await host.ask("writeConfig", { project, before, text: bom + edited });
   notify(ctx, `${file} is written.`, "info");
 }

@@ -85,7 +85,7 @@ describe("a question", () => {
   });
 
   test("pages can be turned back; Allow on the last one counts", async () => {
-    const turns = ["Next page", "Page before", "Next page", "Next page", "Allow"];
+    const turns = ["Next page", "Previous page", "Next page", "Next page", "Allow"];
     const { ask, dialogs, answered, idle } = asking(() => turns.shift());
     ask.consents([question("a", LONG)]);
     await idle();
@@ -93,7 +93,7 @@ describe("a question", () => {
     expect(answered).toEqual([["a", true]]);
   });
 
-  test.each(["Allow", "allow", "Page before", "anything"])(
+  test.each(["Allow", "allow", "Previous page", "anything"])(
     "that is long, answered %s on its first page, which was not offered -> not allowed",
     async (choice) => {
       const { ask, dialogs, answered, idle } = asking(() => choice);
@@ -120,7 +120,7 @@ describe("many questions", () => {
     const { ask, dialogs, answered, idle } = asking((_, options) => options.at(-1));
     ask.consents(three);
     await idle();
-    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, nor the 2 others that wait"]);
+    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, for this one and the 2 others"]);
     ask.consents(three);
     await idle();
     expect(dialogs).toHaveLength(1);
@@ -128,8 +128,8 @@ describe("many questions", () => {
     ask.consents(three.slice(1));
     await idle();
     expect(dialogs.map(({ options }) => options?.at(-1))).toEqual([
-      "Not now, nor the 2 others that wait",
-      "Not now, nor the other one that waits",
+      "Not now, for this one and the 2 others",
+      "Not now, for this one and the other one",
     ]);
     expect(answered).toEqual([]);
   });

@@ -102,7 +102,7 @@ describe("tool", () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ["broken JSON", "{", /^args is no valid JSON: /],
+    ["broken JSON", "{", /^args is not valid JSON: /],
     ["a list", [1], /^args must be a JSON object\./],
     ["JSON of a list", "[1]", /^args must be a JSON object\./],
     ["a number", 5, /^args must be a JSON object\./],

@@ -211,7 +211,7 @@ describe("/mcp edit", () => {
   ])("%s -> nothing is written", async (_name, editor) => {
     const { asked, notices } = await run("edit", editor ? { editor } : {});
     expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
-    expect(notices).toEqual([[`${FILE} is as it was.`, "info"]]);
+    expect(notices).toEqual([[`${FILE} is unchanged.`, "info"]]);
   });
 
   test("a file with a BOM -> edited without, written with it", async () => {
