@@ -1,4 +1,4 @@
-/** Owns: real catalogs for unit tests, made as the cache worker makes them. */
+/** Owns: real catalogs for unit tests, made in the same way as in the cache worker. */
 import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/known.ts";
 import { plainToolName } from "../../src/shared/naming/names.ts";

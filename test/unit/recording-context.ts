@@ -1,4 +1,4 @@
-/** Owns: a Pi context in memory that remembers what the user was shown. */
+/** Owns: a Pi context in memory that records what the user sees. */
 import type { NoticeLevel, PiContext } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
@@ -9,7 +9,7 @@ export interface ShownDialog {
   prefill?: string | undefined;
 }
 
-/** What the user answers; left out: the dialog is closed. */
+/** The user's answers; without one the dialog is closed. */
 export interface RecordingOptions {
   hasUI?: boolean;
   select?: (title: string) => string | undefined | Promise<string | undefined>;

@@ -1,4 +1,4 @@
-/** Owns: a Pi in memory that remembers what it was told, with the event bus and the tool rules that matter. */
+/** Owns: a Pi in memory that records what it was told, with Pi's event bus and the tool rules that matter here. */
 import type { McpRegistration, Pi, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {

@@ -1,4 +1,4 @@
-/** Owns: that nothing of a notice acts on the terminal. */
+/** Owns: no part of a notice acts on the terminal. */
 import { expect, test } from "vitest";
 import { notify } from "../../../src/pi/notices.ts";
 import { createRecordingContext } from "../recording-context.ts";

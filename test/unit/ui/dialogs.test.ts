@@ -1,4 +1,4 @@
-/** Owns: how a question is asked: whole, page by page where it is long, and allowed only after the last page. */
+/** Owns: how a question is asked: in full, a long one page by page, and allowed only on its last page. */
 import { describe, expect, test } from "vitest";
 import { pagesOf } from "../../../src/ui/dialog-pages.ts";
 import { createDialogs } from "../../../src/ui/dialogs.ts";
@@ -61,7 +61,7 @@ describe("pagesOf", () => {
 });
 
 describe("a question", () => {
-  test("that fits the screen -> one dialog, Allow is there", async () => {
+  test("that fits the screen -> one dialog with Allow", async () => {
     const { ask, dialogs, answered, idle } = asking(() => "Allow");
     ask.consents([question("a")]);
     await idle();
@@ -71,7 +71,7 @@ describe("a question", () => {
     expect(answered).toEqual([["a", true]]);
   });
 
-  test("that does not -> Allow is on the last page alone, and not where Enter turned the pages before", async () => {
+  test("that does not fit -> Allow is only on the last page, and not the choice that Enter has turned pages with", async () => {
     const { ask, dialogs, answered, idle } = asking((_, [first]) => first);
     ask.consents([question("a", LONG)]);
     await idle();
@@ -84,7 +84,7 @@ describe("a question", () => {
     expect(answered).toEqual([]);
   });
 
-  test("pages can be turned back; Allow on the last one counts", async () => {
+  test("pages can be turned back; Allow on the last page counts", async () => {
     const turns = ["Next page", "Previous page", "Next page", "Next page", "Allow"];
     const { ask, dialogs, answered, idle } = asking(() => turns.shift());
     ask.consents([question("a", LONG)]);
@@ -94,7 +94,7 @@ describe("a question", () => {
   });
 
   test.each(["Allow", "allow", "Previous page", "anything"])(
-    "that is long, answered %s on its first page, which was not offered -> not allowed",
+    "that is long, answered with %s, which its first page did not offer -> not allowed",
     async (choice) => {
       const { ask, dialogs, answered, idle } = asking(() => choice);
       ask.consents([question("a", LONG)]);
@@ -116,7 +116,7 @@ describe("a question", () => {
 describe("many questions", () => {
   const three = [question("a"), question("b"), question("c")];
 
-  test("are put off in one answer; forgotten, all are asked again", async () => {
+  test("are postponed with one answer; after `forget` all are asked again", async () => {
     const { ask, dialogs, answered, idle } = asking((_, options) => options.at(-1));
     ask.consents(three);
     await idle();
@@ -134,7 +134,7 @@ describe("many questions", () => {
     expect(answered).toEqual([]);
   });
 
-  test("one that is out of date before its turn -> not asked; asked if it comes back", async () => {
+  test("a question that is void before its turn -> not asked; asked if it comes back", async () => {
     let open = Promise.withResolvers<string | undefined>();
     const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
     const ask = createDialogs(ctx, {

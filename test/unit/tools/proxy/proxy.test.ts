@@ -132,7 +132,7 @@ describe("tool", () => {
     expect(answer).toMatchObject({ isError: true, ran: [], waits });
   });
 
-  test("the configuration keeps it away -> the reason, with its code", async () => {
+  test("a tool that the configuration makes unavailable -> the reason with its code", async () => {
     const missing = { code: "tool_excluded" as const, message: "fs offers drop, but it is excluded." };
     const answer = await ask({ tool: "fs__drop" }, { missing });
     expect(answer).toMatchObject({ isError: true, text: missing.message, ran: [] });
@@ -196,7 +196,7 @@ describe("the other modes", () => {
     expect(answer.isError).toBe(true);
   });
 
-  test("search while a server connects -> waited for, and named", async () => {
+  test("search while a server connects -> the search waits, and names the server", async () => {
     const servers = [...SERVERS, makeStatus("slow", { state: "connecting", toolsKnown: false })];
     const answer = await ask({ search: "read file" }, { servers, pending: ["slow"] });
     expect(answer.waits).toBe(1);
@@ -219,7 +219,7 @@ describe("the other modes", () => {
     expect(answer.text).toMatch(/^web: failed, tools unknown: nobody listens/);
   });
 
-  test("a worker that cannot be reached -> its words, not thrown", async () => {
+  test("a worker that cannot be reached -> an error result with the worker's words", async () => {
     const connect = () => Promise.reject(new Error("The MCP servers of this session are stopped."));
     const answer = await ask({ connect: "web" }, { connect });
     expect(answer).toMatchObject({ isError: true, text: "The MCP servers of this session are stopped." });

@@ -14,7 +14,7 @@ const message = (text: string, rest: Partial<FinishedMessage> = {}): FinishedMes
   ...rest,
 });
 
-it("refused arguments of our tool -> the expected parameters below Pi's words", () => {
+it("refused arguments of our tool -> the expected parameters after Pi's words", () => {
   expect(explainRefusedArguments(message(REFUSED), () => catalog)?.content).toEqual([
     { type: "text", text: REFUSED },
     { type: "text", text: "Expected parameters: s__go()" },

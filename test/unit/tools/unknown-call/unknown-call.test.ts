@@ -77,7 +77,7 @@ describe("explainUnknownCall", () => {
     expect((await explain(refused("search"))).loaded).toEqual(["fs__search", "web__search"]);
   });
 
-  test("with the proxy tool -> nothing loaded, the call that works", async () => {
+  test("with the proxy tool -> nothing is loaded, and the answer shows the call that works", async () => {
     const { text, loaded } = await explain(refused("fs__readFile"), { searchTool: "mcp" });
     expect(loaded).toEqual([]);
     expect(text).toBe(
@@ -85,13 +85,13 @@ describe("explainUnknownCall", () => {
     );
   });
 
-  test("a slip -> the nearest names, nothing loaded", async () => {
+  test("a misspelled name -> the nearest names, and nothing is loaded", async () => {
     const { text, loaded } = await explain(refused("fs__raed_file"));
     expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
     expect(loaded).toEqual([]);
   });
 
-  test("a tool that Pi does not allow -> says so", async () => {
+  test("a tool that Pi does not allow -> the answer says so", async () => {
     expect((await explain(refused("fs__read_file"), { allowed: false })).text).toBe(
       "Tool fs__read_file not found.\nPi does not allow fs__read_file in this session (--tools).",
     );
@@ -121,7 +121,7 @@ describe("explainUnknownCall", () => {
   const drop = { ...(CATALOG.tools[0] as CatalogTool), name: "fs__drop", tool: "drop" };
   const why = { fs__drop: error };
 
-  test("a name that a tool had before it was renamed -> the tool under its new name", async () => {
+  test("the former name of a renamed tool -> the tool under its new name", async () => {
     const read = CATALOG.get("fs__read_file") as CatalogTool;
     const { text, loaded } = await explain(refused("read_file_"), {
       withdrawn: { ...read, name: "read_file_" },
