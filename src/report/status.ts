@@ -59,7 +59,7 @@ export function absentText(server: string, { questions, refused }: StatusReport)
   return refusal && refusedLine(refusal);
 }
 
-/** The tools of one server, or of all servers, grouped by server. There may be thousands, so only shown ones are written. */
+/** The tools of one server, or of all servers. There may be thousands, so only those that are shown are written out. */
 export function renderTools(
   catalog: Catalog,
   servers: readonly ServerStatus[],

@@ -5,28 +5,19 @@
  * To react to another event of the worker: a case in events.ts. To tell every worker another fact: facts.ts.
  * To let the next request wait for something else: first-request.ts.
  */
-import { createCatalogStore } from "../catalog/catalog.ts";
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { startRuntimeLater } from "../runtime/runtime.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
-import { oneLine } from "../shared/text/unprintable.ts";
-import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
-import { createSearchTools } from "../tools/tools.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
-import { isLearning } from "./await-direct.ts";
-import { createSessionCalls } from "./calls.ts";
 import { startFacts, toRegistered } from "./facts.ts";
-import { createFirstRequest } from "./first-request.ts";
+import { createParts } from "./parts.ts";
 import { withdrawAbsent } from "./restore-branch.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { createSnapshotKey } from "./snapshot-key.ts";
 import { type StartOptions, startRunning } from "./start.ts";
-import { createToolHost } from "./tool-host.ts";
 
 export interface Session extends McpCommandHost {
   /** For the factory: registers everything that is known before Pi has bound. */
@@ -69,44 +60,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     });
   };
 
-  const store = createCatalogStore(agentDir, options);
-  const direct = directRule(process.env.MCP_DIRECT_TOOLS);
-  const calls = createSessionCalls(runningOrThrow);
-  const registrar = createRegistrar(pi, {
-    call: calls.call,
-    direct,
-    onTaken: ({ server, tool, name: wanted }, name) => {
-      const text = `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
-      current?.runtime.log("warn", text);
-      current?.warn(text);
-    },
-  });
-  const host = createToolHost({ store, registrar, calls, running, runningOrThrow, waits });
-  const searchTools = createSearchTools(pi, host);
-  const unknownCallHost = { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name };
-  const snapshotKey = createSnapshotKey({ key: options, store, registrar, searchTools });
-  const firstRequest = createFirstRequest(pi, {
-    agentDir,
-    key: snapshotKey.current,
-    store,
-    registrar,
-    searchTools,
-    direct,
-    running,
-    waits,
-  });
-  const lateTools = createLateTools(pi, {
-    registrar,
-    catalog: store.current,
-    ownTools: [TOOL_SEARCH, PROXY_TOOL],
-    // Before the first plan no server is known.
-    isLearning: () =>
-      current === undefined ||
-      current.statuses.size === 0 ||
-      serversOf(current).some((server) => isLearning(server, store.current)),
-    settle: () => host.settle(undefined),
-    isOver: () => current === undefined,
-  });
+  const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
+  const { store, registrar, calls, searchTools, snapshotKey, firstRequest, lateTools } = parts;
 
   const stop = async (): Promise<void> => {
     const stopped = current;
@@ -159,7 +114,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (!current) return undefined;
       const refused = explainRefusedArguments(message, store.current);
       if (refused) return Promise.resolve({ message: refused });
-      return explainUnknownCall(message, unknownCallHost)?.then(
+      return explainUnknownCall(message, parts.unknownCallHost)?.then(
         (explained) => explained && { message: explained },
       );
     },

@@ -1,4 +1,4 @@
-/** Owns: the current catalog on main: from events, and without what is gone before the next snapshot comes. */
+/** Owns: the current catalog on main: it follows events, and loses removed tools before the next snapshot comes. */
 import { expect, test } from "vitest";
 import { type CatalogStore, createCatalogStore } from "../../../src/catalog/store.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";

@@ -76,7 +76,7 @@ describe("startHeartbeat", () => {
       return asked === 1 ? new Promise((resolve) => (answer = resolve)) : Promise.resolve();
     });
     await vi.advanceTimersByTimeAsync(2_500);
-    // Answered after the deciding tick, before what it put behind the queue.
+    // The answer comes after the deciding tick, and before the callback that this tick put behind the queue.
     setTimeout(() => setImmediate(() => answer(undefined)), 4_999.5);
     await vi.advanceTimersByTimeAsync(20_000);
     expect(hangs).toEqual([]);

@@ -1,4 +1,4 @@
-/** Owns: which servers stay held back over the workers of a session, and what ends that. */
+/** Owns: which servers stay held back across the workers of a session, and until when. */
 import { describe, expect, test } from "vitest";
 import { createSuspicion, type Suspicion } from "../../../src/runtime/suspicion.ts";
 import type { ServerState } from "../../../src/shared/protocol/status.ts";

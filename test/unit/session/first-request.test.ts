@@ -1,4 +1,4 @@
-/** Owns: what is there when the first request is made, and how long a prompt waits for it. The clock is a fake. */
+/** Owns: what Pi has before the first request is made, and how long a prompt waits for it. The clock is a fake. */
 import { join } from "node:path";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
@@ -165,7 +165,7 @@ describe("direct tools", () => {
     ["*", [], ["x__a", "x__b", "y__a", "y__b"]],
     ["__none__", ["a", "b"], []],
   ])(
-    "MCP_DIRECT_TOOLS=%s, configured of x: %j -> declared out of the snapshot, unasked: %j",
+    "MCP_DIRECT_TOOLS=%s, directTools of x: %j -> declared from the snapshot, without a request to the worker: %j",
     async (variable, configured, names) => {
       vi.stubEnv("MCP_DIRECT_TOOLS", variable);
       const at = await opened({
@@ -301,12 +301,12 @@ describe("a resumed branch", () => {
       [declares("down__x"), owns("down__x", "gone", "x")],
       false,
     ],
-    ["of nobody's", [declares("bash2")], false],
+    ["of no known server", [declares("bash2")], false],
   ])(
     "a tool of a server without a catalog, a name %s -> registered as the transcript has it: %3$s",
     async (_name, branch, restored) => {
       const at = await opened({ snapshot: [SERVER, DOWN], branch });
-      // What nobody knows yet may be the plan's.
+      // The plan may know the server of an unknown tool, so the prompt waits for the plan.
       expect(await waited(at)).toBe(restored ? 0 : 10_000);
       const name = JSON.stringify(branch).match(/"name":"(\w+)"/)?.[1] ?? "";
       expect(asItWas(at, name)).toBe(restored);
@@ -363,7 +363,7 @@ describe("a resumed branch", () => {
     expect(reachable(at.pi)).toEqual(["s__a", "s__b"]);
   });
 
-  test("each prompt -> restored once; after another branch, once more", async () => {
+  test("several prompts -> restored once; after a change of the branch, once more", async () => {
     const at = await opened({ snapshot: [SERVER] });
     let reads = 0;
     at.ctx.sessionManager.getBranch = () => {

@@ -1,4 +1,4 @@
-/** Owns: what one Pi session does on the main thread, from the factory to its end: the runtime is a fake. */
+/** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -61,7 +61,7 @@ describe("the start", () => {
     expect(facts?.().registered).toEqual([]);
   });
 
-  test("a worker that follows a crash -> told what the plan let run, and which catalog main shows", async () => {
+  test("a worker that follows a crash -> told what the plan has let run, and which catalog main shows", async () => {
     const { runtimes, send } = await openSession();
     const accepted = { servers: ["hash"] };
     send({ ...planned(), accepted });
@@ -97,7 +97,7 @@ describe("the end", () => {
     await expect(session.askConsents()).rejects.toMatchObject(stopped);
   });
 
-  test("before the start and after the end -> nothing of Pi's is touched, nothing is thrown", async () => {
+  test("before the start and after the end -> Pi is not touched, and nothing is thrown", async () => {
     const { session, ctx, pi, runtimes } = await openSession({ started: false });
     const refused = { role: "toolResult", toolName: "own__work", isError: true, content: [] };
     const all = async (): Promise<void> => {
@@ -278,7 +278,7 @@ describe("other events", () => {
   });
 });
 
-describe("the project of the factory was not the session's", () => {
+describe("the factory's guess was wrong", () => {
   const elsewhere = async (trusted: boolean): Promise<Opened> => {
     const agentDir = await tempFolder();
     await storeSnapshot(agentDir, "/guess", [OWN, PROJECT]);
@@ -290,13 +290,13 @@ describe("the project of the factory was not the session's", () => {
   const named = ({ pi }: Opened, server: string): boolean =>
     pi.tools.get("ToolSearch")?.description.includes(`- ${server}`) === true;
 
-  test("not trusted, its servers in the snapshot -> withdrawn, and nothing is known until the plan", async () => {
+  test("a project that is not trusted, with servers in the snapshot -> they are withdrawn, and the catalog is empty until the plan", async () => {
     const at = await openSession({ snapshot: [OWN, PROJECT], trusted: false });
     expect(reachable(at.pi)).toEqual(["own__work"]);
     expect([servers(at), named(at, "proj"), named(at, "own")]).toEqual([[], false, false]);
   });
 
-  test("not trusted, without servers of its own -> the snapshot stays", async () => {
+  test("a project that is not trusted, without servers in the snapshot -> the snapshot stays", async () => {
     const at = await openSession({ snapshot: [OWN], trusted: false });
     expect([servers(at), named(at, "own")]).toEqual([["own"], true]);
     expect(at.pi.registrations).toEqual(["ToolSearch", "own__work"]);
@@ -323,7 +323,7 @@ describe("dialogs", () => {
   const question = (hash: string) => ({ server: hash, hash, question: `${hash}: x` });
   const asking = planned({ questions: [question("a"), question("b")] });
 
-  test("an answer -> told to the worker; asked again by /mcp trust, not by the next plan", async () => {
+  test("an answer -> sent to the worker; the next plan does not ask again, /mcp trust does", async () => {
     const at = await openSession({
       select: () => "Refuse",
       answers: { answerConsent: () => undefined, askAgain: () => undefined },
@@ -343,7 +343,7 @@ describe("dialogs", () => {
     ]);
   });
 
-  test("the session ends while a dialog is open -> its answer counts for nothing, the next is not asked", async () => {
+  test("the session ends while a dialog is open -> its answer has no effect, and the next question is not asked", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const at = await openSession({ select: () => promise });
     at.send(asking);
@@ -360,7 +360,7 @@ describe("dialogs", () => {
     ["crashes once", 1, []],
     ["crashes again", 2, [["MCP: The connection worker ended with code 7.", "error"]]],
   ])(
-    "the worker %s while it is told an answer -> told twice, asked once; notices: $2",
+    "the worker %s while it receives an answer -> the answer is sent twice, the user is asked once; notices: $2",
     async (_name, times, expected) => {
       let crashes = times;
       const answerConsent = (): unknown => (crashes-- > 0 ? Promise.reject(restarted) : undefined);
@@ -373,7 +373,7 @@ describe("dialogs", () => {
     },
   );
 
-  test("a held edit -> applied or not, as the user says", async () => {
+  test("a held edit -> the user's answer is sent to the worker", async () => {
     const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
     at.send({ type: "held", generation: 0, id: "7", text: "+ docs" });
     await settled();
@@ -393,7 +393,7 @@ describe("Pi's other events", () => {
     ]);
   });
 
-  test("codemode is called -> the tools of a new catalog are registered before it runs", async () => {
+  test("codemode is called -> the tools of a new catalog are registered before the call runs", async () => {
     const { pi, send, session } = await openSession();
     const execute = (): Promise<never> => Promise.reject(new Error("not called"));
     pi.registerTool({

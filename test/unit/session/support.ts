@@ -21,7 +21,7 @@ import { tempFolder } from "../temp-folder.ts";
 
 export interface FakeRuntime {
   options: RuntimeOptions;
-  /** Requests in order: the method, and what it was given. */
+  /** Requests in order: method and parameters. */
   asked: [method: string, params: unknown][];
   /** Lines of the log, without their level. */
   logged: string[];

@@ -15,7 +15,7 @@ interface Asked {
   idle(): Promise<void>;
 }
 
-/** Answers each dialog with what `choose` says of its title and options. */
+/** Answers each dialog with the choice of `choose`, which gets the title and the options. */
 function asking(choose: (title: string, options: readonly string[]) => string | undefined): Asked {
   const answered: Asked["answered"] = [];
   const { ctx, dialogs } = createRecordingContext({

@@ -8,7 +8,7 @@ const error = { code: "connect_failed" as const, message: "s: no answer.", remed
 const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." };
 const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
 
-/** What is said about each of these states of the server `s`, one after the other. */
+/** The notice after each of these states of the server `s`, one after the other. */
 function told(states: readonly ServerState[]): (Notice | undefined)[] {
   const health = createHealthNotices();
   return states.map((state) =>

@@ -1,4 +1,4 @@
-/** Owns: what is declared of a result to codemode scripts. */
+/** Owns: the declaration of a tool's result for codemode scripts. */
 import { expect, test } from "vitest";
 import type { CatalogTool } from "../../../../src/catalog/known.ts";
 import { encode } from "../../../../src/shared/protocol/codec.ts";

@@ -1,4 +1,4 @@
-/** Owns: what the one tool `mcp` makes of its parameters, and what it hands on to Pi. */
+/** Owns: how the proxy tool `mcp` reads its parameters, and what it passes on to Pi. */
 import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../../src/pi/api.ts";
 import type { WireError } from "../../../../src/shared/protocol/errors.ts";
@@ -37,7 +37,7 @@ interface World {
   /** Of `--tools`. */
   allows?: boolean;
   connect?: (server: string) => Promise<void>;
-  /** What the worker says of a tool that is not to be had. */
+  /** The worker's reason for an unavailable tool. */
   missing?: WireError;
 }
 
@@ -169,7 +169,7 @@ describe("the other modes", () => {
       /^web__search.*\n.*\npapers__search/,
     ],
     ["a pattern over first sentences", { search: "nothing else", regex: true }, /^No tools found\.$/],
-    ["words that nothing has", { search: "zzz" }, /^No tools found\.\nNo tool matches: zzz/],
+    ["words that no tool has", { search: "zzz" }, /^No tools found\.\nNo tool matches: zzz/],
     ["nothing", {}, /^MCP: 4\/4 servers, 8 tools\nfs: connected, 2 tools\n/],
     ["blank parameters", { tool: " ", search: "" }, /^MCP: 4\/4 servers/],
   ])("%s", async (_name, params, expected) => {

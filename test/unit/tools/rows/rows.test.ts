@@ -178,7 +178,7 @@ describe("the result", () => {
 
   test.each<[string, unknown]>([
     ["no content", undefined],
-    ["content that is no list", "text"],
+    ["content that is not a list", "text"],
     ["an image without data", [{ type: "image", mimeType: "image/png" }]],
     ["an unknown block", [{ type: "video" }]],
   ])("%s, of another session, breaks nothing", (_name, content) => {

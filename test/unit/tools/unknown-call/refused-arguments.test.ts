@@ -23,11 +23,11 @@ it("refused arguments of our tool -> the expected parameters after Pi's words", 
 
 it.each<[string, FinishedMessage]>([
   ["another tool's", message('Validation failed for tool "bash": x', { toolName: "bash" })],
-  ["a tool that nobody knows", message('Validation failed for tool "s__x": x', { toolName: "s__x" })],
+  ["a tool that no catalog knows", message('Validation failed for tool "s__x": x', { toolName: "s__x" })],
   ["a server's own words", message("Validation failed: x")],
   ["a result", message(REFUSED, { isError: false })],
   ["what a user wrote", message(REFUSED, { role: "user" })],
-  ["content that is no list", message(REFUSED, { content: REFUSED })],
+  ["content that is not a list", message(REFUSED, { content: REFUSED })],
   ["no content", message(REFUSED, { content: [] })],
 ])("%s -> left as it is", (_name, given) => {
   expect(explainRefusedArguments(given, () => catalog)).toBeUndefined();

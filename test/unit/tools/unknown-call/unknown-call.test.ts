@@ -1,4 +1,4 @@
-/** Owns: what a model reads that called a tool which is not declared. */
+/** Owns: the answer to a model that has called a tool which is not declared. */
 import { describe, expect, it, test } from "vitest";
 import type { CatalogTool } from "../../../../src/catalog/known.ts";
 import type { FinishedMessage } from "../../../../src/pi/api.ts";
@@ -132,8 +132,8 @@ describe("explainUnknownCall", () => {
 
   it.each<[string, Host]>([
     ["never had", { why }],
-    ["that was taken back", { why, withdrawn: drop }],
-    ["that was taken back under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
+    ["that was withdrawn", { why, withdrawn: drop }],
+    ["that was withdrawn under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
   ])("a tool %s, and that the configuration excludes -> why, with its code", async (_name, host) => {
     const name = host.withdrawn?.name ?? "fs__drop";
     expect(await explain(refused(name), host)).toEqual({
@@ -164,7 +164,7 @@ describe("explainUnknownCall", () => {
       "another error of the same tool",
       { ...refused("fs__read_file"), content: [{ type: "text", text: "no" }] },
     ],
-    ["a result that is no error", { ...refused("fs__read_file"), isError: false }],
+    ["a result that is not an error", { ...refused("fs__read_file"), isError: false }],
     ["a message of the user", { role: "user", content: "Tool fs__read_file not found" }],
     ["no content", { role: "toolResult", toolName: "fs__read_file", isError: true }],
   ])("%s -> left as it is", async (_name, message) => {

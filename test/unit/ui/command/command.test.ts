@@ -210,7 +210,7 @@ describe("/mcp edit", () => {
 
   it.each<[string, RecordingOptions["editor"]]>([
     ["closed", () => undefined],
-    ["left as it was", (_title, text) => text],
+    ["left unchanged", (_title, text) => text],
   ])("%s -> nothing is written", async (_name, editor) => {
     const { asked, notices } = await run("edit", editor ? { editor } : {});
     expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
