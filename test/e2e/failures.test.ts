@@ -10,7 +10,6 @@ import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { notices, toolEnds } from "../support/rpc-events.ts";
 import { open, PATIENCE_MS } from "./rpc-support.ts";
-import { once } from "./shared-home.ts";
 import { tellTogether } from "./stories.ts";
 import {
   call,
@@ -20,6 +19,7 @@ import {
   home,
   model,
   onCleanup,
+  once,
   readLog,
   root,
   SERVERS,

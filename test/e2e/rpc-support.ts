@@ -122,13 +122,16 @@ export async function open(options: OpenOptions): Promise<Opened> {
   };
 }
 
-/** Dialogs that Pi has asked for so far. */
-export const dialogsOf = (rpc: RpcSession): RpcDialog[] =>
-  rpc.events.map(toDialog).filter((dialog) => dialog !== undefined);
+/** Dialogs that Pi has asked for so far, at or behind record `since`. */
+export const dialogsOf = (rpc: RpcSession, since = 0): RpcDialog[] =>
+  rpc.events
+    .slice(since)
+    .map(toDialog)
+    .filter((dialog) => dialog !== undefined);
 
-/** Notices that tell the effect of a change. */
-export const effectsOf = (rpc: RpcSession): string[] =>
-  notices(rpc.events)
+/** Notices that tell the effect of a change, at or behind record `since`. */
+export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
+  notices(rpc.events.slice(since))
     .map(({ message }) => message)
     .filter((message) => message.startsWith("mcp.json: "));
 

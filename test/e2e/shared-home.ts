@@ -1,22 +1,8 @@
-/** Owns: a home that several tests of a file start Pi in, put back before each to what an earlier run has left. */
+/** Owns: a home that several tests start Pi in, put back before each to what an earlier run has left. */
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, inject } from "vitest";
-import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { killMarked } from "../support/processes.ts";
-
-const lasting: PiHome[] = [];
-
-afterAll(async () => {
-  for (const at of lasting.splice(0)) await at.dispose();
-});
-
-/** A home that lasts until the tests of the file are over. */
-export async function fileHome(options: HomeOptions): Promise<PiHome> {
-  const at = await createHome({ caches: inject("piCaches"), ...options });
-  lasting.push(at);
-  return at;
-}
 
 /**
  * Copies the agent folder and the project folder. The function that it answers ends what still runs and puts the copy
@@ -36,10 +22,4 @@ export async function keepHome({ dir }: PiHome): Promise<() => Promise<void>> {
       await copy(join(dir, "kept", folder), join(dir, folder));
     }
   };
-}
-
-/** Makes something once, when the first test of the file asks for it. */
-export function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
 }

@@ -8,8 +8,8 @@ import { type ModelRequest, type ModelScript, toolResultTexts } from "../support
 import { type PiHome, type PrintResult, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { fileHome, keepHome, once } from "./shared-home.ts";
-import { call, ENTRY, fixtureServer, home, model, readLog, SERVERS, searchFor } from "./support.ts";
+import { keepHome } from "./shared-home.ts";
+import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS, searchFor } from "./support.ts";
 
 type Servers = Record<string, unknown>;
 
@@ -73,7 +73,7 @@ const DIRECT = {
   mcpServers: servers({}, { directTools: false }),
 };
 const learned = once(async () => {
-  const at = await fileHome({ mcp: DIRECT });
+  const at = await home({ mcp: DIRECT });
   const cold = await runOnce(at, LEARN);
   return { at, cold, restore: await keepHome(at) };
 });
@@ -223,7 +223,7 @@ const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s
 
 /** A run that learned the servers, with its answers; then a session with activated tools, and its last request. */
 const activated = once(async () => {
-  const at = await fileHome({ mcp: MCP, files: PROGRAMS });
+  const at = await home({ mcp: MCP, files: PROGRAMS });
   const known = answersIn((await runOnce(at, FIND, { args: ["--no-session"] })).requests);
   const { requests } = await runOnce(at, [searchFor(`select:${TOOLS}`)]);
   expect(namesIn(requests[0])).toEqual([]);

@@ -3,8 +3,7 @@ import type { ModelRequest, ModelScript, ModelTurn } from "../support/model.ts";
 import { toolResultTexts } from "../support/model.ts";
 import type { HomeOptions, PiHome, PiOptions } from "../support/pi-run.ts";
 import { type PrintResult, runPrint } from "../support/pi-run.ts";
-import { fileHome, once } from "./shared-home.ts";
-import { ENTRY, model } from "./support.ts";
+import { ENTRY, home as makeHome, model, once } from "./support.ts";
 
 /** What the model does in one test: calls only, since a turn of text ends the run. */
 export type Story = readonly (ModelTurn | ((request: ModelRequest) => ModelTurn))[];
@@ -19,19 +18,16 @@ export interface Told {
 }
 
 export interface StoryOptions extends Partial<Pick<PiOptions, "args" | "env" | "extensions">> {
-  home: HomeOptions | (() => Promise<HomeOptions>);
-  /** Prepares the home that was made, for example with an earlier run. */
-  before?: (at: PiHome) => Promise<unknown>;
+  home: HomeOptions;
 }
 
 /** Runs Pi once, when the first test asks for its story. The stories come in the order of their keys. */
 export function tellTogether<K extends string>(
   stories: Record<K, Story>,
-  { home, before, ...options }: StoryOptions,
+  { home, ...options }: StoryOptions,
 ): (story: K) => Promise<Told> {
   const all = once(async () => {
-    const at = await fileHome(typeof home === "function" ? await home() : home);
-    await before?.(at);
+    const at = await makeHome(home);
     const script: ModelScript = Object.values<Story>(stories).flat();
     const scripted = await model(script);
     const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", ...options });

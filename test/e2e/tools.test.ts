@@ -5,7 +5,6 @@ import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
-import { fileHome, once } from "./shared-home.ts";
 import { tellTogether } from "./stories.ts";
 import {
   call,
@@ -14,6 +13,7 @@ import {
   home,
   model,
   onCleanup,
+  once,
   readLog,
   root,
   SERVERS,
@@ -310,7 +310,7 @@ test("the built-in tool_search active, cold and warm: it finds and loads our too
 
 /** A home with the proxy tool, in which an earlier session has learned the server's tools. */
 const proxied = once(async () => {
-  const at = await fileHome({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } } });
+  const at = await home({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } } });
   const first = await model([searchFor("measure")]);
   await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
   return at;

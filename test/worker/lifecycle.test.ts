@@ -141,9 +141,11 @@ describe("a lazy server", () => {
   test("a cancelled call that the server never answers -> no longer counts as use", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("waits.mjs", {}, { idleTimeout: SHORT_IDLE }) }, { place });
-    await at.settled("s");
     const controller = new AbortController();
-    const failed = at.failedCall("s", "work", { file: join(place.cwd, "never") }, controller.signal);
+    const arrived = join(place.cwd, "arrived");
+    const file = join(place.cwd, "never");
+    const failed = at.failedCall("s", "work", { file, arrived }, controller.signal);
+    await until(async () => (await readIfThere(arrived)) || undefined);
     const since = at.events.length;
     controller.abort();
     expect(await failed).toMatchObject({ code: "cancelled" });

@@ -70,7 +70,7 @@ export async function createPlace(): Promise<Place> {
   await mkdir(place.cwd);
   onCleanup(async () => {
     const left = await processesWithMarker(place.agentDir);
-    await killMarked(`PMT_PLACE=${place.agentDir}`);
+    if (left.length > 0) await killMarked(`PMT_PLACE=${place.agentDir}`);
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     expect(left.map(({ command }) => command)).toEqual([]);
   });

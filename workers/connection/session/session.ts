@@ -210,7 +210,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     facts,
     log,
     onPlan: carryOut,
-    onStir: () => cache.warm(),
+    onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) =>
       emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
   }).then((running) => {
