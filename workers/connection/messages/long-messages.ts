@@ -1,39 +1,39 @@
 /**
- * Lets only some long messages come in at a time, over all servers of a thread, so that their bytes stay bounded.
- * A reader that finds no place free stops reading, which holds its server up; who has a place and hardly uses it
- * loses it to those that wait.
+ * Limits how many long messages come in at a time, over all servers of a thread, so that their bytes stay bounded. A
+ * reader that finds no slot free stops reading, which holds its server up. A reader that has a slot and hardly uses it
+ * loses the slot to readers that wait.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type TooLarge, tooSlow } from "./too-large.ts";
 
-/** What reads one stream of messages. */
+/** The reader of one stream of messages. */
 export interface LongReader {
   /**
-   * So many bytes are held of a message that has not come to its end. A promise: nothing more is to be read until it
-   * settles.
+   * The reader holds this many bytes of a message that is not complete. If this returns a promise, nothing more may be
+   * read until the promise settles.
    */
   hold(bytes: number): Promise<void> | undefined;
-  /** Nothing is held any more, and nothing waited for. */
+  /** The reader holds nothing and waits for nothing any more. */
   end(): void;
 }
 
 export interface LongMessages {
-  /** `giveUp`: called at most once, when the reader has to leave its place to another; it must stop then. */
+  /** `giveUp`: called at most once, when the reader loses its slot to another one. The reader must stop then. */
   open(giveUp: (error: TooLarge) => void): LongReader;
 }
 
-/** Shorter messages come in as they like. */
+/** Shorter messages need no slot. */
 const LONG_BYTES = 1024 * 1024;
-/** Who has a place and waiters behind it must be faster than this, on the average after the first seconds. */
+/** While others wait, a reader with a slot must be faster than this on average, after `SLOW_AFTER_MS`. */
 const SLOW_BYTES_A_SECOND = 256 * 1024;
 const SLOW_AFTER_MS = 10_000;
 
 interface State {
   giveUp: (error: TooLarge) => void;
   bytes: number;
-  /** Since when it has a place, and with how many bytes. */
+  /** Time and bytes of the reader when it got its slot; undefined: it has no slot. */
   place: { sinceMs: number; fromBytes: number } | undefined;
-  /** Goes on reading. */
+  /** Lets the reader go on. */
   resume: (() => void) | undefined;
   isOver: boolean;
 }
@@ -113,5 +113,5 @@ export function createLongMessages(
   };
 }
 
-/** Of this thread: what it guards is the thread's memory, so there is one. */
+/** The one of this thread: it guards the memory of the thread. */
 export const longMessages: LongMessages = createLongMessages(LIMITS.longMessagesAtATime);

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readRegularText, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
@@ -25,6 +26,9 @@ export const SHELL_VARIABLE = "PI_MCP_NPX_SHELL";
 
 /** Without this flag npm would look for the workspaces of a folder above. */
 export const NO_WORKSPACES = "--workspaces=false";
+
+/** For the user alone, as all files here. */
+const EXECUTABLE_FILE = 0o700;
 
 const MANIFEST = `${JSON.stringify({
   private: true,
@@ -59,13 +63,13 @@ async function put(file: string, text: string, mode: number): Promise<void> {
 }
 
 async function prepare(folder: string): Promise<NeutralFolder> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   // npm resolves the links in the folders that it names.
   const path = await realpath(folder);
-  await put(join(path, "package.json"), MANIFEST, 0o600);
+  await put(join(path, "package.json"), MANIFEST, PRIVATE_FILE);
   if (onWindows) return { path, shell: undefined };
   const shell = join(path, "shell.sh");
-  await put(shell, SHELL, 0o700);
+  await put(shell, SHELL, EXECUTABLE_FILE);
   return { path, shell };
 }
 

@@ -2,14 +2,12 @@
  * Where to cut a text: by UTF-8 bytes and by lines, between characters, at a line end where one is near.
  * Looks only at the part that is kept, so the length of the text does not matter. Pure.
  */
+import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/surrogates.ts";
 
 export interface Budget {
   bytes: number;
   lines: number;
 }
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
-const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
 /** Lines of a text; the newline at its end begins no further one. */
 export function countLines(text: string): number {

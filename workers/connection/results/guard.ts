@@ -5,7 +5,9 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { GuardLimits } from "../config/entry/guard.ts";
+import { amount } from "./amount.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";
 import type { ResultStore } from "./store.ts";
 import { type Structure, structureOf } from "./structure.ts";
@@ -89,7 +91,6 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
 }
 
 const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
-const linesText = (lines: number): string => `${lines.toLocaleString("en")} line${lines === 1 ? "" : "s"}`;
 
 /**
  * The longest texts by their structure, as many as it takes for all to fit; by index. Undefined where that
@@ -120,7 +121,7 @@ function structures(parts: readonly Measured[], limits: GuardLimits): Map<number
 function structureText({ prefix, text, outline, values }: Structure, where: string): string {
   const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
   const which = values === undefined ? "shown" : "the first shown";
-  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${linesText(countLines(text))}${of}`;
+  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${amount(countLines(text), "line")}${of}`;
   const notice = `[${size}, ${which} by its structure.${where}]`;
   return [...(prefix === "" ? [] : [prefix]), notice, outline].join("\n");
 }
@@ -144,8 +145,6 @@ function* wholeText(parts: readonly Measured[]): Generator<string> {
   }
 }
 
-const text = (value: string): ResultContent => ({ type: "text", text: value });
-
 function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: string): ResultContent[] {
   const contents = parts.map(({ content }) => content);
   const start = textOf(contents[head.part]).slice(0, head.end);
@@ -154,8 +153,8 @@ function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: 
   const between = contents.slice(head.part, tail.part + 1).filter(({ type }) => type !== "text");
   const middle =
     head.part === tail.part
-      ? [text(end === "" ? opening : `${opening}\n${end}`)]
-      : [text(opening), ...between, ...(end === "" ? [] : [text(end)])];
+      ? [textBlock(end === "" ? opening : `${opening}\n${end}`)]
+      : [textBlock(opening), ...between, ...(end === "" ? [] : [textBlock(end)])];
   return [...contents.slice(0, head.part), ...middle, ...contents.slice(tail.part + 1)];
 }
 
@@ -167,7 +166,7 @@ function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] 
   ];
   return [
     ...parts.slice(0, head.part),
-    ...ends.filter((end) => end !== "").map((end) => measure(text(end))),
+    ...ends.filter((end) => end !== "").map((end) => measure(textBlock(end))),
     ...parts.slice(tail.part + 1),
   ];
 }
@@ -197,7 +196,7 @@ export async function guardOutput(
     const first = Math.min(...found.keys());
     const shown = content.map((part, index) => {
       const structure = found.get(index);
-      return structure ? text(structureText(structure, index === first ? ` ${where}` : "")) : part;
+      return structure ? textBlock(structureText(structure, index === first ? ` ${where}` : "")) : part;
     });
     return { content: shown, cut: true, ...stored };
   }
@@ -206,7 +205,7 @@ export async function guardOutput(
   const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
   const missingLines = whole.lines - kept.lines;
   const ofLines =
-    missingLines > 0 ? ` (${linesText(missingLines)} of ${whole.lines.toLocaleString("en")})` : "";
+    missingLines > 0 ? ` (${amount(missingLines, "line")} of ${whole.lines.toLocaleString("en")})` : "";
   const notice = `[… ${missing}${ofLines} left out here. ${where}]`;
   return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored };
 }

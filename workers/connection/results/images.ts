@@ -7,12 +7,11 @@ import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
 import type { Block, ShapeOptions } from "./context.ts";
 import { imageSize } from "./image-size.ts";
 import { extensionFor, mediaType } from "./mime.ts";
-
-const text = (value: string): ResultContent => ({ type: "text", text: value });
 
 async function savedImage(
   base64: string,
@@ -25,7 +24,9 @@ async function savedImage(
   );
   const where = "path" in saved ? `saved to ${saved.path}` : `could not be saved: ${saved.problem}`;
   return [
-    text(`[Image: ${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}, ${reason}; ${where}]`),
+    textBlock(
+      `[Image: ${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}, ${reason}; ${where}]`,
+    ),
   ];
 }
 
@@ -43,7 +44,7 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   const declared = mediaType(block.mimeType);
   const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;
   if (base64 === undefined || base64 === "") {
-    return [text(`[Image without usable data: ${declared || "unknown type"}]`)];
+    return [textBlock(`[Image without usable data: ${declared || "unknown type"}]`)];
   }
   // The bytes say what it is; the declared type only helps where they say nothing.
   const real = sniffImageType(base64);

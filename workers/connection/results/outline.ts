@@ -2,6 +2,8 @@
  * A JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
  * without parsing it into objects, so that size costs time only and depth costs nothing. Pure.
  */
+import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
+import { amount } from "./amount.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -90,18 +92,16 @@ class Scanner {
   }
 }
 
-const count = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
-
 /** A string as it stands in the JSON text, cut between two of its characters. */
 function stringToken(scanner: Scanner): string {
   const begin = scanner.string();
   const length = scanner.at - 1 - begin;
   if (length <= STRING_CHARS) return scanner.text.slice(begin - 1, scanner.at);
-  const cut = scanner.text
+  const start = scanner.text
     .slice(begin, begin + STRING_CHARS)
-    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1")
-    .replace(/[\ud800-\udbff]$/, "");
-  return `"${cut}…" (${count(length, "character")})`;
+    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1");
+  const cut = withoutHalfAtEnd(start);
+  return `"${cut}…" (${amount(length, "character")})`;
 }
 
 function literalToken(scanner: Scanner): string {
@@ -167,7 +167,7 @@ class Outline {
       if (show) this.value(depth + 1, `${key}: `);
       else this.#scanner.skip();
     });
-    this.#lines[head] += `object, ${count(members, "key")}`;
+    this.#lines[head] += `object, ${amount(members, "key")}`;
   }
 
   #array(depth: number, label: string): void {
@@ -177,7 +177,7 @@ class Outline {
       if (show) this.value(depth + 1, "- ");
       else this.#scanner.skip();
     });
-    this.#lines[head] += `array, ${count(members, "item")}`;
+    this.#lines[head] += `array, ${amount(members, "item")}`;
   }
 
   toString(): string {

@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
@@ -21,7 +22,6 @@ const FOR_USER_CHARS = 4_000;
 /** Some milliseconds of work. */
 const BLOCKS_A_TURN = 2_000;
 
-const text = (value: string): ResultContent => ({ type: "text", text: value });
 const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
 
 interface Parts {
@@ -64,8 +64,10 @@ function orNothing(
 ): ResultContent[] {
   const said = contents.filter((content) => !isText(content) || content.text !== "");
   if (said.length > 0) return said;
-  if (isError) return [text("[The tool failed and said nothing]")];
-  return [text(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]")];
+  if (isError) return [textBlock("[The tool failed and said nothing]")];
+  return [
+    textBlock(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]"),
+  ];
 }
 
 /** Providers refuse half a surrogate pair, some also NUL. Neither gets longer by this. */
@@ -111,22 +113,22 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const structured = isStructured(found) ? found : undefined;
   const fromStructured = structured ? structuredForModel(structured, parts.contents) : [];
   if (found && "problem" in found) {
-    fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
+    fromStructured.push(textBlock(`[Structured content that cannot be shown: ${found.problem}]`));
   }
 
   const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
   // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
   const all = isError
-    ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
+    ? said.map((content) => (isText(content) ? textBlock(options.redact(content.text)) : content))
     : said;
   const { server, tool, guard: limits, store } = options;
   const encoded = options.toon
-    ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
+    ? all.map((content) => (isText(content) ? textBlock(toonOr(content.text)) : content))
     : all;
   // What is too long even so stays JSON: the file is of more use as such, and the preview goes by its structure.
   const best = fitsGuard(encoded, limits) ? encoded : all;
   const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
-  const content = guarded.content.map((part) => (isText(part) ? text(clean(part.text)) : part));
+  const content = guarded.content.map((part) => (isText(part) ? textBlock(clean(part.text)) : part));
   return {
     content,
     isError,

@@ -2,16 +2,16 @@
  * What calls cost, where `settings.captureStats` asks for it: one JSON line a call, appended in the
  * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
  */
-import { appendFile, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { appendRegular } from "../../shared/files/append-regular.ts";
+import { PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { expandHome } from "../config/entry/home.ts";
 
-const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
 const FLUSH_DELAY_MS = 1_000;
 /** Common estimate for English text and JSON; a table of savings needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
@@ -72,10 +72,11 @@ export function createStats({
   const write = async (text: string): Promise<void> => {
     try {
       await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
-      await appendFile(path, text, { mode: PRIVATE_FILE });
+      await appendRegular(path, text);
     } catch (error) {
       if (!failed) {
-        const problem = `Statistics of MCP calls cannot be written to ${path}: ${messageOf(error)}.`;
+        const why = messageOf(error).replace(`${path}: `, "");
+        const problem = `Statistics of MCP calls cannot be written to ${path}: ${why}.`;
         onProblem(`${problem} Set captureStats.path under settings in mcp.json to a file that can be.`);
       }
       failed = true;

@@ -6,9 +6,9 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 
-const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
 /** Characters encoded at a time: a text of any size is written through one small buffer. */
@@ -33,8 +33,6 @@ export interface StoreOptions {
   /** Opens a file that does not exist yet, for writing. */
   create?: (path: string) => Promise<FileHandle>;
 }
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Promise<number> {
   const encoder = new TextEncoder();

@@ -6,6 +6,7 @@
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { sameJson } from "../../shared/json/same.ts";
 import { splitLabel } from "./label.ts";
 
@@ -80,5 +81,5 @@ export function structuredForModel(
 ): ResultContent[] {
   const texts = contents.flatMap((content) => (content.type === "text" ? [content.text] : []));
   const isSaid = textSaysSame(texts, structured) || textSaysSame(texts.map(bare), structured);
-  return isSaid ? [] : [{ type: "text", text: structured.json }];
+  return isSaid ? [] : [textBlock(structured.json)];
 }
