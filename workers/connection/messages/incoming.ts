@@ -70,7 +70,7 @@ function heapBytes(bytes: Buffer, text: string, values: number): number {
 
 function fitsHeap(neededBytes: number): boolean {
   const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  // A worker's limit is the limit of its old space. The heap's limit includes the young space, which holds nothing long.
+  // A worker's limit is that of its old space. The heap's limit includes the young space, which holds nothing long.
   const oldMebibytes = resourceLimits.maxOldGenerationSizeMb ?? 0;
   const limitBytes = oldMebibytes > 0 ? oldMebibytes * 1024 * 1024 : heap_size_limit;
   return used_heap_size + neededBytes <= limitBytes * USED_HEAP_SHARE;

@@ -32,27 +32,24 @@ interface State {
   giveUp: (error: TooLarge) => void;
   bytes: number;
   /** Time and bytes of the reader when it got its slot; undefined: it has no slot. */
-  place: { sinceMs: number; fromBytes: number } | undefined;
+  slot: { sinceMs: number; fromBytes: number } | undefined;
   /** Lets the reader go on. */
   resume: (() => void) | undefined;
   isOver: boolean;
 }
 
-export function createLongMessages(
-  places: number,
-  now: () => number = () => performance.now(),
-): LongMessages {
-  const inPlace = new Set<State>();
+export function createLongMessages(slots: number, now: () => number = () => performance.now()): LongMessages {
+  const withSlot = new Set<State>();
   const waiting = new Set<State>();
   let timer: NodeJS.Timeout | undefined;
 
   const take = (state: State): void => {
-    inPlace.add(state);
-    state.place = { sinceMs: now(), fromBytes: state.bytes };
+    withSlot.add(state);
+    state.slot = { sinceMs: now(), fromBytes: state.bytes };
   };
   const leave = (state: State): void => {
-    if (inPlace.delete(state)) {
-      state.place = undefined;
+    if (withSlot.delete(state)) {
+      state.slot = undefined;
       const [next] = waiting;
       if (next) {
         waiting.delete(next);
@@ -70,13 +67,13 @@ export function createLongMessages(
     state.resume?.();
     leave(state);
   };
-  const isSlow = ({ bytes, place }: State): boolean => {
-    const tookMs = place ? now() - place.sinceMs : 0;
-    const came = bytes - (place?.fromBytes ?? 0);
+  const isSlow = ({ bytes, slot }: State): boolean => {
+    const tookMs = slot ? now() - slot.sinceMs : 0;
+    const came = bytes - (slot?.fromBytes ?? 0);
     return tookMs >= SLOW_AFTER_MS && came * 1_000 < SLOW_BYTES_A_SECOND * tookMs;
   };
   const giveUpSlow = (): void => {
-    for (const state of [...inPlace].filter(isSlow)) {
+    for (const state of [...withSlot].filter(isSlow)) {
       end(state);
       state.giveUp(tooSlow(state.bytes));
     }
@@ -91,17 +88,17 @@ export function createLongMessages(
 
   return {
     open: (giveUp) => {
-      const state: State = { giveUp, bytes: 0, place: undefined, resume: undefined, isOver: false };
+      const state: State = { giveUp, bytes: 0, slot: undefined, resume: undefined, isOver: false };
       return {
         hold: (bytes) => {
           state.bytes = bytes;
           if (state.isOver) return undefined;
           if (bytes < LONG_BYTES) {
-            if (state.place) leave(state);
+            if (state.slot) leave(state);
             return undefined;
           }
-          if (state.place) return undefined;
-          if (inPlace.size >= places) return wait(state);
+          if (state.slot) return undefined;
+          if (withSlot.size >= slots) return wait(state);
           take(state);
           return undefined;
         },

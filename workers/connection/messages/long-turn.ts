@@ -1,7 +1,7 @@
 /**
- * Lets at most one long message be parsed in a turn of the event loop. Each may take more than a second, and between two
- * of them this thread has to answer the main thread, which would otherwise take the worker for hanging, and to serve
- * other servers.
+ * Lets at most one long message be parsed in a turn of the event loop. Each may take more than a second, and between
+ * two of them this thread has to answer the main thread, which would otherwise take the worker for hanging, and to
+ * serve other servers.
  */
 let isTaken = false;
 const waiting: (() => void)[] = [];

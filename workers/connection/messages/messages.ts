@@ -1,7 +1,7 @@
 /**
- * JSON-RPC messages as they come from an untrusted server, before anything trusts them. Owns: measuring a message before
- * it is parsed, the limits on long messages and the order of parsing them, the reasons of a refusal, and the bounds on
- * requests of the server. Must not: know the meaning of a message.
+ * JSON-RPC messages as they come from an untrusted server, before anything trusts them. Owns: measuring a message
+ * before it is parsed, the limits on long messages and the order of parsing them, the reasons of a refusal, and the
+ * bounds on requests of the server. Must not: know the meaning of a message.
  * Called by: the transports and mcp. To bound another kind of message: incoming.ts and a row in docs/security.md.
  */
 export { MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";

@@ -1,7 +1,7 @@
 /**
- * Bounds the requests of a server: how many wait for their answers, the bytes of those answers, and how many come within
- * a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client and any
- * transport. Each message passes through unchanged.
+ * Bounds the requests of a server: how many wait for their answers, the bytes of those answers, and how many come
+ * within a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client
+ * and any transport. Each message passes through unchanged.
  */
 
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";

@@ -52,8 +52,8 @@ export const readManifest = async (folder: string): Promise<Manifest | undefined
   toManifest(await readPackageJson(folder));
 
 /**
- * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only command, or any of several names
- * of one file, or the command with the package's own name. Undefined: npx fails.
+ * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only command, or any of several
+ * names of one file, or the command with the package's own name. Undefined: npx fails.
  */
 export function chooseBin({ name, bin }: Manifest): string | undefined {
   if (new Set(Object.values(bin)).size === 1) return Object.keys(bin)[0];

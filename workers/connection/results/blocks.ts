@@ -1,6 +1,6 @@
 /**
- * The content blocks of a result (MCP 2025-11-25, server/tools, tool result) as the text and images that a
- * model reads. What it cannot read is saved to a file and named. No block fails a call, whatever it holds.
+ * Turns the content blocks of a result (MCP 2025-11-25, server/tools, tool result) into text and images for a model.
+ * Other content is saved to a file, and a text names the file. No block fails a call, whatever it holds.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
@@ -13,13 +13,13 @@ import { imageContent } from "./images.ts";
 import { label } from "./label.ts";
 import { extensionFor, isTextType, mediaType } from "./mime.ts";
 
-/** Beyond this a label stands in a text of its own, so that the long one is not copied. */
+/** For a longer text the label becomes a text of its own, so that the long text is not copied. */
 const JOINED_CHARS = 64 * 1024;
 
 const labelled = (head: string, value: string): ResultContent[] =>
   value.length < JOINED_CHARS ? [textBlock(`${head}\n${value}`)] : [textBlock(head), textBlock(value)];
 
-/** Saves bytes and says where they are, after the label that says what they are. */
+/** Saves bytes, and returns a text with the label `head` and the path. */
 async function savedContent(
   head: string,
   data: unknown,
@@ -86,7 +86,7 @@ function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
   return [textBlock(lines.filter((line) => line !== "").join("\n"))];
 }
 
-/** One block. Several contents where a label goes with an image or a long text. */
+/** One block. It becomes several contents if a label goes with an image or a long text. */
 export async function blockContent(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
   if (typeof raw === "string") return [textBlock(raw)];
   const block = isObject(raw) ? raw : {};
@@ -106,7 +106,7 @@ export async function blockContent(raw: unknown, options: ShapeOptions): Promise
   }
 }
 
-/** Whether the server meant the block for the person alone (MCP 2025-11-25, annotations, `audience`). */
+/** Whether the server means the block for the person alone (MCP 2025-11-25, annotations, `audience`). */
 export function isForUserOnly(raw: unknown): boolean {
   const annotations = isObject(raw) && isObject(raw.annotations) ? raw.annotations : {};
   const { audience } = annotations;

@@ -1,7 +1,7 @@
 /**
- * Bounds what the model reads of a result: its start and end, or for long lines of JSON their structure,
- * with a line that says how much is missing and the file that holds all of it. The texts of a result count
- * together. Nothing here copies a text that is too long: it is measured, cut and written in place.
+ * Bounds the text of a result for the model. The model gets the start and the end, or for long lines of JSON their
+ * structure, with a line that says how much is missing and which file holds all of it. The limits hold for all texts
+ * of a result together. A text that is too long is never copied: it is measured, cut and written in place.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
@@ -12,12 +12,12 @@ import { countLines, headEnd, tailStart } from "./cut.ts";
 import type { ResultStore } from "./store.ts";
 import { type Structure, structureOf } from "./structure.ts";
 
-/** Kept free of the limit for the line that says what is missing, with the path. */
+/** Part of the limit for the line that says what is missing, with the path. */
 const NOTICE_BYTES = 512;
 const NOTICE_LINES = 3;
-/** Enough for a model to see what there is; the rest is in the file. */
+/** Enough to show a model the kinds of data; the rest is in the file. */
 const OUTLINE_CHARS = 8 * 1024;
-/** Texts of one result that are looked at for their structure, the longest first. */
+/** Limit for texts of one result that are shown by their structure, the longest first. */
 const OUTLINES = 10;
 
 interface Measured {
@@ -28,9 +28,9 @@ interface Measured {
 
 export interface Guarded {
   content: ResultContent[];
-  /** Something was left out. */
+  /** Some text is left out. */
   cut: boolean;
-  /** Holds all of the text. */
+  /** Path of the file with all of the text. */
   storedAt?: string;
 }
 
@@ -44,11 +44,11 @@ const measure = (content: ResultContent): Measured =>
 const total = (parts: readonly Measured[]): { bytes: number; lines: number } => {
   const texts = parts.filter(({ content }) => content.type === "text");
   const sum = (key: "bytes" | "lines"): number => texts.reduce((all, part) => all + part[key], 0);
-  // Texts are read one below the other.
+  // A newline stands between two texts.
   return { bytes: sum("bytes") + Math.max(texts.length - 1, 0), lines: sum("lines") };
 };
 
-/** How many of the parts fit whole, from the first on, and what is then left. */
+/** How many parts fit as a whole, from the first part on, and the rest of the budget. */
 function takeWhole(parts: Iterable<Measured>, budget: GuardLimits): { taken: number; left: GuardLimits } {
   const left = { ...budget };
   let taken = 0;
@@ -64,9 +64,9 @@ function takeWhole(parts: Iterable<Measured>, budget: GuardLimits): { taken: num
 }
 
 interface Cut {
-  /** Index of the part in which the kept start ends, and where. */
+  /** The part in which the kept start ends, and the end within its text. */
   head: { part: number; end: number };
-  /** Index of the part in which the kept end begins, and where. */
+  /** The part in which the kept end begins, and the start within its text. */
   tail: { part: number; start: number };
 }
 
@@ -75,7 +75,7 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
     maxBytes: Math.floor(Math.max(limits.maxBytes - NOTICE_BYTES, limits.maxBytes / 2) / 2),
     maxLines: Math.floor(Math.max(limits.maxLines - NOTICE_LINES, limits.maxLines / 2) / 2),
   };
-  // Of however little: something of the start.
+  // However small the limit is, at least one byte and one line of the start are kept.
   const fromStart = takeWhole(parts, {
     maxBytes: Math.max(half.maxBytes, 1),
     maxLines: Math.max(half.maxLines, 1),
@@ -93,8 +93,8 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
 const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
 
 /**
- * The longest texts by their structure, as many as it takes for all to fit; by index. Undefined where that
- * does not help.
+ * Index of a text -> its structure, for as many of the longest texts as must be shortened for all to fit. Undefined if
+ * that does not help.
  */
 function structures(parts: readonly Measured[], limits: GuardLimits): Map<number, Structure> | undefined {
   const left = total(parts);
@@ -110,14 +110,14 @@ function structures(parts: readonly Measured[], limits: GuardLimits): Map<number
     if (!structure) return undefined;
     found.set(index, structure);
     left.bytes -= bytes - Buffer.byteLength(structure.outline) - Buffer.byteLength(structure.prefix);
-    // An outline has as many lines as it needs.
+    // The lines of an outline do not count.
     left.lines -= lines;
     if (left.bytes <= limits.maxBytes && left.lines <= limits.maxLines) return found;
   }
   return undefined;
 }
 
-/** The words before it, what it is, its outline. `where` the whole is. */
+/** The words before the JSON, its size and its outline. `where`: a sentence with the path of the whole. */
 function structureText({ prefix, text, outline, values }: Structure, where: string): string {
   const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
   const which = values === undefined ? "shown" : "the first shown";
@@ -126,7 +126,7 @@ function structureText({ prefix, text, outline, values }: Structure, where: stri
   return [...(prefix === "" ? [] : [prefix]), notice, outline].join("\n");
 }
 
-/** Of the file that holds all of the text. */
+/** Extension of the file with all of the text. */
 function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Structure> | undefined): string {
   const texts = parts.filter(({ content }) => content.type === "text");
   const [only] = [...(found?.values() ?? [])];
@@ -134,7 +134,7 @@ function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Stru
   return only.values === undefined ? "json" : "jsonl";
 }
 
-/** All of the text as parts to write one after the other, as it would be read. */
+/** All texts, with a newline between two of them, as parts to write one after the other. */
 function* wholeText(parts: readonly Measured[]): Generator<string> {
   let first = true;
   for (const { content } of parts) {
@@ -158,7 +158,7 @@ function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: 
   return [...contents.slice(0, head.part), ...middle, ...contents.slice(tail.part + 1)];
 }
 
-/** What stays of the texts, measured. */
+/** The parts of the texts that are kept, measured. */
 function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] {
   const ends = [
     textOf(parts[head.part]?.content).slice(0, head.end),
@@ -174,11 +174,11 @@ function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] 
 const isWithin = ({ bytes, lines }: { bytes: number; lines: number }, limits: GuardLimits): boolean =>
   bytes <= limits.maxBytes && lines <= limits.maxLines;
 
-/** Whether nothing of it would be left out. */
+/** Whether nothing would be left out. */
 export const fitsGuard = (content: readonly ResultContent[], limits: GuardLimits | false): boolean =>
   limits === false || isWithin(total(content.map(measure)), limits);
 
-/** Never fails: where the full text cannot be stored, the notice says why. */
+/** Never fails: if the full text cannot be stored, the notice says why. */
 export async function guardOutput(
   content: readonly ResultContent[],
   { limits, store, label }: { limits: GuardLimits | false; store: ResultStore; label: string },

@@ -1,6 +1,7 @@
 /**
- * An image block: given to the model where every provider takes it, else saved to a file. A provider
- * refuses a request for one image whose type, bytes or size it does not like, and with it the session.
+ * Images of a result. The model gets an image if every provider accepts it; any other image is saved to a file. A
+ * provider refuses a request because of one image with a wrong type, wrong bytes or a wrong size, and every later
+ * request of the session with it.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
@@ -30,7 +31,7 @@ async function savedImage(
   ];
 }
 
-/** Why a provider would refuse it. */
+/** Why a provider would refuse the image; undefined if none would. */
 function whyUnfit(type: string, base64: string): string | undefined {
   if (base64.length > LIMITS.imageChars) return "too large for a model";
   const size = imageSize(type, base64);
@@ -46,7 +47,7 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   if (base64 === undefined || base64 === "") {
     return [textBlock(`[Image without usable data: ${declared || "unknown type"}]`)];
   }
-  // The bytes say what it is; the declared type only helps where they say nothing.
+  // The bytes decide the type. The declared type is used only if the bytes say nothing.
   const real = sniffImageType(base64);
   if (real === undefined) {
     return savedImage(base64, { type: declared, reason: "of a type that models do not take", options });
@@ -56,7 +57,7 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   return [{ type: "image", data: base64, mimeType: real }];
 }
 
-/** Saves the images of one result beyond the number and the sum of characters that are sent. */
+/** Saves the images of one result that exceed the limits for their number and their characters. */
 export async function limitImages(
   contents: readonly ResultContent[],
   options: ShapeOptions,
@@ -79,7 +80,7 @@ export async function limitImages(
   return limited;
 }
 
-/** An image for the person alone, as a line that says where it is. */
+/** An image for the person alone: saved, and named in a line. */
 export async function imageForPerson(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
   const block = isObject(raw) ? raw : {};
   const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;

@@ -1,6 +1,6 @@
 /**
- * A JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
- * without parsing it into objects, so that size costs time only and depth costs nothing. Pure.
+ * Outlines a JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
+ * without parsing it into objects, so that size costs only time and depth costs nothing. Pure.
  */
 import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
 import { amount } from "./amount.ts";
@@ -16,11 +16,11 @@ const CLOSE_OBJECT = 0x7d;
 
 const DEPTH_SHOWN = 6;
 const KEYS_SHOWN = 50;
-/** Items of an array by depth: more of the outermost, which is what the call was made for. */
+/** Number of items shown of an array, by depth: more of the outermost array, which the call asked for. */
 const ITEMS_SHOWN = [5, 5, 3, 2];
 const STRING_CHARS = 200;
 
-/** The text is no single JSON value. */
+/** The text is not one JSON value. */
 class NotJson extends Error {}
 
 class Scanner {
@@ -31,7 +31,7 @@ class Scanner {
     this.text = text;
   }
 
-  /** Code of the next character that is no white space; -1 at the end. */
+  /** Code of the next character that is not white space; -1 at the end. */
   peek(): number {
     for (; this.at < this.text.length; this.at++) {
       const code = this.text.charCodeAt(this.at);
@@ -45,7 +45,7 @@ class Scanner {
     this.at++;
   }
 
-  /** Steps over a string and answers where its characters begin; `at` is then behind the closing quote. */
+  /** Skips a string and returns the index of its first character; `at` is then behind the closing quote. */
   string(): number {
     this.take(QUOTE);
     const begin = this.at;
@@ -60,7 +60,7 @@ class Scanner {
     throw new NotJson();
   }
 
-  /** Steps over a number or `true`, `false`, `null`; answers where it begins. */
+  /** Skips a number or `true`, `false`, `null`, and returns the index at which it begins. */
   literal(): number {
     const begin = this.at;
     for (; this.at < this.text.length; this.at++) {
@@ -73,7 +73,7 @@ class Scanner {
     return begin;
   }
 
-  /** Steps over one value of any depth. */
+  /** Skips one value of any depth. */
   skip(): void {
     let depth = 0;
     do {
@@ -92,7 +92,7 @@ class Scanner {
   }
 }
 
-/** A string as it stands in the JSON text, cut between two of its characters. */
+/** A string as the JSON text writes it, cut between two characters. */
 function stringToken(scanner: Scanner): string {
   const begin = scanner.string();
   const length = scanner.at - 1 - begin;
@@ -129,7 +129,7 @@ class Outline {
     return this.#lines.push(`${"  ".repeat(depth)}${line}`) - 1;
   }
 
-  /** The members of an object or array between its brackets; counts all, shows the first. */
+  /** Reads the members of an object or array between its brackets: counts all, shows the first `shown`. */
   #members(depth: number, close: number, shown: number, each: (show: boolean) => void): number {
     let members = 0;
     this.#scanner.at++;
@@ -186,8 +186,8 @@ class Outline {
 }
 
 /**
- * About `maxChars` of outline. Undefined where the text is not one JSON object or array. Lenient: it
- * follows brackets and strings, and does not validate what it skips.
+ * An outline of about `maxChars` characters. Undefined if the text is not one JSON object or array. Lenient: the
+ * scanner follows brackets and strings, and does not validate the values that it skips.
  */
 export function outlineJson(text: string, maxChars: number): string | undefined {
   const scanner = new Scanner(text);

@@ -1,6 +1,6 @@
 /**
- * The one entry of shaping: a server's result becomes what the model reads. Blocks, then structured
- * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
+ * Turns a server's result into text and images for the model. Owns the order: blocks, structured content, TOON, guard.
+ * Never fails, whatever a server sends.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -19,7 +19,7 @@ import { readStructured, type Structured, structuredForModel } from "./structure
 import { toonOr } from "./toon.ts";
 
 const FOR_USER_CHARS = 4_000;
-/** Some milliseconds of work. */
+/** Blocks that take some milliseconds of work. */
 const BLOCKS_A_TURN = 2_000;
 
 const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
@@ -36,11 +36,11 @@ async function readBlocks(
 ): Promise<Parts> {
   const contents: ResultContent[] = [];
   const forUser: string[] = [];
-  // Before the cut: of a secret cut in two neither half would be found.
+  // Secrets are taken out before the cut: neither half of a secret that is cut in two would be found.
   const shownToUser = (value: string): string =>
     (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
   for (const [index, block] of blocks.entries()) {
-    // A result may hold hundreds of thousands: between some of them this thread answers main and other servers.
+    // A result may hold hundreds of thousands of blocks. In between this thread answers main and other servers.
     if (index % BLOCKS_A_TURN === BLOCKS_A_TURN - 1) await nextTurn();
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
@@ -56,7 +56,7 @@ async function readBlocks(
   };
 }
 
-/** Blocks that say nothing are left out; if nothing is left, one line says so. */
+/** Leaves out empty texts. If nothing is left, one line says so. */
 function orNothing(
   contents: readonly ResultContent[],
   { forUser }: Parts,
@@ -70,7 +70,7 @@ function orNothing(
   ];
 }
 
-/** Providers refuse half a surrogate pair, some also NUL. Neither gets longer by this. */
+/** Providers refuse half of a surrogate pair, and some refuse NUL. The text does not become longer. */
 const clean = (value: string): string => value.toWellFormed().replace(/\0+/g, " ");
 
 const sizeOf = (content: ResultContent): number =>
@@ -79,7 +79,7 @@ const sizeOf = (content: ResultContent): number =>
 const sumBytes = (contents: readonly ResultContent[]): number =>
   contents.reduce((all, content) => all + sizeOf(content), 0);
 
-/** Of one block as the server sent it: base64 as such, so that it compares with the images that are shown. */
+/** Bytes of one block as the server sent it. Base64 counts as text, as it does for the images that are shown. */
 function blockBytes(raw: unknown): number {
   if (typeof raw === "string") return Buffer.byteLength(raw);
   const block = isObject(raw) ? raw : {};
@@ -117,7 +117,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   }
 
   const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
-  // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
+  // Only errors are redacted: they often quote the key that was refused. Other answers belong to the server.
   const all = isError
     ? said.map((content) => (isText(content) ? textBlock(options.redact(content.text)) : content))
     : said;
@@ -125,7 +125,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const encoded = options.toon
     ? all.map((content) => (isText(content) ? textBlock(toonOr(content.text)) : content))
     : all;
-  // What is too long even so stays JSON: the file is of more use as such, and the preview goes by its structure.
+  // A text that is too long even as TOON stays JSON: the file is more useful, and the preview needs its structure.
   const best = fitsGuard(encoded, limits) ? encoded : all;
   const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
   const content = guarded.content.map((part) => (isText(part) ? textBlock(clean(part.text)) : part));

@@ -11,8 +11,8 @@ const FORM_CHARS = 9;
 /** No form has more characters than this. A text is redacted with this much beyond the later cut. */
 export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
 /**
- * Pieces of one secret that are looked for in all forms. Further pieces are looked for only as they are written: a piece
- * takes some milliseconds to prepare, and a longer secret is a file of which texts show the beginning.
+ * Pieces of one secret that are looked for in all forms. Further pieces are looked for only as they are written: a
+ * piece takes some milliseconds to prepare, and a longer secret is a file of which texts show the beginning.
  */
 const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance, so it is looked for as a whole word. */

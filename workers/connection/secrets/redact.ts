@@ -9,7 +9,7 @@ import { formsOf, LONGEST_MATCH, SURE_CHARS } from "./forms.ts";
 export type Redactor = (text: string) => string;
 
 const MARK = "[redacted]";
-/** Shorter values, such as `1` or `true`, are not secrets, and without them half of a text would be missing. */
+/** Shorter values, such as `1` or `true`, are not secrets, and to hide them would hide half of a text. */
 const SECRET_CHARS = SURE_CHARS;
 /** Least length of a value whose name says that it is secret. Below `SECRET_CHARS` it is looked for as a whole word. */
 const NAMED_SECRET_CHARS = 4;
@@ -74,8 +74,8 @@ export function createRedactor({ values, named }: Secrets): Redactor {
 }
 
 /**
- * Takes secrets out of the text, then cuts it: neither half of a secret that is cut in two would be found. A longer text
- * costs no more: only the part that may be shown is searched, and the length of the longest secret beyond it.
+ * Takes secrets out of the text, then cuts it: neither half of a secret that is cut in two would be found. A longer
+ * text costs no more: only the part that may be shown is searched, and the length of the longest secret beyond it.
  */
 export function boundText(text: string, chars: number, redact: Redactor): string {
   const most = chars + LONGEST_MATCH;

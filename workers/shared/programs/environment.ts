@@ -12,7 +12,10 @@ import {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** With this variable, whatever its value, Windows looks for a command in PATH only and not in the current folder first. */
+/**
+ * With this variable, whatever its value, Windows looks for a command in PATH only and not in the current folder
+ * first.
+ */
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
 /** Lists of folders in which programs look for code. For most of them an empty entry means the current folder. */

@@ -1,6 +1,6 @@
 /**
- * How a file is started on Windows: a program directly, any other file, such as an npm `.cmd`, by the command shell with
- * its arguments escaped. Pure.
+ * How a file is started on Windows: a program directly, any other file, such as an npm `.cmd`, by the command shell
+ * with its arguments escaped. Pure.
  */
 import escaping from "cross-spawn/lib/util/escape.js";
 

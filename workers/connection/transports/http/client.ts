@@ -1,7 +1,7 @@
 /**
  * One HTTP exchange over Node's own client. Owns: the way through a proxy, redirects within the origin, content
- * encodings. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300 s;
- * to lift that limit or to use a proxy would take a copy of undici (940 KB, and not for Bun).
+ * encodings. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300
+ * s; to lift that limit or to use a proxy would take a copy of undici (940 KB, and not for Bun).
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";

@@ -1,7 +1,8 @@
 /**
  * Reads server-sent events from bytes (WHATWG HTML, section 9.2.6). The reader looks at each byte once, whatever the
- * line ends are, and a line that ends in CR is complete at once. The SDK's parser keeps such a CR until more bytes come,
- * so that it reports the events of a server that writes only CR one event late, and takes quadratic time for its lines.
+ * line ends are, and a line that ends in CR is complete at once. The SDK's parser keeps such a CR until more bytes
+ * come, so that it reports the events of a server that writes only CR one event late, and takes quadratic time for
+ * its lines.
  */
 import type { Readable } from "node:stream";
 import {
@@ -136,8 +137,8 @@ export async function readEvents(
   long: LongMessages = longMessages,
 ): Promise<void> {
   const reader = createEventReader(handlers);
-  const place = long.open((error) => body.destroy(error));
-  body.once("close", place.end);
+  const slot = long.open((error) => body.destroy(error));
+  body.once("close", slot.end);
   try {
     for await (const piece of body) {
       const chunk = piece as Buffer;
@@ -145,12 +146,12 @@ export async function readEvents(
       const isLong = reader.bytes + chunk.length > MEASURED_BYTES;
       if (isLong && (chunk.includes(LF) || chunk.includes(CR))) await longTurn();
       reader.push(chunk);
-      const turn = place.hold(reader.bytes);
+      const turn = slot.hold(reader.bytes);
       if (turn) await turn;
     }
   } finally {
-    body.off("close", place.end);
-    place.end();
+    body.off("close", slot.end);
+    slot.end();
   }
 }
 
@@ -161,20 +162,20 @@ export async function readBody(
   long: LongMessages = longMessages,
 ): Promise<Buffer> {
   const pieces = createPieces();
-  const place = long.open((error) => body.destroy(error));
-  body.once("close", place.end);
+  const slot = long.open((error) => body.destroy(error));
+  body.once("close", slot.end);
   try {
     for await (const chunk of body) {
       const { length } = chunk as Buffer;
       body.onBytes?.(length);
       if (pieces.bytes + length > maxBytes) throw new TooLarge(maxBytes);
       pieces.push(chunk as Buffer);
-      const turn = place.hold(pieces.bytes);
+      const turn = slot.hold(pieces.bytes);
       if (turn) await turn;
     }
   } finally {
-    body.off("close", place.end);
-    place.end();
+    body.off("close", slot.end);
+    slot.end();
   }
   if (pieces.bytes > MEASURED_BYTES) await longTurn();
   return pieces.take();

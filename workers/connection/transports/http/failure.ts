@@ -2,10 +2,10 @@
  * Owns the meaning of a failed HTTP exchange, decided in one place and by values only: the transport, the connect and
  * the explanation all call `classifyFailure`.
  *
- * Decisions: SSE is tried on 404, 405, 406 and 415 only. MCP 2025-11-25 (basic/transports, backwards compatibility) also
- * names 400, but a Streamable HTTP server uses 400 to say what is wrong with a request, and trying SSE would hide that.
- * 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750, section 3.1); otherwise 403 is a refusal
- * that no sign-in cures.
+ * Decisions: SSE is tried on 404, 405, 406 and 415 only. MCP 2025-11-25 (basic/transports, backwards compatibility)
+ * also names 400, but a Streamable HTTP server uses 400 to say what is wrong with a request, and trying SSE would
+ * hide that. 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750, section 3.1); otherwise 403
+ * is a refusal that no sign-in cures.
  */
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";

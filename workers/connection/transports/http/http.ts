@@ -1,7 +1,7 @@
 /**
- * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that; another
- * try if the failure may pass; the explanation of a failure. Any `type` except "sse" begins with Streamable HTTP and may
- * fall back: in the files of other clients "http" only means that the server has a url.
+ * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that;
+ * another try if the failure may pass; the explanation of a failure. Any `type` except "sse" begins with Streamable
+ * HTTP and may fall back: in the files of other clients "http" only means that the server has a url.
  * Must not: know lifecycles. Called by: transports.ts, which loads this folder when it is first needed.
  */
 

@@ -35,7 +35,9 @@ export const proxyAddress = (proxy: URL): { host: string; port: string | number 
 /** The name in lower case comes first, as in curl. An empty variable counts as unset. */
 const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
 
-/** An entry of NO_PROXY: `*`, or a host or a domain with all hosts below it, with or without a dot before and a port. */
+/**
+ * An entry of NO_PROXY: `*`, or a host or a domain with all hosts below it, with or without a dot before and a port.
+ */
 function excepts(entry: string, url: URL): boolean {
   if (entry === "*") return true;
   const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(entry.replace(/^\*?\./, "")) ?? [];

@@ -14,7 +14,10 @@ import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
 import { messagesIn } from "./messages-in.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
-/** Limit for requests whose POST has not ended. Some servers end a POST with the answer, so it lasts as long as the call. */
+/**
+ * Limit for requests whose POST has not ended. Some servers end a POST with the answer, so it lasts as long as the
+ * call.
+ */
 const MOST_REQUESTS = 1_000;
 
 export class LegacySseTransport implements Transport {

@@ -76,16 +76,16 @@ export function createStdioInbox({
   });
   const stop = (): void => {
     reader.stop();
-    place.end();
+    slot.end();
   };
   const giveUp = (error: TooLarge): void => {
     stop();
     onTooLarge(error);
   };
-  const place = longMessages.open(giveUp);
+  const slot = longMessages.open(giveUp);
   const read = (chunk: Buffer): Promise<void> | undefined => {
     reader.push(chunk);
-    return place.hold(reader.pendingBytes);
+    return slot.hold(reader.pendingBytes);
   };
 
   return {

@@ -1,7 +1,7 @@
 /**
- * MCP over the stdin and stdout of a child process (MCP 2025-11-25, basic/transports, stdio): one JSON message a line.
- * Implements the SDK's `Transport`. Unlike the SDK's own transport it ends the whole process tree, copies each byte once
- * and has its own size limit.
+ * MCP over the stdin and stdout of a child process (MCP 2025-11-25, basic/transports, stdio): one JSON message a
+ * line. Implements the SDK's `Transport`. Unlike the SDK's own transport it ends the whole process tree, copies each
+ * byte once and has its own size limit.
  */
 
 import { once } from "node:events";
