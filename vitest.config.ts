@@ -27,7 +27,7 @@ const realProject = (name: string, exclude: string[] = []): TestProjectInlineCon
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
-    globalSetup: ["test/support/built-setup.ts"],
+    globalSetup: ["test/support/built-setup.ts", "test/support/global-setup.ts"],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -43,7 +43,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/boundary/**/*.test.ts"],
-          // All files share two processes: loading the modules again for each took longer than the tests.
+          // Files share processes: loading the modules again for each file took longer than the tests.
           isolate: false,
           maxWorkers: WORKERS,
         },

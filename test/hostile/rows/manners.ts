@@ -22,6 +22,8 @@ export const MANNERS: readonly Row[] = [
   {
     name: "a server that renames its tools every 100 ms: the notices to the user end",
     finding: "L4",
+    // The notices of other rows count towards the session's limit.
+    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("renames.mjs"),
     act: async (arena) => {
