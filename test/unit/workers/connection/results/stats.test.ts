@@ -1,4 +1,4 @@
-/** Statistics: what is written, when, and what it adds up to. */
+/** Owns: which lines the statistics of calls write, when, to which files, and their summary. */
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, readFile, stat, symlink } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -80,7 +80,7 @@ test("a link to a regular file -> the lines go there", async () => {
   expect(JSON.parse(await readFile(real, "utf8"))).toMatchObject({ server: "s" });
 });
 
-test("calls are gathered and appended as lines, in order, privately", async () => {
+test("a hundred calls -> appended as lines in order, to a private file", async () => {
   const path = join(await tempFolder(), "below", "stats.jsonl");
   const stats = createStats({ path, flushDelayMs: 60_000, onProblem: never });
   for (let at = 0; at < 100; at++) {
@@ -115,7 +115,7 @@ test("a file that cannot be written -> the user hears of it once, and nothing el
   ]);
 });
 
-test("by tool, the one that received most first, with tokens saved", () => {
+test("a summary -> by tool, the tool that received most first, with the tokens saved", () => {
   const summary = summarizeStats([
     entry(),
     entry({ failed: true, receivedBytes: 0, shownBytes: 0, durationMs: 30 }),
@@ -128,12 +128,12 @@ test("by tool, the one that received most first, with tokens saved", () => {
   expect(summary.tokensSaved).toBe((9_000_000 - 50_000 + 800) / 4);
 });
 
-test("no file, no calls", async () => {
+test("no file -> no calls", async () => {
   const path = join(await tempFolder(), "none");
   expect(await readStats(path)).toEqual({ tools: [], moreTools: 0, tokensSaved: 0 });
 });
 
-test("a file that cannot be read -> says which, and what to set", async () => {
+test("a file that cannot be read -> an error that names the file and the setting", async () => {
   const path = await tempFolder();
   await expect(readStats(path)).rejects.toMatchObject({
     code: "bad_config",

@@ -107,5 +107,5 @@ test("a variable that is not set -> bad_config before anything is started", asyn
     { command: "node", args: ["$env:PMT_NOT_SET_ANYWHERE"] },
     { onSpawn: () => expect.unreachable("started"), onSecrets: () => expect.unreachable("resolved") },
   );
-  await expect(connect(options)).rejects.toMatchObject({ name: "ThreadsError" });
+  await expect(connect(options)).rejects.toMatchObject({ code: "bad_config" });
 });
