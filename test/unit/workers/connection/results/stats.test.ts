@@ -48,9 +48,9 @@ test.each<[unknown, unknown]>([
 });
 
 test.each<[string, (path: string) => Promise<unknown>, string]>([
-  ["a named pipe that nobody reads", (path) => promisify(execFile)("mkfifo", [path]), "a named pipe"],
-  ["a link to a device", (path) => symlink("/dev/null", path), "a terminal or another device"],
-  ["a folder", (path) => mkdir(path), "a folder"],
+  ["a named pipe that nobody reads", (path) => promisify(execFile)("mkfifo", [path]), "it is a named pipe"],
+  ["a link to a device", (path) => symlink("/dev/null", path), "it is a terminal or another device"],
+  ["a folder", (path) => mkdir(path), "EISDIR: it is a folder"],
 ])(
   "the path leads to %s -> nothing is written or waited for, the user hears of it once",
   async (_name, put, what) => {
@@ -63,7 +63,7 @@ test.each<[string, (path: string) => Promise<unknown>, string]>([
       await stats.flush();
     }
     expect(problems).toEqual([
-      `Statistics of MCP calls cannot be written to ${path}: it is ${what}, not a regular file. ` +
+      `Statistics of MCP calls cannot be written to ${path}: ${what}, not a regular file. ` +
         "Set captureStats.path under settings in mcp.json to a file that can be.",
     ]);
   },
