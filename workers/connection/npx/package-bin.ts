@@ -43,7 +43,7 @@ export async function readPackageJson(folder: string): Promise<Record<string, un
     const parsed: unknown = JSON.parse(await readTextOrThrow(join(folder, "package.json"), SMALL_FILE_BYTES));
     return isObject(parsed) ? parsed : undefined;
   } catch {
-    // Absent, unreadable or broken: for npx there is no such package either.
+    // A package.json that is absent, unreadable or broken is no package for npx either.
     return undefined;
   }
 }

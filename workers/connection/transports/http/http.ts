@@ -127,7 +127,7 @@ const openSse = (connect: HttpConnect): Promise<Connection> =>
   open((options) => new LegacySseTransport(options), "sse", connect);
 
 /** Failures of the fallback that say more than the refusal before it. */
-const TELLS_MORE = new Set<HttpFailure["kind"]>([
+const SAYS_MORE = new Set<HttpFailure["kind"]>([
   "needs-auth",
   "web-page",
   "redirect",
@@ -143,7 +143,7 @@ async function openEither(connect: HttpConnect): Promise<Connection> {
     if (refusal.kind !== "refuses-streamable") throw error;
     connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
     return await openSse(connect).catch((second: unknown) => {
-      throw TELLS_MORE.has(failureOf(second).kind) ? second : error;
+      throw SAYS_MORE.has(failureOf(second).kind) ? second : error;
     });
   }
 }
