@@ -23,7 +23,7 @@ import {
   type ReadFile,
   readText,
 } from "../files/files.ts";
-import { type HostFile, hostSources, parseHostText } from "../hosts/hosts.ts";
+import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import { mergeLayers } from "./layers.ts";
 import { boundProblems } from "./reported.ts";
 
@@ -157,8 +157,8 @@ export async function loadConfig(
   const sources = configSources(given);
   const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
   const imports = [...new Set(files.flatMap((file) => file.imports))];
-  // The only one that looks further up than the session's folder.
-  if (imports.includes("opencode")) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  // Most hosts look into the session's folder only.
+  if (imports.some(looksUp)) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
   const { facts } = reading;
   const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
   const registered = facts.registered ?? [];

@@ -16,7 +16,7 @@ import type { HostName } from "../../../../../workers/connection/config/entry/sc
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
 import { type Merged, mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { boundProblems } from "../../../../../workers/connection/config/merge/reported.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";

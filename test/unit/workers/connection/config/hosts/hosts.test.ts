@@ -4,7 +4,7 @@ import type { ServerDefinition } from "../../../../../../workers/connection/conf
 import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { type HostFile, parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../../workers/connection/config/hosts/sources.ts";
 import {
   type ResolvedTarget,
   resolveTarget,
