@@ -2,11 +2,13 @@
  * One server entry: checked against the schema, and what the rest of the worker reads of it. Values are
  * as written: variables and commands are resolved at connect (resolve.ts). A mistake is a value.
  */
+import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
+import type { Lifecycle } from "./choices.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type Entry, entryShape, type Lifecycle, type OAuthSettings, type ToolPrefix } from "./schema.ts";
+import { type Entry, entryShape, type OAuthSettings } from "./server-shape.ts";
 import type { Settings } from "./settings.ts";
 import { UNSAFE_KEY } from "./unsafe-key.ts";
 

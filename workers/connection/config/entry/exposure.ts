@@ -12,7 +12,8 @@ import {
   type ToolPrefix,
 } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { Entry, Exposure } from "./schema.ts";
+import type { Exposure } from "./choices.ts";
+import type { Entry } from "./server-shape.ts";
 
 type Written = NonNullable<Entry["exposure"]>;
 

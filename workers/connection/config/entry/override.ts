@@ -4,7 +4,7 @@
  */
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
-import { type Entry, entryShape } from "./schema.ts";
+import { type Entry, entryShape } from "./server-shape.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
 

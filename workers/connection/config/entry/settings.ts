@@ -1,7 +1,8 @@
 /** Settings of all servers: defaults and checks. How files add up: merge.ts and, for a project, narrow.ts. Pure. */
+import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type SettingsEntry, settingsShape, type ToolPrefix } from "./schema.ts";
+import { type SettingsEntry, settingsShape } from "./settings-shape.ts";
 
 export interface Settings {
   toolPrefix: ToolPrefix;
@@ -11,7 +12,7 @@ export interface Settings {
   search: "ranked" | "weighted";
   proxyTool: boolean;
   toonEncode: boolean | string[];
-  captureStats: boolean | { path?: string | undefined; flushDelayMs?: number | undefined };
+  captureStats: boolean | { path?: string | undefined };
   directTools: boolean | string[];
   maxMessageBytes: number;
   hotReload: "on" | "ask" | "off";

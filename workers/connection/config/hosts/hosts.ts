@@ -1,12 +1,12 @@
 /**
  * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A
  * mistake in such a file is a warning. Must not: read files, or decide which server wins. Called by: merge.ts. Pure.
- * To add a host: a file here that exports its `Dialect`, a row in dialects.ts, its name in `HOSTS` (entry/schema.ts).
+ * To add a host: a file here that exports its `Dialect`, a row in dialects.ts, its name in `HOSTS` (entry/choices.ts).
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { HostName } from "../entry/choices.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts, ConfigSource } from "../files/files.ts";
 import {
   addAll,

@@ -5,8 +5,8 @@
 import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { HostName } from "../entry/choices.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/schema.ts";
 import type { Settings } from "../entry/settings.ts";
 import {
   addAll,

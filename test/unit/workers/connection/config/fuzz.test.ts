@@ -1,6 +1,6 @@
 /** 10,000 files with accidents in them: nothing throws, and every message says where. */
 import { expect, test } from "vitest";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";

@@ -1,7 +1,7 @@
 /** Owns: configuration files with accidents in them, and what must hold of each. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";

@@ -59,7 +59,7 @@ describe("parseConfigText", () => {
       toolPrefix: "mcp",
       idleTimeout: 1,
       toonEncode: ["a"],
-      captureStats: { path: "x", flushDelayMs: 1 },
+      captureStats: { path: "x" },
       directTools: true,
       maxMessageBytes: 2_048,
       hotReload: "ask",
