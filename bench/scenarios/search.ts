@@ -21,7 +21,7 @@ import {
   realTools,
   serverDescriptions,
 } from "../../test/support/search-data.ts";
-import { publication } from "../../workers/cache/snapshot/snapshot.ts";
+import { buildSnapshot } from "../../workers/cache/snapshot/snapshot.ts";
 import type { CachedTool } from "../../workers/shared/listed/tool.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
@@ -107,7 +107,7 @@ function snapshotOf(tools: readonly Tool[], search: CatalogSettings["search"] = 
     tools: own.map((tool) => ({ ...tool, direct: false })),
   }));
   const settings = { ...DEFAULT_CATALOG_SETTINGS, search };
-  return publication({ servers, settings }).snapshot;
+  return buildSnapshot({ servers, settings }).snapshot;
 }
 
 /** As the ToolSearch tool does it. */

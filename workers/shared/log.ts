@@ -3,10 +3,12 @@
  * never block; the file is rotated to `<file>.1`. What a server says cannot forge a line: control
  * characters are escaped.
  */
-import { appendFile, mkdir, rename, stat } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LogLevel } from "../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { replaceUnprintable } from "../../src/shared/text/unprintable.ts";
+import { appendRegular, regularSize } from "./files/append-regular.ts";
 
 export interface Log {
   debug(message: string): void;
@@ -19,12 +21,6 @@ export interface Log {
 }
 
 const LINE_CHARS = 4_000;
-const PRIVATE_FILE = 0o600;
-
-/** Control characters, other line ends, and what turns the order of the letters around. */
-const CONTROL =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const escaped = (char: string): string => {
   const code = char.charCodeAt(0).toString(16);
@@ -33,7 +29,10 @@ const escaped = (char: string): string => {
 
 /** Newlines become an indent, other control characters their code. */
 const oneEntry = (message: string): string =>
-  message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n").replace(CONTROL, escaped).replaceAll("\n", "\n    ");
+  replaceUnprintable(message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n"), escaped).replaceAll(
+    "\n",
+    "\n    ",
+  );
 
 export function createLog({ file, label }: { file: string; label: string }): Log {
   let queue: string[] = [];
@@ -44,12 +43,9 @@ export function createLog({ file, label }: { file: string; label: string }): Log
     while (queue.length > 0) {
       const text = queue.join("");
       queue = [];
-      const size = await stat(file).then(
-        (found) => found.size,
-        () => 0,
-      );
+      const size = await regularSize(file);
       if (size > 0 && size + Buffer.byteLength(text) > LIMITS.logBytes) await rename(file, `${file}.1`);
-      await appendFile(file, text, { mode: PRIVATE_FILE });
+      await appendRegular(file, text);
     }
   };
 

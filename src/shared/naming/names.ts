@@ -3,6 +3,7 @@
  * their tools, never the name of one of Pi's own, and the same from one start to the next. Pure.
  */
 import { LIMITS } from "../protocol/limits.ts";
+import { fnv1a } from "../text/hash.ts";
 
 /** `settings.toolPrefix`: what stands before the tool's own name. */
 export type ToolPrefix = "server" | "short" | "none" | "mcp";
@@ -21,15 +22,9 @@ const RESERVED = new Set([
   ...["codemode", "tool_search", "toolsearch", "mcp"],
 ]);
 
-/** FNV-1a, 32 bit: a short, stable mark. Not for security. */
-export function shortHash(text: string): string {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) {
-    hash ^= text.charCodeAt(i);
-    hash = Math.imul(hash, 0x01000193);
-  }
-  return (hash >>> 0).toString(36).padStart(HASH_CHARS, "0").slice(-HASH_CHARS);
-}
+/** Six letters and digits that mark a text. Not for security. */
+export const shortHash = (text: string): string =>
+  fnv1a(text).toString(36).padStart(HASH_CHARS, "0").slice(-HASH_CHARS);
 
 const sanitize = (text: string): string => text.replace(/[^A-Za-z0-9_-]/g, "_");
 

@@ -3,6 +3,7 @@
  * Servers write names, descriptions and errors; a terminal acts on some of their characters, and a model reads
  * others that no person sees. Pure.
  */
+import { withoutHalfAtEnd } from "./surrogates.ts";
 
 /**
  * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text counts only with
@@ -13,14 +14,17 @@ const ESCAPES =
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]*[0-~])/g;
 
 /** All C0 and C1 controls but tab and newline, and the marks of interlinear notes. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb]/g;
+const CONTROLS = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\ufff9-\\ufffb";
 
 /** Line ends that only some programs know. */
-const LINE_ENDS = /\r\n|[\u2028\u2029]/g;
+const FOREIGN_LINE_ENDS = "\\u2028\\u2029";
+const LINE_ENDS = new RegExp(`\\r\\n|[${FOREIGN_LINE_ENDS}]`, "g");
 
 /** Marks that turn the order of letters around, some of them beyond their own line. */
-const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const DIRECTIONS = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
+
+const REMOVED = new RegExp(`[${CONTROLS}${DIRECTIONS}]`, "g");
+const UNPRINTABLE = new RegExp(`[${CONTROLS}${DIRECTIONS}${FOREIGN_LINE_ENDS}]`, "g");
 
 /** Signs without a shape: a person sees nothing, a model reads them. Among them the tags U+E0000 to U+E007F. */
 const INVISIBLE =
@@ -39,13 +43,14 @@ export const withoutEscapes = (text: string): string => text.replace(ESCAPES, ""
 
 /** Foreign text of one or several lines, without what a terminal acts on. Tabs and newlines stay. */
 export const plainLines = (text: string): string =>
-  PLAIN.test(text)
-    ? text
-    : withoutEscapes(text)
-        .replace(LINE_ENDS, "\n")
-        .replace(CONTROLS, "")
-        .replace(DIRECTIONS, "")
-        .toWellFormed();
+  PLAIN.test(text) ? text : withoutEscapes(text).replace(LINE_ENDS, "\n").replace(REMOVED, "").toWellFormed();
+
+/**
+ * The text with each character that a terminal acts on replaced; tabs and newlines stay. For the log, where an
+ * escape sequence is shown by its codes and not taken out.
+ */
+export const replaceUnprintable = (text: string, replacement: (char: string) => string): string =>
+  PLAIN.test(text) ? text : text.replace(UNPRINTABLE, replacement);
 
 /** Foreign text of one or several lines as a model may read it: nothing is hidden in it. */
 export function cleanText(text: string): string {
@@ -53,12 +58,9 @@ export function cleanText(text: string): string {
   return plainLines(text).replace(INVISIBLE, "").replace(HIDDEN_JOINERS, "");
 }
 
-/** The first half of a character of two. */
-const HALF_AT_END = /[\ud800-\udbff]$/;
-
-/** At most so many characters, the last of them an ellipsis where some are left out. */
+/** At most so many characters; the last one is an ellipsis if any are left out. */
 export const cut = (text: string, chars: number): string =>
-  text.length > chars ? `${text.slice(0, chars - 1).replace(HALF_AT_END, "")}…` : text;
+  text.length > chars ? `${withoutHalfAtEnd(text.slice(0, chars - 1))}…` : text;
 
 /** Controls that some programs take for a line end. */
 const RARE_LINE_ENDS = /[\r\v\f\u0085]/g;

@@ -3,7 +3,8 @@
  * Must not: start or end Pi.
  * Called by: run-row.ts.
  */
-import type { Arena, Spent } from "./arena.ts";
+import type { Arena } from "./arena.ts";
+import type { Baseline } from "./baseline.ts";
 import {
   besideProblem,
   canaryProblems,
@@ -15,13 +16,6 @@ import {
 import { healthyServer, type OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
 import type { Call, Check, Entry, Row } from "./row.ts";
-
-/** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
-export interface Baseline {
-  start: Spent;
-  first: Spent;
-  later: Spent;
-}
 
 export const HEALTHY = "healthy";
 /** A healthy server that Pi does not know before the attack. */
@@ -95,7 +89,8 @@ export async function attack(
   problems: Problems,
 ): Promise<void> {
   const { place } = arena;
-  const watched = { server: HEALTHY, watchMs: row.watchMs ?? 0 };
+  // Before the calls begin there is nothing to watch.
+  const watched = { server: HEALTHY, watchMs: row.calls ? 0 : (row.watchMs ?? 0) };
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
     [
@@ -106,7 +101,7 @@ export async function attack(
     ...(row.calls ?? []).map((call): (typeof steps)[number] => [
       "neighbour",
       `the call of ${call.tool}`,
-      () => callProblem(call, arena, watched.watchMs, problems),
+      () => callProblem(call, arena, row.watchMs ?? 0, problems),
     ]),
     [
       "row",

@@ -1,7 +1,7 @@
 /**
- * The hash that pi-mcp-adapter 2.36.0 stores for a definition. It hashes the same form as we do, but after
- * it put environment variables and the home folder into it; so it equals ours where a definition has none.
- * Only for reading its entries: what we write never depends on a secret.
+ * The hash that pi-mcp-adapter 2.36.0 stores for a definition. The adapter hashes the same form as we do, but fills in
+ * environment variables and the home folder before; the two hashes are equal for a definition without any of these.
+ * Used only to read the adapter's entries: the hashes that we write never depend on a secret.
  */
 
 import { homedir } from "node:os";
@@ -14,11 +14,11 @@ type Environment = Record<string, string | undefined>;
 
 const VARIABLE = [/\$\{(\w+)\}/g, /\$env:(\w+)/g, /\{env:(\w+)\}/g] as const;
 
-/** The three spellings in turn, as there: what one puts in may hold the next. */
+/** Fills in the three spellings in turn, as the adapter does: a filled-in value may hold the next spelling. */
 const interpolate = (text: string, environment: Environment): string =>
   VARIABLE.reduce((value, spelling) => value.replace(spelling, (_, name) => environment[name] ?? ""), text);
 
-/** `!` marks a command, which is hashed as it stands; `!!` is a plain `!`. */
+/** A text that begins with `!` is a command, which is hashed as it stands; `!!` stands for a literal `!`. */
 function interpolateSecret(text: string, environment: Environment): string {
   if (text.startsWith("!!")) return interpolate(text.slice(1), environment);
   return text.startsWith("!") ? text : interpolate(text, environment);
@@ -55,10 +55,11 @@ const CHANGES: Record<string, (value: unknown, environment: Environment) => unkn
   bearerToken: ofText(interpolateSecret),
 };
 
+/** The adapter's hash of a definition, in hex. */
 export function adapterHash(definition: Record<string, unknown>, environment: Environment): string {
   const resolved = Object.fromEntries(
     Object.entries(definition).map(([key, value]) => {
-      // A key may be called like a property that every object has.
+      // A key may have the name of a property that every object has.
       const change = Object.hasOwn(CHANGES, key) ? CHANGES[key] : undefined;
       return [key, change?.(value, environment) ?? value];
     }),
@@ -71,8 +72,8 @@ export function adapterHash(definition: Record<string, unknown>, environment: En
 }
 
 /**
- * Hashes that an entry of this definition may bear, ours first. The adapter knows no folder: what it stored may be of
- * another program, which this definition names in another folder.
+ * The hashes that an entry of this definition may have, ours first. A definition with a folder has no adapter hash: the
+ * adapter knows no folders, so its entry may belong to another program of the same name in another folder.
  */
 export function hashesOf(
   definition: Record<string, unknown>,

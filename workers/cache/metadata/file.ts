@@ -1,6 +1,6 @@
 /**
- * `mcp-cache.json` as a whole: what it holds, or why it cannot be used. Reading changes nothing; the writer
- * decides by the state what may be done to the file. A problem is one line that names the file.
+ * `mcp-cache.json` as a whole: its content, or why it cannot be used. Reading changes nothing; the writer decides by
+ * the state what may be done to the file. A problem is one line that names the file.
  */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
@@ -12,14 +12,14 @@ import type { Slots } from "./slots.ts";
 export const CACHE_VERSION = 1;
 
 export type CacheFile =
-  /** `text` is what the file held: equal text needs no second look. */
+  /** `text`: the file's text, undefined if there is no file. An equal text need not be parsed again. */
   | { state: "usable"; text: string | undefined; slots: Slots; rest: Record<string, unknown> }
-  /** No cache file at all: it is kept aside when a new one is made. `kept` is false where it holds nothing. */
+  /** Not a cache file. `kept`: the file is moved aside before a new one is written; false for an empty file. */
   | { state: "corrupt"; text: string; kept: boolean; problem: string }
-  /** Not to be touched: of another version, not readable, or too large. */
+  /** Must not be changed: another version, unreadable, or too large. */
   | { state: "closed"; problem: string };
 
-/** What a text holds. Never throws. */
+/** Parses the text of a cache file. Never throws. */
 export function parseCache(path: string, text: string): CacheFile {
   const corrupt = (what: string): CacheFile => ({
     state: "corrupt",
@@ -48,7 +48,7 @@ export function parseCache(path: string, text: string): CacheFile {
   return { state: "usable", text, slots: new Map(Object.entries(servers)), rest };
 }
 
-/** The text of a cache file. Throws where it cannot be made of what others have stored. */
+/** The text of a cache file. Throws if the stored fields of others cannot be written as JSON. */
 export const formatCache = (slots: Slots, rest: Record<string, unknown>): string =>
   `${JSON.stringify({ ...rest, version: CACHE_VERSION, servers: Object.fromEntries(slots) })}\n`;
 
@@ -60,7 +60,7 @@ export interface CacheAccess {
   limitBytes: number;
 }
 
-/** Reads and parses; `known` is answered again where the file is still the same. Never throws. */
+/** Reads and parses the file. Answers `known` itself if the file is unchanged. Never throws. */
 export async function loadCache(
   path: string,
   { files, limitBytes }: CacheAccess,

@@ -1,7 +1,8 @@
 /**
- * `mcp-cache.json`: what servers said about themselves, so that the next start knows it without connecting.
- * Two tasks of the cache worker: read the entries of a configuration, and store new ones. Neither throws:
- * whatever is wrong with the file is a problem, one line for the log, and the session goes on.
+ * `mcp-cache.json`: what servers said about themselves, so that the next start knows their tools without connecting.
+ * Owns the file and two tasks: read the entries of a configuration, and store new ones. Must not: throw (anything wrong
+ * with the file is a problem, one line for the log, and the session goes on), or lose what others stored. Called by the
+ * cache worker (workers/cache.ts). To add a field to an entry: workers/shared/tasks.ts and entry.ts.
  */
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -14,7 +15,7 @@ import { hashesOf } from "./adapter-hash.ts";
 import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./file.ts";
 import { changeSlots, findEntry, type Slots } from "./slots.ts";
 
-/** What a task needs of the world. */
+/** What a task uses of the system; a test passes its own. */
 export interface CacheContext extends CacheAccess {
   now: () => number;
   lockTimes: LockTimes;
@@ -28,9 +29,10 @@ const realWorld: CacheContext = {
 };
 
 const OWNER_MAY_WRITE = 0o200;
-/** Writers that know no lock can come between read and write this often. */
+/** Attempts to write while writers that ignore the lock keep changing the file. */
 const ATTEMPTS = 5;
 
+/** The task `readCache`. Never throws. */
 export async function readCache(query: CacheQuery, context: CacheContext = realWorld): Promise<CacheAnswer> {
   const cache = await loadCache(query.path, context);
   if (cache.state !== "usable") return { entries: {}, used: {}, problems: [cache.problem] };
@@ -48,14 +50,14 @@ export async function readCache(query: CacheQuery, context: CacheContext = realW
   };
 }
 
-/** Somebody else replaced the file between our read and our write. */
+/** Thrown if another writer replaced the file between our read and our write. */
 class Overtaken extends Error {}
 
-/** What the file shall hold, or undefined where it holds everything already. */
+/** The slots that the file must hold after the task, or undefined if it holds them already. */
 const nextSlots = (cache: CacheFile, task: StoreTask, nowMs: number): Slots | undefined =>
   changeSlots(cache.state === "usable" ? cache.slots : new Map(), task, nowMs);
 
-/** One read, merge and write, under the lock. Throws what the file system throws, and `Overtaken`. */
+/** One read, merge and write under the lock. Throws `Overtaken`, and what the file system throws. */
 async function mergeOnce(
   task: StoreTask,
   seen: CacheFile,
@@ -71,7 +73,7 @@ async function mergeOnce(
   const text = formatCache(slots, cache.state === "usable" ? cache.rest : {});
   if (Buffer.byteLength(text) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
   const beforeReplace = async (target: string): Promise<void> => {
-    // Other adapters know no lock, and a process that was stopped for long has lost its own.
+    // Other adapters ignore the lock, and a process that was stopped for long has lost it.
     if (!(await holds()) || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
     if (cache.state === "corrupt" && cache.kept) await keepAside(target, files, now());
   };
@@ -95,12 +97,13 @@ async function mergeUnderLock(
   }
 }
 
+/** The task `storeEntries`. Never throws. */
 export async function storeEntries(task: StoreTask, context: CacheContext = realWorld): Promise<StoreResult> {
   const { files, now } = context;
   const seen = await loadCache(task.path, context);
   if (seen.state === "closed") return { stored: false, problems: [seen.problem] };
   try {
-    // Most often there is nothing new, which needs neither the lock nor a write.
+    // Most often nothing is new: then neither the lock nor a write is needed.
     if (!nextSlots(seen, task, now())) return { stored: true, problems: [] };
     const { target, file } = await files.find(task.path);
     if (file && (file.mode & OWNER_MAY_WRITE) === 0) throw new Error("it is read-only");

@@ -1,10 +1,10 @@
 /**
- * Where in the cache file an entry stands, and what a write changes there. Pure.
+ * The keys of entries in the cache file, and what a write changes. Pure.
  *
- * The newest entry of a server stands under its name, where every adapter looks. Projects may give one name
- * to different servers: an entry that still counts gives way to `<name>#<start of its hash>`, where only we
- * look, and comes back under the name when its server is listed again. No reader takes one for the other,
- * since each compares the whole hash.
+ * The newest entry of a server stands under the server's name, where every adapter looks. Projects may give one name to
+ * different servers: an older entry that still counts then moves to `<name>#<start of its hash>`, where only we look,
+ * and returns to the name when its server lists its tools again. No reader confuses the two, since each compares the
+ * whole hash.
  */
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
@@ -20,7 +20,7 @@ import {
   sameContent,
 } from "./entry.ts";
 
-/** The `servers` of the file. A map: a server may be named like a property of every object. */
+/** The `servers` of the file. A map, since a server may have the name of a property that every object has. */
 export type Slots = Map<string, unknown>;
 
 const HASH_CHARS = 16;
@@ -31,11 +31,11 @@ export const variantKey = (server: string, configHash: string): string =>
 const hasHash = (stored: unknown, configHash: string): stored is StoredEntry =>
   isObject(stored) && stored.configHash === configHash;
 
-/** The key under which a server's entry of that hash stands. */
+/** The key of a server's entry with that hash, or undefined. */
 const keyOf = (slots: Slots, server: string, configHash: string): string | undefined =>
   [server, variantKey(server, configHash)].find((key) => hasHash(slots.get(key), configHash));
 
-/** The entry of a server for the first of the hashes that has one which counts now. */
+/** The entry of a server that counts now, for the first of the hashes that has one. */
 export function findEntry(
   slots: Slots,
   server: string,
@@ -52,7 +52,7 @@ export function findEntry(
   return undefined;
 }
 
-/** Puts a new entry under its server's name, unless one that says the same is there. Answers whether it did. */
+/** Puts a new entry under its server's name, unless an equal one is there. Answers whether the slots changed. */
 function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): boolean {
   const key = keyOf(slots, server, entry.configHash);
   const current = slots.get(server);
@@ -81,14 +81,14 @@ const isVariant = (key: string, stored: unknown): stored is StoredEntry =>
   typeof stored.configHash === "string" &&
   key.endsWith(`#${stored.configHash.slice(0, HASH_CHARS)}`);
 
-/** Removes what nobody used for long, and displaced entries that no longer count: nothing else would. */
+/** Removes entries that nobody used for long, and moved entries that no longer count, which nothing else removes. */
 function prune(slots: Slots, nowMs: number): void {
   for (const [key, stored] of slots) {
     if (isUnused(stored, nowMs) || (isVariant(key, stored) && !isFresh(stored, nowMs))) slots.delete(key);
   }
 }
 
-/** The slots after the changes, or undefined where there is nothing to write. */
+/** The slots after the changes, or undefined if nothing has to be written. */
 export function changeSlots(stored: Slots, changes: SlotChanges, nowMs: number): Slots | undefined {
   const slots = new Map(stored);
   let changed = false;

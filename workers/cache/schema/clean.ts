@@ -1,17 +1,17 @@
 /**
- * A schema as a model may read it. Texts are cleaned. Names and data cannot be changed, since the server goes by
- * them: data with hidden characters is left out, and a schema with hidden characters in a name is not used at all.
- * Expects a repaired schema, whose depth is bounded. Pure.
+ * Makes a schema fit for a model to read. Texts are cleaned. Names and data cannot be changed, since the server
+ * compares them: data with hidden characters is left out, and a schema with hidden characters in a name is not used at
+ * all. Expects a repaired schema, whose depth is bounded. Pure.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanText, cut } from "../../../src/shared/text/unprintable.ts";
 import { MAPS } from "./keywords.ts";
 
-/** Their values are data. JSON escapes what a terminal acts on, but not what a person cannot see. */
+/** Keywords whose values are data. JSON escapes characters that a terminal acts on, but not invisible ones. */
 const DATA = new Set(["const", "default", "examples", "example", "enum", "pattern"]);
 
-/** JSON of a schema in which nothing can need a change. */
+/** Matches the JSON of a schema in which no character can need a change. */
 const PLAIN = /^(?:[ !#-[\]-~]|"|\\["\\/nt])*$/;
 
 class HiddenName extends Error {}
@@ -26,7 +26,7 @@ function isSeen(value: unknown): boolean {
   return cleanText(json) === json;
 }
 
-/** What stays of data; undefined: nothing. */
+/** The data without invisible characters; undefined if nothing is left. */
 function cleanData(key: string, value: unknown): unknown {
   if (key !== "enum" || !Array.isArray(value)) return isSeen(value) ? value : undefined;
   const seen = value.filter(isSeen);
@@ -51,7 +51,7 @@ function clean(value: unknown): unknown {
   );
 }
 
-/** The same object where nothing is to be done; undefined where a name hides something. */
+/** The same object if nothing has to change; undefined if a name holds invisible characters. */
 export function cleanSchema(schema: Record<string, unknown>): Record<string, unknown> | undefined {
   const json = JSON.stringify(schema);
   if (json.length <= LIMITS.descriptionChars && PLAIN.test(json)) return schema;

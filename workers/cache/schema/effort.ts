@@ -1,49 +1,49 @@
 /**
- * How much work a host may have to check one value against a schema. Pi does it on its main thread, and what it
- * checks is up to a server: the schema's, and in the end the value's. References make a small schema as large as
- * its author likes: a chain of doublings, or a recursion with two ways into the same part of a value, has
- * exponentially many ways through it. Pure.
+ * Bounds the work of a host that checks one value against a schema. Pi checks on its main thread, and a server decides
+ * on the schema and in the end on the value. References make a small schema as large as its author likes: a chain of
+ * doublings, or a recursion with two ways into the same part of a value, has exponentially many ways through it. Pure.
  *
- * Counted are the ways by which schemas come to judge one part of a value, for every part that a value can have.
- * A part is described by the keys that lead to it, so recursion comes back to a state that is known already.
+ * The count: for every part that a value can have, the ways by which schemas come to judge that part. A part is
+ * described by the keys that lead to it, so recursion comes back to a state that is known already.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { inPlaceParts, REFERENCES, schemaAt } from "./references.ts";
 import { strongComponents } from "./strong-components.ts";
 
 type Schema = Record<string, unknown>;
-/** Schemas that judge one part of a value, and in how many ways each comes to it. */
+/** The schemas that judge one part of a value, each with the number of ways that lead to it. */
 type Ways = ReadonlyMap<Schema, number>;
 
-/** Ways into one part of a value. Two unions of 200 alternatives stay within it. */
+/** The most ways into one part of a value. Two unions of 200 alternatives stay below. */
 const WAYS = 500;
-/** Steps of the count itself; a schema that needs more counts as one with too many ways. */
+/** The most steps of the count itself. A schema that needs more counts as a schema with too many ways. */
 const STEPS = 400_000;
 
-/** Thrown where the count ends early. */
+/** Thrown to end the count early. */
 class TooMany extends Error {}
 
 const schemasOf = (value: unknown): Schema[] => (Array.isArray(value) ? value : [value]).filter(isObject);
 const valuesOf = (map: unknown): unknown[] => (isObject(map) ? Object.values(map) : []);
 
-/** What a schema says of the parts of a value. */
+/** The schemas that a schema holds for the parts of a value. */
 interface Parts {
   byName: ReadonlyMap<string, Schema>;
-  /** For every name. */
+  /** They judge the property of any name. */
   anyName: Schema[];
-  /** For the names that it does not list. */
+  /** They judge properties that `byName` does not list. */
   otherNames: Schema[];
-  byPlace: unknown[];
-  /** For every item. */
+  /** Schemas of the first items of a list, by position. */
+  byPosition: unknown[];
+  /** They judge any item. */
   anyItem: Schema[];
-  /** For those behind the places. */
+  /** They judge the items behind `byPosition`. */
   otherItems: Schema[];
 }
 
 function partsOf(node: Schema): Parts {
   const { properties, prefixItems, items, additionalItems } = node;
   const named = isObject(properties) ? Object.entries(properties) : [];
-  const places = Array.isArray(items) ? items : prefixItems;
+  const positions = Array.isArray(items) ? items : prefixItems;
   return {
     byName: new Map(named.filter((entry): entry is [string, Schema] => isObject(entry[1]))),
     anyName: [
@@ -52,7 +52,7 @@ function partsOf(node: Schema): Parts {
       ...schemasOf(node.unevaluatedProperties),
     ].filter(isObject),
     otherNames: schemasOf(node.additionalProperties),
-    byPlace: Array.isArray(places) ? places : [],
+    byPosition: Array.isArray(positions) ? positions : [],
     anyItem: [...schemasOf(node.contains), ...schemasOf(node.unevaluatedItems)],
     otherItems: schemasOf(Array.isArray(items) ? additionalItems : items),
   };
@@ -78,7 +78,7 @@ class Counter {
     return parts;
   }
 
-  /** Schemas that judge the same value. */
+  /** Schemas that judge the same value as `node`. */
   sameValue(node: Schema): Schema[] {
     let all = this.#referred.get(node);
     if (!all) {
@@ -98,8 +98,8 @@ class Counter {
   }
 
   /**
-   * All schemas that judge a value once `node` does. `wraps`: for a value that is no list. Pi makes a list of it
-   * where one is expected, so it is judged by the schema of the items, too, unless that is under way already.
+   * All schemas that judge a value once `node` does. `wraps`: the value is not a list. Pi makes a list of it if a list
+   * is expected, so the schema of the items judges it too, unless that schema is already judging it.
    */
   #closure(node: Schema, wraps: boolean): Ways {
     const known = this.#closures.get(wraps)?.get(node);
@@ -143,7 +143,7 @@ class Counter {
     for (const schema of schemas) ways.set(schema, (ways.get(schema) ?? 0) + count);
   }
 
-  /** For each property that a value may have, the schemas that then judge it. */
+  /** The schemas that judge each property that a value may have. The last entry is for properties without a name. */
   properties(closure: Ways): Map<Schema, number>[] {
     const others = new Map<Schema, number>();
     const names = new Map<string, [Schema, number][]>();
@@ -173,22 +173,22 @@ class Counter {
     return [...states, others];
   }
 
-  /** For each place in a list. */
+  /** The schemas that judge the item at each position of a list. */
   items(closure: Ways): Map<Schema, number>[] {
-    const places = Math.max(0, ...[...closure.keys()].map((node) => this.partsOf(node).byPlace.length));
-    return Array.from({ length: places + 1 }, (_, place) => {
+    const positions = Math.max(0, ...[...closure.keys()].map((node) => this.partsOf(node).byPosition.length));
+    return Array.from({ length: positions + 1 }, (_, at) => {
       const ways = new Map<Schema, number>();
       for (const [node, count] of closure) {
-        const { byPlace, anyItem, otherItems } = this.partsOf(node);
+        const { byPosition, anyItem, otherItems } = this.partsOf(node);
         this.add(ways, anyItem, count);
-        this.add(ways, place < byPlace.length ? schemasOf(byPlace[place]) : otherItems, count);
+        this.add(ways, at < byPosition.length ? schemasOf(byPosition[at]) : otherItems, count);
       }
       return ways;
     });
   }
 }
 
-/** Whether the ways into every part of every value stay within the limit. `root`: a repaired schema. */
+/** Whether every part of every value has at most `WAYS` ways into it. `root`: a repaired schema. */
 export function isCheckedFast(root: Schema): boolean {
   const counter = new Counter(root);
   const numbers = new Map<Schema, number>();
@@ -220,12 +220,12 @@ export function isCheckedFast(root: Schema): boolean {
   }
 }
 
-/** Tells schemas whose references lead back to themselves, at whatever depth of a value. `root`: a repaired one. */
+/** Answers whether references of a schema lead back to it, at any depth of a value. `root`: a repaired schema. */
 export function recursiveReferences(root: Schema): (node: Schema) => boolean {
   const counter = new Counter(root);
   const nextOf = (node: Schema): Schema[] => {
-    const { byName, anyName, otherNames, byPlace, anyItem, otherItems } = counter.partsOf(node);
-    const parts = [...anyName, ...otherNames, ...byPlace.filter(isObject), ...anyItem, ...otherItems];
+    const { byName, anyName, otherNames, byPosition, anyItem, otherItems } = counter.partsOf(node);
+    const parts = [...anyName, ...otherNames, ...byPosition.filter(isObject), ...anyItem, ...otherItems];
     return [...counter.sameValue(node), ...byName.values(), ...parts];
   };
   const groups = strongComponents([root], nextOf);

@@ -1,14 +1,15 @@
 /**
- * What each keyword of JSON Schema may hold, in one table. JSON Schema 2020-12, meta-schemas of core,
- * applicator, validation, meta-data, format and content; and what older drafts knew besides. Pure.
+ * The table of what each keyword of JSON Schema may hold. Sources: JSON Schema 2020-12, meta-schemas of core,
+ * applicator, validation, meta-data, format and content; and keywords of older drafts. Pure.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 
 type Schema = Record<string, unknown>;
 
 /**
- * Where schemas stand below a keyword: one; one or a list of them, by position; a list, by position; a union;
- * a list that all hold; a map by name; a map by name to one or to a list of names.
+ * How schemas stand below a keyword. `schema`: one schema. `items`: one schema, or a list by position. `tuple`: a list
+ * by position. `union`: a list of alternatives. `all`: a list of schemas that all hold. `map`: schemas by name.
+ * `dependencies`: by name a schema or a list of names.
  */
 export type Holder = "schema" | "items" | "tuple" | "union" | "all" | "map" | "dependencies";
 
@@ -40,15 +41,15 @@ const TYPES = new Set(["string", "number", "integer", "boolean", "object", "arra
 export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
 
 /**
- * Whether the object below a keyword maps names to schemas. Below a keyword that is none of JSON Schema's, it may
- * itself be a schema that bears the keyword's name.
+ * Whether the object below a keyword maps names to schemas. Below a keyword that JSON Schema does not define
+ * (`isForeign`), the object may itself be a schema that has the keyword's name.
  */
 export const isMapBelow = (holder: Holder, value: Schema, isForeign: boolean): boolean =>
   (holder === "map" || holder === "dependencies") && !(isForeign && !Object.values(value).every(isSchema));
 
 const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
 
-/** Each scalar once: what is listed twice says nothing more, and some providers refuse the list. */
+/** The list with each scalar once: a second one says nothing more, and some providers refuse the list. */
 function distinct(list: readonly unknown[]): readonly unknown[] {
   const seen = new Set<unknown>();
   const once = list.filter((item) => !isScalar(item) || (!seen.has(item) && seen.add(item)));
@@ -58,12 +59,12 @@ function distinct(list: readonly unknown[]): readonly unknown[] {
 const typeWord = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined;
   if (TYPES.has(value)) return value;
-  // Some generators write OBJECT, STRING.
+  // Some generators write OBJECT or STRING.
   const word = value.toLowerCase();
   return TYPES.has(word) ? word : undefined;
 };
 
-/** The value of `type` as words that there are, or undefined. */
+/** The value of `type` in the words of JSON Schema, or undefined if it has other words. */
 export function soundType(value: unknown): unknown {
   if (!Array.isArray(value)) return typeWord(value);
   const words = value.map(typeWord);
@@ -72,7 +73,7 @@ export function soundType(value: unknown): unknown {
   return once.length === value.length && words.every((word, i) => word === value[i]) ? value : once;
 }
 
-/** A list of names, each once. */
+/** The list of names, each once; undefined if the value is not a list. */
 export function soundNames(value: unknown): unknown {
   if (!Array.isArray(value)) return undefined;
   const names = value.every((name) => typeof name === "string")
@@ -91,7 +92,7 @@ const flag = only((value) => typeof value === "boolean");
 const number = only(Number.isFinite);
 const count = only((value) => Number.isInteger(value) && (value as number) >= 0);
 
-/** What a keyword without schemas below it may hold: the value, the one that must be meant, or undefined. */
+/** Keyword without schemas below it -> its value, the value that must have been meant, or undefined for neither. */
 const MENDS: Record<string, (value: unknown) => unknown> = {
   type: soundType,
   enum: (value) => (Array.isArray(value) && value.length > 0 ? distinct(value) : undefined),

@@ -1,6 +1,6 @@
 /**
- * An output schema on its way into that of a Pi tool: there it describes `structuredContent`, so that its
- * references must start from that place. Expects a repaired schema, whose references all start at the root.
+ * Moves the references of an output schema. In the output schema of a Pi tool it describes `structuredContent`, so its
+ * references must start from there. Expects a repaired schema, whose references all start at the root. Pure.
  */
 import { STRUCTURED_POINTER } from "../../../src/shared/snapshot/snapshot.ts";
 import { MAPS } from "./keywords.ts";
@@ -18,7 +18,7 @@ function moveEntry([key, value]: [string, unknown]): [string, unknown] {
   ];
 }
 
-/** A copy with moved references. */
+/** A copy whose references start at `STRUCTURED_POINTER`. */
 export function moveReferences(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(moveReferences);
   if (typeof schema !== "object" || schema === null) return schema;

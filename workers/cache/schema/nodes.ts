@@ -1,53 +1,35 @@
 /**
- * Repairs every part of a schema, top down, by the table of keywords. Leaves data (`default`, ...) alone, and
- * never looks at the names of properties as keywords. What is left out makes the schema take more, never less:
- * what stands around it is loosened where that would be otherwise, as below a `not`.
+ * Repairs every part of a schema, top down, by the table of keywords. Data (`default`, ...) stays as it is, and names
+ * of properties are never read as keywords. A part that is left out makes the schema take more values, never fewer: the
+ * schema around it is loosened if the opposite would follow, for example below a `not`.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import {
-  DATA,
-  HOLDERS,
-  type Holder,
-  hasFlagLimits,
-  isMapBelow,
-  isSchema,
-  soundNames,
-  VALUES,
-  withNumericLimits,
-} from "./keywords.ts";
+import { DATA, HOLDERS, type Holder, isMapBelow, isSchema, soundNames, VALUES } from "./keywords.ts";
 import { type LooseParts, loosened, withText } from "./loosen.ts";
 import { openPatterns, type Patterns } from "./patterns/patterns.ts";
 import { openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
-
-/** What had to be done. */
-export type Repair =
-  | ("root" | "union" | "name" | "reference" | "loop" | "pattern" | "slow")
-  | ("keyword" | "value" | "schema" | "choice" | "depth" | "size" | "effort");
+import { LOOSENS, type Repair } from "./repairs.ts";
+import { patternTexts, rewritten } from "./rewrite.ts";
 
 type Schema = Record<string, unknown>;
 
-/** As deep as a schema may be; servers' are cut off before (tool.ts), so this only ends a walk. */
+/** The deepest schema that is walked. listed/tool.ts refuses deeper schemas of servers before, so this only ends a walk. */
 const DEPTH = 64;
-/** What is left out may leave a reference without its target, and that another. */
+/** Repairs in a row: a part that is left out may be the target of a reference, whose removal may take another target. */
 const ROUNDS = 4;
 
 /**
- * Alternatives of one union. For a value that none of them takes, Pi asks each of them again for each of them:
- * this many take it 20 ms. Constants are looked up, so they may be more.
+ * Alternatives of one union. For a value that no alternative takes, Pi's work grows with the square of their number:
+ * this many take 20 ms. Constants are looked up, so there may be more of them.
  */
 const ALTERNATIVES = 200;
 const isWide = (parts: readonly unknown[]): boolean =>
   parts.length > ALTERNATIVES && !parts.every((part) => isObject(part) && Object.hasOwn(part, "const"));
 
-/** After these the schema takes more than it says, which turns what stands below a `not` around. */
-const LOOSENS: ReadonlySet<Repair> = new Set([
-  ...(["reference", "loop", "pattern", "slow", "keyword", "schema", "depth", "effort"] as const),
-]);
-
-/** Whether the references that a schema holds itself are left out, though they are sound. */
+/** Whether the sound references that a schema itself holds are left out, because checking them would take too long. */
 export type LeavesOut = (node: Schema) => boolean;
 
-/** Keywords that name the properties which others then do not judge. */
+/** Keywords that name properties. Other keywords judge only the properties without a name. */
 const NAMING = new Set(["properties", "patternProperties"]);
 
 interface Walk {
@@ -55,39 +37,40 @@ interface Walk {
   patterns: Patterns;
   leavesOut: LeavesOut;
   repaired: (repair: Repair) => void;
-  /** How often something was left out so far. */
+  /** Number of parts that were left out so far. */
   loosenings: () => number;
-  /** Something was left out in an earlier round: a reference may lead to where it was. */
+  /** A part was left out in an earlier round, so a reference may lead to its former position. */
   wasLoosened: boolean;
 }
 
-interface Place {
+/** The position of the walk in the schema. */
+interface Cursor {
   depth: number;
-  /** Pointer of the nearest schema with an `$id`: what its local references start from. */
+  /** Pointer of the nearest schema with an `$id`. Local references start from it. */
   base: string;
   pointer: string;
-  /** Below a keyword that is none of JSON Schema's: what looks like a keyword may be a name there. */
+  /** True below a keyword that JSON Schema does not define: a key there may be a name and not a keyword. */
   isForeign: boolean;
 }
 
-const below = (place: Place, key: string, isForeign = false): Place => ({
-  depth: place.depth + 1,
-  base: place.base,
-  pointer: `${place.pointer}/${pointerToken(key)}`,
+const below = (cursor: Cursor, key: string, isForeign = false): Cursor => ({
+  depth: cursor.depth + 1,
+  base: cursor.base,
+  pointer: `${cursor.pointer}/${pointerToken(key)}`,
   isForeign,
 });
 
-/** What stays of a keyword's value; undefined: nothing. */
-function repairEntry(walk: Walk, node: Schema, key: string, value: unknown, place: Place): unknown {
+/** The repaired value of a keyword; undefined if the keyword is left out. */
+function repairEntry(walk: Walk, node: Schema, key: string, value: unknown, cursor: Cursor): unknown {
   const { references, repaired } = walk;
   const leaveOut = (repair: Repair): undefined => {
     repaired(repair);
     return undefined;
   };
   const holder = HOLDERS.get(key);
-  if (holder !== undefined) return repairHeld(walk, holder, key, value, place);
+  if (holder !== undefined) return repairHeld(walk, holder, key, value, cursor);
   if (REFERENCES.has(key)) {
-    const target = typeof value === "string" ? references.resolve(value, place.base) : undefined;
+    const target = typeof value === "string" ? references.resolve(value, cursor.base) : undefined;
     if (target === undefined) return leaveOut("reference");
     if (walk.leavesOut(node)) return leaveOut("effort");
     return references.loops(node, target) ? leaveOut("loop") : target;
@@ -97,28 +80,28 @@ function repairEntry(walk: Walk, node: Schema, key: string, value: unknown, plac
     if (judgement === "sound") return value;
     return leaveOut(judgement === "slow" ? "slow" : "pattern");
   }
-  const mend = place.isForeign && isObject(value) ? undefined : VALUES.get(key);
+  const mend = cursor.isForeign && isObject(value) ? undefined : VALUES.get(key);
   if (mend) {
     const mended = mend(value);
     if (mended === undefined) return leaveOut("keyword");
     // References below have been rewritten to start from the root.
-    if (key === "$id" && place.pointer !== "") return undefined;
+    if (key === "$id" && cursor.pointer !== "") return undefined;
     if (mended !== value) repaired("value");
     return mended;
   }
-  return DATA.has(key) ? value : repairForeign(walk, value, below(place, key, true));
+  return DATA.has(key) ? value : repairForeign(walk, value, below(cursor, key, true));
 }
 
-/** What stays of the schemas below a keyword; undefined: nothing. */
-function repairHeld(walk: Walk, holder: Holder, key: string, value: unknown, place: Place): unknown {
+/** The repaired schemas below a keyword; undefined if the keyword is left out. */
+function repairHeld(walk: Walk, holder: Holder, key: string, value: unknown, cursor: Cursor): unknown {
   if (isSchema(value)) {
-    if (holder === "schema" || holder === "items") return repairSchema(walk, value, below(place, key));
+    if (holder === "schema" || holder === "items") return repairSchema(walk, value, below(cursor, key));
     if (isObject(value)) {
-      if (isMapBelow(holder, value, place.isForeign)) return repairMap(walk, holder, key, value, place);
-      if (place.isForeign) return repairForeign(walk, value, below(place, key, true));
+      if (isMapBelow(holder, value, cursor.isForeign)) return repairMap(walk, holder, key, value, cursor);
+      if (cursor.isForeign) return repairForeign(walk, value, below(cursor, key, true));
     }
   } else if (Array.isArray(value)) {
-    const at = below(place, key);
+    const at = below(cursor, key);
     const repairAll = (list: unknown[]): unknown[] =>
       list.map((item, i) => repairSchema(walk, item, below(at, String(i))));
     if (holder === "items" || (holder === "tuple" && value.length > 0)) return repairAll(value);
@@ -137,8 +120,8 @@ function repairHeld(walk: Walk, holder: Holder, key: string, value: unknown, pla
   return undefined;
 }
 
-function repairMap(walk: Walk, holder: Holder, key: string, map: Schema, place: Place): Schema {
-  const at = below(place, key);
+function repairMap(walk: Walk, holder: Holder, key: string, map: Schema, cursor: Cursor): Schema {
+  const at = below(cursor, key);
   const entries: [string, unknown][] = [];
   for (const [name, value] of Object.entries(map)) {
     const judgement = key === "patternProperties" ? walk.patterns.judge(name) : "sound";
@@ -157,68 +140,33 @@ function repairMap(walk: Walk, holder: Holder, key: string, map: Schema, place: 
   return Object.fromEntries(entries);
 }
 
-/** Where a schema belongs: what is none says nothing, so it becomes the schema that does. */
-function repairSchema(walk: Walk, value: unknown, place: Place): unknown {
+/** Repairs a value where a schema must stand. A value that is not a schema becomes `{}`, which says nothing either. */
+function repairSchema(walk: Walk, value: unknown, cursor: Cursor): unknown {
   if (typeof value === "boolean") return value;
-  if (isObject(value)) return repairForeign(walk, value, place);
+  if (isObject(value)) return repairForeign(walk, value, cursor);
   walk.repaired("schema");
   return {};
 }
 
-/** Whatever may be a schema or hold some. */
-function repairForeign(walk: Walk, value: unknown, place: Place): unknown {
+/** Repairs a value that may be a schema or hold schemas. */
+function repairForeign(walk: Walk, value: unknown, cursor: Cursor): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (place.depth > DEPTH) {
+  if (cursor.depth > DEPTH) {
     walk.repaired("depth");
     return Array.isArray(value) ? [] : {};
   }
-  if (!Array.isArray(value)) return repairObject(walk, value as Schema, place);
-  return value.map((item, i) => repairForeign(walk, item, below(place, String(i), true)));
+  if (!Array.isArray(value)) return repairObject(walk, value as Schema, cursor);
+  return value.map((item, i) => repairForeign(walk, item, below(cursor, String(i), true)));
 }
 
-/** Without what only another draft, or nobody, reads as it is meant. */
-function rewritten(walk: Walk, node: Schema): Schema {
-  let schema = node;
-  if (hasFlagLimits(schema)) {
-    walk.repaired("value");
-    schema = withNumericLimits(schema);
-  }
-  if (isObject(schema.properties) && typeof schema.properties.$ref === "string") {
-    walk.repaired("reference");
-    const { $ref: _reference, ...properties } = schema.properties;
-    schema = { ...schema, properties };
-    // The properties that it was to lead to are not known.
-    for (const key of ["additionalProperties", "unevaluatedProperties"]) {
-      if (schema[key] === false) delete schema[key];
-    }
-  }
-  return schema;
-}
-
-/** What the schema says in words where its patterns are left to the server. */
-function patternTexts({ patterns }: Walk, { pattern, patternProperties, propertyNames }: Schema): string[] {
-  const names = isObject(patternProperties) ? Object.keys(patternProperties) : [];
-  const ofNames = isObject(propertyNames) ? propertyNames.pattern : undefined;
-  const told = (source: unknown, words: string): string[] => {
-    if (typeof source !== "string" || patterns.judge(source) !== "slow") return [];
-    const shown = patterns.show(source);
-    return shown === undefined ? [] : [`${words} ${shown}.`];
-  };
-  return [
-    ...told(pattern, "Must match the pattern"),
-    ...told(ofNames, "Names must match the pattern"),
-    ...names.flatMap((name) => told(name, "Takes names that match the pattern")),
-  ];
-}
-
-/** Names of a map; what is no map may have been meant to name some. */
+/** The number of names in a map. A value that is not a map counts as one name, since it may have been meant as some. */
 const countOf = (map: unknown): number =>
   isObject(map) ? Object.keys(map).length : map === undefined ? 0 : 1;
 
-function repairObject(walk: Walk, raw: Schema, place: Place): Schema {
-  const node = rewritten(walk, raw);
+function repairObject(walk: Walk, raw: Schema, cursor: Cursor): Schema {
+  const node = rewritten(raw, walk.repaired);
   const own =
-    typeof node.$id === "string" && place.pointer !== "" ? { ...place, base: place.pointer } : place;
+    typeof node.$id === "string" && cursor.pointer !== "" ? { ...cursor, base: cursor.pointer } : cursor;
   const entries: [string, unknown][] = [];
   const loose: LooseParts = { below: new Set(), names: false };
   for (const [key, value] of Object.entries(node)) {
@@ -230,12 +178,12 @@ function repairObject(walk: Walk, raw: Schema, place: Place): Schema {
     if (NAMING.has(key) && countOf(kept) < countOf(value)) loose.names = true;
   }
   const schema = Object.fromEntries(entries);
-  const texts = patternTexts(walk, node);
-  const told = texts.length > 0 ? withText(schema, texts) : schema;
-  return loose.below.size > 0 || walk.wasLoosened ? loosened(told, loose, walk) : told;
+  const texts = patternTexts(walk.patterns, node);
+  const described = texts.length > 0 ? withText(schema, texts) : schema;
+  return loose.below.size > 0 || walk.wasLoosened ? loosened(described, loose, walk) : described;
 }
 
-/** A copy without what hosts choke on. */
+/** A repaired copy, which hosts can compile. Each repair is reported. */
 export function repairBelow(
   root: Schema,
   repaired: (repair: Repair) => void,
@@ -262,7 +210,7 @@ export function repairBelow(
     return repairObject(walk, schema, { depth: 0, base: "", pointer: "", isForeign: false });
   };
   let schema = repairOnce(root);
-  // References may lead to what was left out.
+  // References may lead to a part that was left out.
   for (let round = 0; isRepaired && round < ROUNDS; round++) schema = repairOnce(schema);
   return schema;
 }

@@ -1,8 +1,8 @@
 /**
- * Names of a tool's parameters as providers take them. Anthropic's API, also behind Bedrock, refuses a whole
- * request over one name in the `properties` of a tool's root that is no `^[a-zA-Z0-9_.-]{1,64}$` (400,
- * "Property keys should match pattern"); deeper names are free. So such parameters are told in the tool's
- * description instead, and the schema takes them without declaring them. Pure.
+ * Keeps parameters whose names providers refuse out of a tool's schema. Anthropic's API, also behind Bedrock, refuses a
+ * whole request over one name in the `properties` of a tool's root that does not match `^[a-zA-Z0-9_.-]{1,64}$` (400,
+ * "Property keys should match pattern"); deeper names are free. The tool's description names such parameters instead,
+ * and the schema takes them without declaring them. Pure.
  */
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
@@ -11,26 +11,26 @@ import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
 type Schema = Record<string, unknown>;
 
 const SHOWN = 20;
-/** A longer name is left untold: nobody would write it out. */
+/** A longer name is not shown: nobody would write it out. */
 const NAME_CHARS = 200;
 
-/** They would forbid, or judge, what is no longer declared. */
+/** Keywords that would forbid or judge the parameters that are no longer declared. */
 const JUDGES_OTHERS = ["additionalProperties", "unevaluatedProperties"];
 
 export interface DeclaredSchema {
   schema: Schema;
-  /** For the description of the tool; undefined where every parameter is declared. */
+  /** A sentence for the description of the tool; absent if every parameter is declared. */
   undeclared?: string;
 }
 
-/** `"filter[name]" (string, required)`. */
-function tell(name: string, schema: unknown, isRequired: boolean): string {
+/** For example `"filter[name]" (string, required)`. */
+function describe(name: string, schema: unknown, isRequired: boolean): string {
   const type = isObject(schema) && typeof schema.type === "string" ? [schema.type] : [];
   const words = [...type, ...(isRequired ? ["required"] : [])];
   return JSON.stringify(name) + (words.length > 0 ? ` (${words.join(", ")})` : "");
 }
 
-/** `root`: a repaired input schema. */
+/** Moves parameters with refused names out of the schema. `root`: a repaired input schema. */
 export function declareParameters(root: Schema): DeclaredSchema {
   const properties = isObject(root.properties) ? root.properties : {};
   const names = Object.keys(properties).filter((name) => !PARAMETER_NAME.test(name));
@@ -44,8 +44,8 @@ export function declareParameters(root: Schema): DeclaredSchema {
     if (key === "required") return [[key, required.filter((name) => !hidden.has(name))]];
     return JUDGES_OTHERS.includes(key) ? [] : [[key, value]];
   });
-  const told = names.filter((name) => name.length <= NAME_CHARS).slice(0, SHOWN);
-  const words = told.map((name) => tell(name, properties[name], required.includes(name)));
-  if (told.length < names.length) words.push(`${names.length - told.length} more`);
+  const shown = names.filter((name) => name.length <= NAME_CHARS).slice(0, SHOWN);
+  const words = shown.map((name) => describe(name, properties[name], required.includes(name)));
+  if (shown.length < names.length) words.push(`${names.length - shown.length} more`);
   return { schema: Object.fromEntries(entries), undeclared: `Also takes ${words.join(", ")}.` };
 }

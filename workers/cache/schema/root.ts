@@ -1,35 +1,35 @@
 /**
- * The root of an input schema as one object schema. Providers refuse a root of another type and unions at
- * the root, and some read nothing of it but `properties` and `required`; so what the parts of a union take is
- * gathered there. It then takes what any of the parts takes, and the server still refuses the rest. Pure.
+ * Makes the root of an input schema one object schema. Providers refuse a root of another type and unions at the root,
+ * and some read only `properties` and `required`; so the properties of all parts of a union are gathered there. The
+ * root then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { soundType } from "./keywords.ts";
-import type { Repair } from "./nodes.ts";
 import { schemaAt } from "./references.ts";
+import type { Repair } from "./repairs.ts";
 import { allOf, OPEN, type Shape, ShapeMerger, UNKNOWN } from "./shape.ts";
 import { isWithin, type Size } from "./size.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Providers refuse these at the root. */
+/** Keywords that providers refuse at the root. */
 const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;
-/** Schemas that are looked at for one root; beyond them it takes any object. */
+/** Schemas that are visited for one root. A root with more takes any object. */
 const VISITS = 2_000;
-/** References in a row. No interface for a model has as many, and each takes a part of the stack. */
+/** The longest chain of references that is followed. No real schema has as many, and each takes a part of the stack. */
 const DEPTH = 100;
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** A word that is no type says nothing. */
+/** Whether the value of `type` allows objects. A word that is not a type says nothing. */
 function takesObjects(written: unknown): boolean {
   const type = soundType(written);
   return type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
 }
 
 /**
- * Gathers what a root takes. Each schema is looked at once, however many references lead to it, and while it
- * is looked at it says nothing new about itself.
+ * Gathers the properties of a root. Each schema is read once, however many references lead to it. A reference back to
+ * the schema that is being read adds nothing.
  */
 class ShapeReader {
   readonly #root: Schema;
@@ -42,12 +42,12 @@ class ShapeReader {
     this.#root = root;
   }
 
-  /** Something was left out, because there is too much of it. */
+  /** True if a limit was reached and parts were left out. */
   get isSpent(): boolean {
     return this.#visits > VISITS || this.#merger.isSpent;
   }
 
-  /** Undefined for a schema that takes no object. */
+  /** The shape of the schema; undefined if the schema takes no object. */
   read(node: unknown): Shape | undefined {
     if (node === true) return OPEN;
     if (!isObject(node)) return undefined;
@@ -85,10 +85,10 @@ class ShapeReader {
   }
 }
 
-/** The input is left alone. `limit`: what the parts of a union may make of it. */
+/** A new root; `raw` is not changed. `limit`: the largest root that the parts of a union may make. */
 export function objectRoot(raw: unknown, repaired: (repair: Repair) => void, limit: Size): Schema {
   if (!isObject(raw) || !takesObjects(raw.type)) {
-    // A tool without a schema is not one with a bad schema.
+    // A tool without a schema has no bad schema, so nothing is reported.
     if (raw !== undefined) repaired("root");
     return { type: "object", properties: {} };
   }

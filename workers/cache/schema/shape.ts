@@ -1,37 +1,35 @@
 /**
- * What an object schema says of its properties, and how several such statements become one. A server writes
- * them, so the work and what comes out of it are bounded: beyond that a property takes any value. Pure.
+ * The shape of an object schema (its properties), and how several shapes become one. A server writes the schemas, so
+ * the work and the size of the result are bounded: beyond the bounds a property takes any value. Pure.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { sizeOf } from "./size.ts";
 
-/** What an object schema says of its properties. */
 export interface Shape {
-  /** Name -> schemas that all hold for it, each once. */
+  /** Name -> schemas that all hold for the property, each once. */
   properties: ReadonlyMap<string, readonly unknown[]>;
   required: ReadonlySet<string>;
-  /** No others than these. */
+  /** True if the object has no other properties. */
   closed: boolean;
-  /** Some part was not looked at, which may name further properties. */
+  /** True if some part was not read; it may name further properties. */
   isPartial: boolean;
 }
 
-/** Says nothing. */
+/** The shape of a schema that takes any object. */
 export const OPEN: Shape = { properties: new Map(), required: new Set(), closed: false, isPartial: false };
-/** Says nothing of what was not looked at. */
+/** The shape of a schema that was not read. */
 export const UNKNOWN: Shape = { ...OPEN, isPartial: true };
 
-/** Properties that are put together for one schema. A thousand unions of fifty properties stay within it. */
+/** Properties that are merged for one schema. A thousand unions of fifty properties stay below. */
 const MERGES = 50_000;
-/** A property made of more values than these takes any value: each union that holds it would double it. */
+/** A property with more values than this takes any value: each union that holds it would double it. */
 const PROPERTY_NODES = 2_000;
-/** JSON that is made to find equal properties. */
+/** Characters of JSON that are made to find equal properties. */
 const COMPARED_CHARS = 4 * 1024 * 1024;
 
 /**
- * A schema that takes no further properties beside one that takes any: they are closed together if the open one
- * names no others. If it does, they were written as if they were one, and the strict one would forbid what only
- * the open one names.
+ * Whether an open shape names only properties that the strict (closed) shape names too. Then both together are closed.
+ * Otherwise the author meant the two as one schema, and a closed result would forbid what only the open shape names.
  */
 function namesNoFurther(
   { properties, isPartial }: Pick<Shape, "properties" | "isPartial">,
@@ -42,23 +40,23 @@ function namesNoFurther(
   return true;
 }
 
-/** Schemas that all hold, as one. */
+/** One schema for several that all hold. */
 export const allOf = (schemas: readonly unknown[]): unknown =>
   schemas.length === 1 ? schemas[0] : { allOf: schemas };
 
-/** Keeps count for one schema: what is put together for it shares one budget. */
+/** Merges shapes for one schema, within one budget. */
 export class ShapeMerger {
   #merges = MERGES;
   #comparedChars = COMPARED_CHARS;
   readonly #texts = new WeakMap<object, string>();
   readonly #nodes = new WeakMap<object, number>();
 
-  /** The budget is spent: what is put together from here on says less than it could. */
+  /** True if the budget is spent: later results say less than they could. */
   get isSpent(): boolean {
     return this.#merges <= 0;
   }
 
-  /** All of them hold. */
+  /** The shape of a schema for which all these shapes hold. */
   all(shapes: readonly Shape[]): Shape {
     const [first, ...rest] = shapes;
     if (!first || rest.length === 0) return first ?? OPEN;
@@ -81,7 +79,7 @@ export class ShapeMerger {
     return { properties, required, closed, isPartial };
   }
 
-  /** One of them holds. */
+  /** The shape of a schema for which one of these shapes holds. */
   one(shapes: readonly Shape[]): Shape {
     const [first] = shapes;
     if (!first) return OPEN;
@@ -115,7 +113,7 @@ export class ShapeMerger {
     return !this.isSpent;
   }
 
-  /** Those of `before`, and each other one that is not equal to one of them. */
+  /** The schemas of `before`, and each schema of `more` that equals none of them. */
   #union(before: readonly unknown[], more: readonly unknown[]): readonly unknown[] {
     const seen = new Set<unknown>(before.map((schema) => this.#keyOf(schema)));
     const added: unknown[] = [];
@@ -128,7 +126,7 @@ export class ShapeMerger {
     return before.length === 0 ? added : added.length === 0 ? before : [...before, ...added];
   }
 
-  /** Equal for equal schemas, as long as the budget for comparing lasts. */
+  /** The same key for equal schemas, as long as the budget for comparing lasts. */
   #keyOf(schema: unknown): unknown {
     if (typeof schema !== "object" || schema === null) return schema;
     const known = this.#texts.get(schema);
@@ -140,7 +138,7 @@ export class ShapeMerger {
     return text;
   }
 
-  /** Of schemas that were put together here. */
+  /** The merged schemas, or one that takes any value if they are too large. */
   #bounded(schemas: readonly unknown[]): readonly unknown[] {
     let nodes = 0;
     for (const schema of schemas) nodes += this.#nodesOf(schema);

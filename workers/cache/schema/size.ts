@@ -1,16 +1,16 @@
-/** How big a schema is, without recursion: its depth is what has to be bounded. Pure. */
+/** Measures a schema without recursion, since its depth may be what is too large. Pure. */
 
 export interface Size {
   /** Values: objects, lists and scalars. */
   nodes: number;
-  /** Characters of keys and texts, and some for each other scalar. */
+  /** Characters of keys and texts, and `SCALAR_CHARS` for each other scalar. */
   chars: number;
 }
 
 /** Stands for the digits of a number, or for a word of JSON. */
 export const SCALAR_CHARS = 8;
 
-/** Of a JSON value. Stops soon after one of the limits is exceeded. */
+/** The size of a JSON value. The count stops soon after it exceeds one of the limits. */
 export function sizeOf(value: unknown, limit: Size): Size {
   const open = [value];
   const size = { nodes: 0, chars: 0 };

@@ -1,21 +1,21 @@
 /**
- * Groups of nodes in a graph that all lead to each other (strongly connected components). One pass over the
- * graph by Tarjan's algorithm, without recursion: a server decides how deep the graph is. Pure.
+ * Finds the groups of nodes of a graph that all lead to each other (strongly connected components). One pass of
+ * Tarjan's algorithm, without recursion, since a server decides how deep the graph is. Pure.
  */
 
 interface Visit<T extends object> {
   node: T;
-  /** Nodes that the node leads to, and how many of them are done. */
+  /** The nodes that this node leads to, and how many of them are done. */
   next: readonly T[];
   done: number;
   /** Position in the order of discovery. */
   index: number;
-  /** The earliest open node that the node leads to, as far as it is known. */
+  /** Index of the earliest open node that this node leads to, as far as it is known. */
   lowest: number;
 }
 
 /**
- * Node -> number of its group, for every node that `starts` lead to. Two nodes have the same number exactly
+ * Node -> number of its group, for every node that can be reached from `starts`. Two nodes have the same number exactly
  * if each leads to the other.
  */
 export function strongComponents<T extends object>(

@@ -1,16 +1,16 @@
 /**
- * Keeps a catalog within what main reads in one go, so that no server costs another anything: of the servers that
- * list most, first the longest words are cut, then the longest schemas are left out. Their tools are still found
- * by name, and can be called. Pure.
+ * Fits a catalog into the size that main reads in one go, so that one server costs the others nothing. Servers that
+ * list most lose first the ends of their longest descriptions, then their longest schemas. Their tools are still found
+ * by name and can be called. Pure.
  */
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
 import { ANY_OBJECT, cutDescription, type Prepared } from "./prepare-tools.ts";
 
-/** What a description keeps at least: its first sentence, most often. */
+/** Characters that each description keeps: most often its first sentence. */
 const LEAST_CHARS = 160;
-/** Lengths to which the descriptions of a server are cut, the first that is enough. */
+/** Lengths that are tried for the descriptions of a server. The first length that is short enough is taken. */
 const LENGTHS = [4_000, 2_000, 1_000, 500, 250, LEAST_CHARS];
 
 const NO_SCHEMA = {
@@ -21,7 +21,7 @@ const NO_SCHEMA = {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, number) => all + number, 0);
 
-/** What each may have at most, so that all have no more than the limit and whoever has less keeps it. */
+/** The most that each may have, so that the sum is within the limit and sizes below the share stay as they are. */
 export function fairShare(sizes: readonly number[], limit: number): number {
   let left = limit;
   const sorted = sizes.toSorted((a, b) => a - b);
@@ -33,7 +33,7 @@ export function fairShare(sizes: readonly number[], limit: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** By server. */
+/** Sum of the tools' sizes, by server. */
 function sizesOf(tools: readonly Prepared[], servers: number, sizeOf: (tool: Prepared) => number): number[] {
   const sizes = Array<number>(servers).fill(0);
   for (const tool of tools) sizes[tool.stored.server] = (sizes[tool.stored.server] ?? 0) + sizeOf(tool);
@@ -53,11 +53,11 @@ const withDescription = (tool: Prepared, chars: number): Prepared =>
 
 export interface ShortTexts {
   tools: Prepared[];
-  /** Servers whose descriptions are cut. */
+  /** Positions of the servers whose descriptions are cut. */
   cut: Set<number>;
 }
 
-/** Cuts descriptions of the servers that have most of them. */
+/** Cuts the descriptions of the servers that have the most text. `limitBytes`: for the text of all tools. */
 export function withShortTexts(
   tools: Prepared[],
   servers: number,
@@ -82,14 +82,14 @@ export function withShortTexts(
   };
 }
 
-/** About what the index holds of a tool. */
+/** Rough bytes of one tool in the index. */
 const INDEX_BYTES = 500;
 
-/** What a tool adds to a snapshot, roughly. */
+/** Rough bytes of one tool in a snapshot. */
 export const bytesOf = (tool: Prepared): number =>
   INDEX_BYTES + textBytes(tool) + tool.stored.schema.length + (tool.stored.outputSchema?.length ?? 0);
 
-/** Servers that have more than a fair share, half of the limit left for what the index takes. */
+/** Servers that have more than a fair share of half the limit. The other half is for the index. */
 function largeServers(tools: readonly Prepared[], servers: number, limitBytes: number): Set<number> {
   const sizes = sizesOf(tools, servers, bytesOf);
   const share = fairShare(sizes, limitBytes / 2);
@@ -112,13 +112,13 @@ function withoutOutputSchema({ stored, indexed }: Prepared): Prepared {
 
 export interface FewerSchemas {
   tools: Prepared[];
-  /** Server -> its tools without an input schema. */
+  /** Server -> number of its tools without an input schema. */
   without: Map<number, number>;
-  /** Nothing more can be left out. */
+  /** True if no more schemas can be left out. */
   isLeast: boolean;
 }
 
-/** Leaves out the longest schemas of the largest servers, until so many bytes are saved. Output schemas go first. */
+/** Leaves out the longest schemas of the largest servers until `savedBytes` are saved. Output schemas go first. */
 export function withFewerSchemas(
   tools: readonly Prepared[],
   servers: number,
@@ -152,7 +152,7 @@ export function withFewerSchemas(
   return { tools: kept, without, isLeast: saved < savedBytes };
 }
 
-/** The fewest, by count, for which `fits` holds. It must hold for all, and for more than it holds for. */
+/** The smallest n for which fits(n) holds. Requires fits(count), and that fits(n) implies fits(n + 1). */
 function fewestThatFit(count: number, fits: (leftOut: number) => boolean): number {
   let [least, most] = [0, count];
   while (least < most) {
@@ -169,7 +169,7 @@ export interface FewerServers {
   without: number[];
 }
 
-/** Leaves out all tools of the fewest servers: the largest first, of equal ones that which is named last. */
+/** Leaves out all tools of as few servers as possible: the largest first, of equally large ones the last one. */
 export function withFewerServers(
   tools: readonly Prepared[],
   { sizeOf, fits }: { sizeOf: (tool: Prepared) => number; fits: (kept: readonly Prepared[]) => boolean },

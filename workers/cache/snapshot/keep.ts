@@ -1,6 +1,6 @@
 /**
- * One task: keep the snapshot's file up to date for the next start. It is written only when its content changes, or what
- * it was made of; that it is still of use is written down at most once a day.
+ * The task that keeps the snapshot's file up to date for the next start. It writes the file only if the content or the
+ * fingerprint changed, and marks the file as used at most once a day.
  */
 
 import { dirname } from "node:path";
@@ -10,7 +10,7 @@ import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
 import { type FileSystem, nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
 import { pruneSnapshots } from "../../shared/files/housekeeping.ts";
 import type { KeepTask } from "../../shared/tasks.ts";
-import { isMadeOf } from "./fingerprint.ts";
+import { fingerprintMatches } from "./fingerprint.ts";
 
 export interface KeepContext {
   files: FileSystem;
@@ -19,14 +19,14 @@ export interface KeepContext {
 
 const realWorld: KeepContext = { files: nodeFiles, now: Date.now };
 
-/** Whether the file says the same but was made of other things, by which the next start would not know it. */
+/** Whether the file has the same content with another fingerprint: the next start would make the snapshot again. */
 async function isOutdated(path: string, snapshot: Uint8Array | undefined): Promise<boolean> {
   if (!snapshot) return false;
   const checksum = snapshotChecksum(snapshot);
-  return checksum !== undefined && !(await isMadeOf({ path, checksum }, snapshotSource(snapshot)));
+  return checksum !== undefined && !(await fingerprintMatches({ path, checksum }, snapshotSource(snapshot)));
 }
 
-/** What could not be done, one line each. The session goes on without the file. */
+/** The task. Answers problems, one line each; the session goes on without the file. */
 export async function keepSnapshot(task: KeepTask, context: KeepContext = realWorld): Promise<string[]> {
   const { path, snapshot, isNew } = task;
   const { files, now } = context;

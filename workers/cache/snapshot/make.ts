@@ -1,6 +1,6 @@
 /**
- * Makes the snapshot of a whole catalog: names the tools, builds the index, and keeps the bytes within the
- * limit. Pure but for the checksum.
+ * Makes the snapshot of a whole catalog: names the tools, builds the index, and keeps the bytes within the limit. Pure
+ * except for the checksum, which is Node's.
  */
 import { crc32 } from "node:zlib";
 import type { AssignedNames } from "../../../src/shared/naming/names.ts";
@@ -18,7 +18,7 @@ import { type Prepared, prepareTools } from "./prepare-tools.ts";
 
 const COLLISIONS_SHOWN = 10;
 
-/** One line a server, for the log and the user. */
+/** Lines for the log and the user, one for each server: which of its tools have other names than wanted. */
 function collisionLines(collisions: AssignedNames["collisions"]): string[] {
   const byServer = Map.groupBy(collisions, ({ server }) => server);
   return [...byServer].map(([server, all]) => {
@@ -30,7 +30,7 @@ function collisionLines(collisions: AssignedNames["collisions"]): string[] {
   });
 }
 
-/** What the description of ToolSearch lists: the tools' names at their servers, in order. */
+/** The servers with their tools' own names, in order, for the description of ToolSearch. */
 function withToolNames(servers: readonly SnapshotServer[], tools: readonly Prepared[]): DescribedServer[] {
   const names: string[][] = servers.map(() => []);
   for (const { stored } of tools) names[stored.server]?.push(stored.tool);
@@ -38,10 +38,10 @@ function withToolNames(servers: readonly SnapshotServer[], tools: readonly Prepa
 }
 
 const DESCRIPTION_CHARS = 250;
-/** For codemode scripts and `tool_search`, which show or rank all of it. */
+/** Codemode scripts and `tool_search` show or rank the whole instructions. */
 const INSTRUCTIONS_CHARS = 4_000;
 
-/** As main gets it: its words are cleaned, its name is what the configuration calls it. */
+/** The server as main gets it: its texts are cleaned, its name is the name in the configuration. */
 function toSnapshotServer(server: CatalogServer): SnapshotServer {
   const { tools: _tools, about: _about, prefix: _prefix, description, instructions, ...rest } = server;
   const line = oneLine(description ?? "", DESCRIPTION_CHARS);
@@ -55,11 +55,11 @@ function toSnapshotServer(server: CatalogServer): SnapshotServer {
 
 export interface MadeSnapshot {
   snapshot: Uint8Array<ArrayBuffer>;
-  /** What it does not hold, because it would exceed a limit, one line each. */
+  /** What is left out because of a limit, one line each. */
   leftOut: string[];
-  /** Tools that are called otherwise than they should be, one line a server. */
+  /** Tools that have other names than wanted, one line for each server. */
   collisions: string[];
-  /** What was done to schemas, one line each. */
+  /** Repairs of schemas, one line each. */
   repairs: string[];
 }
 
@@ -67,16 +67,16 @@ export interface SnapshotLimits {
   limitBytes: number;
   textBytes?: number;
   tools?: number;
-  /** What the snapshot is made of, if that can be told. */
+  /** The fingerprint, if it is known. */
   source?: Uint8Array | undefined;
 }
 
-/** A catalog on its way into the limits. */
+/** A catalog that is being fitted into the limits. */
 interface Fitting {
   servers: readonly SnapshotServer[];
   encode: (tools: readonly Prepared[]) => Uint8Array<ArrayBuffer>;
-  /** What had to be left out, one line each. */
-  told: string[];
+  /** What is left out, one line each. */
+  problems: string[];
 }
 
 const namesOf = ({ servers }: Fitting, indexes: Iterable<number>): string =>
@@ -89,7 +89,7 @@ function withinTools(fitting: Fitting, tools: Prepared[], most: number): Prepare
     fits: ({ length }) => length <= most,
   });
   const which = `the tools of ${namesOf(fitting, without)} are left out`;
-  fitting.told.push(`the tool catalog exceeds ${most.toLocaleString("en")} tools: ${which}`);
+  fitting.problems.push(`the tool catalog exceeds ${most.toLocaleString("en")} tools: ${which}`);
   return kept;
 }
 
@@ -97,14 +97,14 @@ function withinText(fitting: Fitting, tools: Prepared[], limitBytes: number): Pr
   const { tools: short, cut: which } = withShortTexts(tools, fitting.servers.length, limitBytes);
   const limit = `${formatBytes(limitBytes)} of names and descriptions`;
   if (which.size > 0) {
-    fitting.told.push(
+    fitting.problems.push(
       `the tool catalog exceeds ${limit}: descriptions of ${namesOf(fitting, which)} are cut`,
     );
   }
   return short;
 }
 
-/** Attempts to fit, each of which builds the index anew. */
+/** Attempts to fit the schemas. Each attempt builds the index again. */
 const ATTEMPTS = 4;
 
 function withinBytes(
@@ -112,9 +112,9 @@ function withinBytes(
   tools: readonly Prepared[],
   limitBytes: number,
 ): Uint8Array<ArrayBuffer> {
-  const { servers, encode, told } = fitting;
+  const { servers, encode, problems } = fitting;
   const exceeds = `the tool catalog exceeds ${formatBytes(limitBytes)}`;
-  // What has no room as far as can be told without an index is not tried: the index takes a second.
+  // Tools that have no room even without the index are not tried with it: building the index takes a second.
   const knownBytes = tools.reduce((all, tool) => all + bytesOf(tool), 0);
   let snapshot = knownBytes > 1.5 * limitBytes ? undefined : encode(tools);
   if (snapshot && snapshot.length <= limitBytes) return snapshot;
@@ -126,29 +126,31 @@ function withinBytes(
     savedBytes += 2 * (snapshot.length - limitBytes);
     fewer = withFewerSchemas(tools, servers.length, { limitBytes, savedBytes });
   }
-  const tell = (gone: readonly number[]): void => {
+  const report = (gone: readonly number[]): void => {
     const counts = [...fewer.without]
       .filter(([server]) => !gone.includes(server))
       .map(([server, count]) => `${servers[server]?.name} (${count} tools)`);
-    if (counts.length > 0) told.push(`${exceeds}: parameters are left out of tools of ${counts.join(", ")}`);
-    if (gone.length > 0) told.push(`${exceeds}: the tools of ${namesOf(fitting, gone)} are left out`);
+    if (counts.length > 0) {
+      problems.push(`${exceeds}: parameters are left out of tools of ${counts.join(", ")}`);
+    }
+    if (gone.length > 0) problems.push(`${exceeds}: the tools of ${namesOf(fitting, gone)} are left out`);
   };
   if (snapshot.length <= limitBytes) {
-    tell([]);
+    report([]);
     return snapshot;
   }
   const { kept, without } = withFewerServers(fewer.tools, {
     sizeOf: bytesOf,
     fits: (some) => encode(some).length <= limitBytes,
   });
-  tell(without);
+  report(without);
   return encode(kept);
 }
 
 /**
- * The snapshot, and what is to be told of it. A server that lists far too much costs no other anything: of the
- * largest servers the words are cut, then schemas are left out, then their tools. Names are given before, so that
- * no tool is called otherwise for that.
+ * Makes the snapshot and the lines about it. A server that lists far too much costs the others nothing: the largest
+ * servers lose the ends of their descriptions, then schemas, then their tools. Names are assigned before, so that what
+ * is left out changes no name.
  */
 export function makeSnapshot(
   catalog: readonly CatalogServer[],
@@ -169,8 +171,8 @@ export function makeSnapshot(
     };
     return encodeSnapshot(content, crc32, limits.source);
   };
-  const fitting: Fitting = { servers, encode, told: [] };
+  const fitting: Fitting = { servers, encode, problems: [] };
   const some = withinText(fitting, withinTools(fitting, listed, most), textBytes);
   const snapshot = withinBytes(fitting, some, limitBytes);
-  return { snapshot, leftOut: fitting.told, collisions: collisionLines(collisions), repairs };
+  return { snapshot, leftOut: fitting.problems, collisions: collisionLines(collisions), repairs };
 }

@@ -1,6 +1,6 @@
 /**
- * Makes of each tool what goes into the snapshot and what goes into the index: its name in Pi, schemas that hosts
- * take, and words in which nothing is hidden from the person. Pure.
+ * Prepares each tool for the snapshot and for the index: its name in Pi, schemas that hosts take, and texts in which
+ * nothing is hidden from the person. Pure.
  */
 
 import { type AssignedNames, nameTools } from "../../../src/shared/naming/names.ts";
@@ -22,8 +22,7 @@ import {
   repairOutputSchema,
 } from "../schema/schema.ts";
 
-/** A tool with what the configuration makes of it. */
-/** A tool as it goes into the snapshot, and as it goes into the index. */
+/** One tool as the snapshot stores it, and as the index reads it. */
 export interface Prepared {
   stored: SnapshotTool;
   indexed: IndexedTool;
@@ -32,18 +31,18 @@ export interface Prepared {
 export interface PreparedTools {
   tools: Prepared[];
   collisions: AssignedNames["collisions"];
-  /** What was done to schemas, one line each. */
+  /** Repairs of schemas, one line each. */
   repairs: string[];
 }
 
 const TITLE_CHARS = 300;
-/** Of the parameters that are told in the description, since no provider takes their names. */
+/** Text of the parameters that only the description names, since no provider takes their names. */
 const UNDECLARED_CHARS = 5_000;
-/** A schema that says what it takes needs less; main makes a property of each key. */
+/** Keys at the root of a schema. Real schemas have fewer, and main makes a property for each key. */
 const ROOT_KEYS = 24;
 const ROOT_KEYS_KEPT = ["type", "properties", "required", "additionalProperties", "$defs", "definitions"];
 
-/** Takes any object. */
+/** A schema that takes any object. */
 export const ANY_OBJECT: Record<string, unknown> = { type: "object", properties: {} };
 
 /** Server -> repair -> its tools whose schemas needed it. */
@@ -77,7 +76,7 @@ const repairLines = (repairs: Repairs): string[] =>
 
 const textOf = (value: unknown): string => (typeof value === "string" ? cleanText(value).trim() : "");
 
-/** At most so many characters, and how many more there were. */
+/** At most `chars` characters of the text, and the number of characters that are left out. */
 export function cutDescription(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const more = `… [${(text.length - chars).toLocaleString("en")} more characters]`;
@@ -116,6 +115,7 @@ function describe(server: string, { name, title, description, annotations }: Cac
   return cutDescription(words || oneLine(`${name} of ${server}`, TITLE_CHARS), LIMITS.descriptionChars);
 }
 
+/** Names and prepares the tools of all servers, in their order. */
 export function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
   const flat = servers.flatMap((server, index) =>
     server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),

@@ -1,19 +1,22 @@
 /**
- * One task: make the snapshot of the whole catalog, which main is sent. Keeping it in its file is another task:
- * nobody waits for a disk.
+ * The two tasks around a snapshot. `publish` makes the snapshot of the whole catalog, which is then sent to main.
+ * `keepSnapshot` stores it in its file, as a task of its own, so that nobody waits for a disk. Owns what goes into a
+ * snapshot, its fingerprint and its limits. Must not: know the connection worker or its threads. Called by the cache
+ * worker (workers/cache.ts). To add a field: shared/snapshot/contract.ts, its column in shared/snapshot/columns.ts, its
+ * value in prepare-tools.ts, and a new `SNAPSHOT_VERSION`.
  */
 
 import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
-import { isMadeOf, sourceOf } from "./fingerprint.ts";
+import { fingerprintMatches, fingerprintOf } from "./fingerprint.ts";
 import { makeSnapshot, type SnapshotLimits } from "./make.ts";
 
 export { keepSnapshot } from "./keep.ts";
 
-/** `source`: what it is made of, if that can be told. */
-export function publication(
+/** Makes the snapshot, whether or not a stored one still holds. */
+export function buildSnapshot(
   { servers, settings }: PublishTask,
   limits: Partial<SnapshotLimits> = {},
 ): PublishResult & Required<Pick<PublishResult, "snapshot">> {
@@ -23,12 +26,12 @@ export function publication(
   return { checksum, snapshot, problems: leftOut, notices: collisions, repairs, threadId };
 }
 
-/** The task. `codeUrl`: of the file that makes snapshots. */
+/** The task: no snapshot in the answer if the stored one still holds. `codeUrl`: URL of the file that makes snapshots. */
 export async function publish(task: PublishTask, codeUrl: string = import.meta.url): Promise<PublishResult> {
   const { servers, settings, stored } = task;
-  const source = await sourceOf({ servers, settings }, codeUrl);
-  if (source && stored && (await isMadeOf(stored, source))) {
+  const source = await fingerprintOf({ servers, settings }, codeUrl);
+  if (source && stored && (await fingerprintMatches(stored, source))) {
     return { checksum: stored.checksum, problems: [], notices: [], repairs: [], threadId };
   }
-  return publication(task, { source });
+  return buildSnapshot(task, { source });
 }

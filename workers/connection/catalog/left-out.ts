@@ -3,11 +3,12 @@
  * does so again, and every time all other servers wait. Remembered for the session and, in a file beside the
  * snapshot of the working directory, for a day of next starts.
  */
-import { readFile, stat } from "node:fs/promises";
+
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { readRegularText } from "../../shared/files/read-regular.ts";
 import type { Log } from "../../shared/log.ts";
 
 /** A server, by its name, and when it was left out. */
@@ -56,10 +57,9 @@ export class LeftOutServers {
   }
 
   async #read(): Promise<void> {
-    const { size } = await stat(this.#path);
-    if (size > FILE_BYTES) return;
-    const marks = readMarks(await readFile(this.#path, "utf8"), Date.now());
-    this.#marks = new Map([...marks, ...this.#marks]);
+    const read = await readRegularText(this.#path, FILE_BYTES);
+    if (read.kind !== "text") return;
+    this.#marks = new Map([...readMarks(read.text, Date.now()), ...this.#marks]);
   }
 
   has(server: string): boolean {

@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { PRIVATE_FILE } from "./private-modes.ts";
 
-const PRIVATE_FILE = 0o600;
 const TEMP_NAME_CHARS = 40;
 
 export interface AtomicWriteOptions {

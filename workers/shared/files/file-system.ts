@@ -17,6 +17,7 @@ import {
 } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { PRIVATE_FOLDER } from "./private-modes.ts";
 import { irregularKind, readTextOrThrow } from "./read-regular.ts";
 
 export interface Found {
@@ -51,8 +52,6 @@ export interface FileSystem {
   /** Sets the time of change to now. */
   touch(path: string): Promise<void>;
 }
-
-const PRIVATE_FOLDER = 0o700;
 
 export const codeOf = (error: unknown): string | undefined =>
   (error as NodeJS.ErrnoException | undefined)?.code;

@@ -21,6 +21,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { tempBeside } from "./atomic-file.ts";
 import { codeOf, type FileSystem } from "./file-system.ts";
+import { PRIVATE_FILE } from "./private-modes.ts";
 
 export interface LockTimes {
   /** Then the lock is given up. */
@@ -37,7 +38,6 @@ export const LOCK_TIMES: LockTimes = {
   silentMs: LIMITS.lockSilentMs,
 };
 
-const PRIVATE_FILE = 0o600;
 const RETRY_MS = { least: 3, most: 25 } as const;
 /** Of a beat that fails for a reason that may pass. */
 const BEAT_ATTEMPTS = 3;

@@ -4,6 +4,7 @@
  * replaced by one that takes any object, a text too long is cut, and what has no usable name is no tool.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { cut } from "../../../src/shared/text/unprintable.ts";
 
 /** MCP 2025-11-25, server/tools, reduced. */
 export interface CachedTool {
@@ -65,13 +66,6 @@ export function isBounded(value: unknown): boolean {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
-/** The first half of a character of two. */
-const HALF_AT_END = /[\uD800-\uDBFF]$/;
-
-/** At most so many characters, the last of them an ellipsis where some are left out. */
-const shortened = (value: string, chars: number): string =>
-  value.length <= chars ? value : `${value.slice(0, chars - 1).replace(HALF_AT_END, "")}…`;
-
 /** Undefined for what is no tool. */
 export function normalizeTool(raw: unknown): CachedTool | undefined {
   if (!isObject(raw)) return undefined;
@@ -81,8 +75,8 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
   const tool: CachedTool = { name };
   const title = text(raw.title);
   const description = text(raw.description);
-  if (title !== undefined) tool.title = shortened(title, TITLE_CHARS);
-  if (description !== undefined) tool.description = shortened(description, DESCRIPTION_CHARS);
+  if (title !== undefined) tool.title = cut(title, TITLE_CHARS);
+  if (description !== undefined) tool.description = cut(description, DESCRIPTION_CHARS);
   if (isObject(raw.inputSchema) && isBounded(raw.inputSchema)) tool.inputSchema = raw.inputSchema;
   if (isObject(raw.outputSchema) && isBounded(raw.outputSchema)) tool.outputSchema = raw.outputSchema;
   if (isObject(raw.annotations) && isBounded(raw.annotations)) tool.annotations = raw.annotations;

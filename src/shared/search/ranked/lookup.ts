@@ -2,14 +2,8 @@
  * Owns finding a term in an index without decoding its vocabulary: a hash table of slots for exact terms,
  * binary search in the sorted vocabulary for prefixes. build.ts fills the slots with the same hash.
  */
+import { fnv1a } from "../../text/hash.ts";
 import type { IndexArrays, ToolIndex } from "./index-format.ts";
-
-/** FNV-1a over UTF-16 code units. */
-export function hashText(text: string, seed = 0x811c_9dc5): number {
-  let hash = seed;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-  return hash >>> 0;
-}
 
 /** At most half of the slots are taken, so a probe ends after one or two steps. */
 export function fillSlots(terms: readonly string[]): Uint32Array {
@@ -17,7 +11,7 @@ export function fillSlots(terms: readonly string[]): Uint32Array {
   while (size < terms.length * 2) size *= 2;
   const slots = new Uint32Array(size);
   terms.forEach((term, id) => {
-    let slot = hashText(term) & (size - 1);
+    let slot = fnv1a(term) & (size - 1);
     while (slots[slot] !== 0) slot = (slot + 1) & (size - 1);
     slots[slot] = id + 1;
   });
@@ -27,7 +21,7 @@ export function fillSlots(terms: readonly string[]): Uint32Array {
 /** The term's id, or -1. */
 export function findTerm(index: ToolIndex, term: string): number {
   const mask = index.termSlots.length - 1;
-  for (let slot = hashText(term) & mask, steps = 0; steps <= mask; slot = (slot + 1) & mask, steps++) {
+  for (let slot = fnv1a(term) & mask, steps = 0; steps <= mask; slot = (slot + 1) & mask, steps++) {
     const entry = index.termSlots[slot]!;
     if (entry === 0) return -1;
     if (compare(index, entry - 1, term, false) === 0) return entry - 1;

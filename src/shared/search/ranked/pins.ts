@@ -3,11 +3,12 @@
  * A name is written as `tool`, `server__tool`, `mcp__server__tool`, `server/tool`, with hyphens, underscores or camelCase;
  * only its letters and digits are compared. build.ts stores the keys, score.ts asks for the pins of a query.
  */
+
+import { fnv1a } from "../../text/hash.ts";
 import { characterKind, LINK, lettersAndDigits, OTHER } from "../words/characters.ts";
 import { isStopWord } from "../words/stop-words.ts";
 import type { SearchTool } from "./fields.ts";
 import type { ToolIndex } from "./index-format.ts";
-import { hashText } from "./lookup.ts";
 
 const secondSeed = 0x9e37_79b9;
 const maxQueryCharacters = 4_000;
@@ -34,7 +35,7 @@ export function pinEntries(tools: readonly SearchTool[]): Uint32Array<ArrayBuffe
     );
     const spaced = /\s/u.test(tool.name.trim()) ? 1 : 0;
     for (const key of keys)
-      if (key !== "") entries.push([hashText(key), hashText(key, secondSeed), id * 2 + spaced]);
+      if (key !== "") entries.push([fnv1a(key), fnv1a(key, secondSeed), id * 2 + spaced]);
   });
   entries.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
   return Uint32Array.from(entries.flat());
@@ -164,8 +165,8 @@ const isSpaced = (pin: number): boolean => (pin & 1) === 1;
 /** Tools under a key, as many as count. `accepts`: by packed pin. */
 function lookUpKey({ pins }: ToolIndex, key: string, accepts: (pin: number) => boolean): number[] {
   if (key === "") return [];
-  const high = hashText(key);
-  const low = hashText(key, secondSeed);
+  const high = fnv1a(key);
+  const low = fnv1a(key, secondSeed);
   let first = 0;
   let end = pins.length / 3;
   while (first < end) {

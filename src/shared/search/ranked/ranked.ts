@@ -116,7 +116,7 @@ function bestTools({ index, terms, action, weights, accepts, capacity }: BestInp
     const total = fit * score[tool]! * (coverageBase + (1 - coverageBase) * (covered[tool]! / wanted));
     // The bonus for the name needs another walk, so only tools that it could lift into the best get one.
     if (total * (1 + nameCoverage) > top.least && (accepts === undefined || accepts(tool))) {
-      top.offer(tool, total * (1 + nameCoverage * nameMatch(index, match, tool)));
+      top.add(tool, total * (1 + nameCoverage * nameMatch(index, match, tool)));
     }
     score[tool] = covered[tool] = bestOf[tool] = 0;
   }

@@ -6,7 +6,7 @@ import type { Weights } from "./weights.ts";
 
 export type Scored = { readonly tool: number; readonly score: number };
 
-/** The `capacity` best tools offered, as a heap with the least of them on top. */
+/** The `capacity` best tools added, as a heap with the least of them on top. */
 export class TopTools {
   /** A tool must score more than this to get in; -1 while there is room. */
   least = -1;
@@ -18,7 +18,7 @@ export class TopTools {
     if (this.#capacity === 0) this.least = Infinity;
   }
 
-  offer(tool: number, score: number): void {
+  add(tool: number, score: number): void {
     if (score <= this.least) return;
     const hit = { tool, score };
     if (this.#heap.length < this.#capacity) this.#rise(hit);

@@ -1,6 +1,15 @@
 /** Owns: what is taken out of foreign text before a terminal or a model gets it. */
 import { describe, expect, it, test } from "vitest";
-import { cleanText, oneLine, plainLines, shownName } from "../../../../src/shared/text/unprintable.ts";
+import { failureText } from "../../../../src/shared/text/failure.ts";
+import {
+  cleanText,
+  cut,
+  oneLine,
+  plainLines,
+  replaceUnprintable,
+  shownName,
+} from "../../../../src/shared/text/unprintable.ts";
+import { printable } from "../../../../src/shared/text/width.ts";
 
 /** Every sign as a hidden tag: a person sees nothing of it. */
 const asTags = (text: string): string =>
@@ -40,6 +49,51 @@ describe("cleanText: for a model", () => {
       const once = cleanText(`a${String.fromCodePoint(code)}b`);
       expect(cleanText(once), `U+${code.toString(16)}`).toBe(once);
     }
+  });
+});
+
+describe("one set of characters that a terminal acts on", () => {
+  /** Every character that is not printed as it stands, the marks U+200E and U+200F among them. */
+  const acting = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).filter(
+    (char) => replaceUnprintable(char, () => "") === "",
+  );
+
+  test("it holds controls, marks of direction, line ends and marks of notes, and neither tab nor newline", () => {
+    expect(acting).toHaveLength(30 + 33 + 12 + 2 + 3);
+    expect(acting).toEqual(
+      expect.arrayContaining(["\u001b", "\u009b", "\u200e", "\u200f", "\u2028", "\ufff9"]),
+    );
+    expect(acting).not.toContain("\n");
+    expect(acting).not.toContain("\t");
+  });
+
+  test("none of it is left in a row of the terminal, in a failure or in a line of a list", () => {
+    const text = acting.map((char) => `a${char}b`).join("");
+    for (const shown of [
+      printable(text),
+      failureText({ message: text }),
+      plainLines(text),
+      cleanText(text),
+    ]) {
+      expect(replaceUnprintable(shown, () => "")).toBe(shown);
+    }
+  });
+
+  test("each character is replaced by what the caller says; the others stay", () => {
+    expect(replaceUnprintable("a\u001b\u200e\u200fé\n\tb", (char) => `<${char.charCodeAt(0)}>`)).toBe(
+      "a<27><8206><8207>é\n\tb",
+    );
+  });
+});
+
+describe("cut", () => {
+  it.each([
+    ["shorter", "abc", 4, "abc"],
+    ["longer", "abcdef", 4, "abc…"],
+    ["in the middle of a character of two units", "ab😀cd", 4, "ab…"],
+    ["behind a character of two units", "a😀bcd", 4, "a😀…"],
+  ])("%s", (_name, text, chars, expected) => {
+    expect(cut(text, chars)).toBe(expected);
   });
 });
 

@@ -1,11 +1,14 @@
 /** Owns: the log file: its lines, its rotation, and that it never costs more than itself. */
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createLog } from "../../../../workers/shared/log.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
+const run = promisify(execFile);
 const logFile = async (): Promise<string> => join(await tempFolder(), "agent", "mcp-threads.log");
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
 
@@ -129,6 +132,23 @@ describe("createLog", () => {
     await log.flush();
     expect(await readdir(folder)).toEqual(["file"]);
   });
+
+  test.each<[string, (file: string) => Promise<unknown>]>([
+    ["a named pipe that nobody reads", (file) => run("mkfifo", [file])],
+    ["a link to a device", (file) => symlink("/dev/null", file)],
+  ])(
+    "%s in the place of the file -> nothing is written, flush settles, no file is rotated",
+    async (_name, make) => {
+      const file = await logFile();
+      await mkdir(dirname(file), { recursive: true });
+      await make(file);
+      const log = createLog({ file, label: "x" });
+      log.info("one");
+      await log.flush();
+      expect(await readdir(dirname(file))).toEqual(["mcp-threads.log"]);
+      expect((await stat(file)).isFile()).toBe(false);
+    },
+  );
 
   test("a path that can be written again -> later lines get there", async () => {
     const file = await logFile();

@@ -1,10 +1,10 @@
 /**
- * Sets of characters, as a regular expression with the flag `u` reads them: sorted ranges of code points that
- * do not touch. A set may hold more than the expression takes, never less. Pure.
+ * Sets of characters as a regular expression with the flag `u` reads them: sorted ranges of code points that do not
+ * touch. A set may hold more characters than the expression takes, never fewer. Pure.
  */
 import type { AST } from "@eslint-community/regexpp";
 
-/** First and last code point of each range, one after the other. */
+/** The first and the last code point of each range, in one flat list. */
 export type CharSet = readonly number[];
 
 const LAST = 0x10_ff_ff;
@@ -12,7 +12,7 @@ const FIRST_BEYOND_ASCII = 0x80;
 
 export const NONE: CharSet = [];
 
-/** Sorts and joins ranges. */
+/** Sorts the ranges and joins those that touch. */
 function joined(ranges: readonly (readonly [number, number])[]): CharSet {
   const sorted = [...ranges].sort(([a], [b]) => a - b);
   const set: number[] = [];
@@ -65,7 +65,7 @@ const range = (first: string, last: string): [number, number] => [
 
 const DIGITS = joined([range("0", "9")]);
 const WORD = joined([range("0", "9"), range("A", "Z"), range("a", "z"), range("_", "_")]);
-/** ECMAScript, WhiteSpace and LineTerminator. */
+/** WhiteSpace and LineTerminator of ECMAScript. */
 const SPACES = joined([
   ...[range("\t", "\r"), range(" ", " "), range("\u00a0", "\u00a0"), range("\u1680", "\u1680")],
   ...[range("\u2000", "\u200a"), range("\u2028", "\u2029"), range("\u202f", "\u202f")],
@@ -73,10 +73,10 @@ const SPACES = joined([
 ]);
 const LINE_ENDS = joined([range("\n", "\n"), range("\r", "\r"), range("\u2028", "\u2029")]);
 
-/** `\p{...}` as it is written -> what it takes of ASCII. There are some hundred spellings. */
+/** `\p{...}` as written -> its set. There are some hundred spellings. */
 const propertySets = new Map<string, CharSet>();
 
-/** Exact within ASCII; all that is beyond it. */
+/** Exact within ASCII; beyond ASCII the set holds every character. */
 function propertySet(raw: string): CharSet {
   const known = propertySets.get(raw);
   if (known) return known;
@@ -90,7 +90,7 @@ function propertySet(raw: string): CharSet {
   return set;
 }
 
-/** Undefined for what only the flag `v` knows. */
+/** Undefined for a construct that only the flag `v` knows. */
 export function setOf(node: AST.CharacterSet | AST.CharacterClass | AST.Character): CharSet | undefined {
   switch (node.type) {
     case "Character":

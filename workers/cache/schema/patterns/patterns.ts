@@ -1,29 +1,29 @@
 /**
- * Patterns of one schema: which ones a host may run, and what is told of those that are left to the server. Pi
- * checks arguments on its main thread, so it gets only patterns that provably take linear time.
+ * The patterns of one schema: which of them a host may run, and how the others are shown in a description. Pi checks
+ * arguments on its main thread, so it gets only patterns that provably take linear time. The server checks the others.
  */
 import { isLinear, PATTERN_CHARS } from "./time.ts";
 
-/** `broken`: no regular expression of JavaScript. `slow`: not provably fast. */
+/** `broken`: not a regular expression of JavaScript. `slow`: not provably fast. */
 export type Judgement = "sound" | "slow" | "broken";
 
 export interface Patterns {
   judge(source: unknown): Judgement;
-  /** `/^a$/`, cut and printable. Undefined where enough of them have been told. */
+  /** The pattern as `/^a$/`, cut and printable. Undefined after `SHOWN` patterns. */
   show(source: string): string | undefined;
 }
 
-/** Patterns of one schema that are judged, in characters: all that real schemas have. */
+/** Characters of the patterns of one schema that are judged. Real schemas have fewer. */
 const JUDGED_CHARS = 64 * 1024;
-/** Of one schema. */
+/** Patterns of one schema that are shown. */
 const SHOWN = 50;
 const SHOWN_CHARS = 120;
 
-/** Control characters, invisible ones, what turns the order of the letters around, and broken ones. */
+/** Control characters, invisible characters, marks of direction and halves of characters, all shown by their codes. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const escaped = (char: string): string => `\\u{${char.codePointAt(0)?.toString(16)}}`;
 
-/** As Pi's validator reads patterns. */
+/** Pi's validator compiles patterns with the flag `u`. */
 function compiles(source: string): boolean {
   try {
     new RegExp(source, "u");
@@ -33,7 +33,7 @@ function compiles(source: string): boolean {
   }
 }
 
-/** For one schema, whose patterns share one budget. */
+/** Opens the patterns of one schema, which share one budget. */
 export function openPatterns(): Patterns {
   const known = new Map<string, Judgement>();
   let chars = 0;

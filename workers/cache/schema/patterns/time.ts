@@ -1,116 +1,52 @@
 /**
- * Whether a backtracking engine provably matches a regular expression in linear time, whatever the text. Pi runs
- * the patterns of schemas on its main thread, so a slow one of a server must not get there. The rule is
+ * Decides whether a backtracking engine provably matches a regular expression in linear time, whatever the text. Pi
+ * runs the patterns of schemas on its main thread, so a server's slow pattern must not get there. The rule is
  * conservative: a pattern that it cannot judge counts as slow. Pure.
  *
- * The rule: wherever the engine chooses (between alternatives, or between another round of a loop and going on),
- * the next character decides. Then a wrong choice fails at once, and each part of the text is tried once.
- * Exceptions cost a bounded factor:
- * - A choice that the next character does not decide, and that is made a bounded number of times: each way
- *   through it is counted.
- * - A loop that can be left at any place, when what follows it has a bounded length.
- * A pattern that may start anywhere in the text is tried at each place, so its length must be bounded too.
+ * The rule: the next character decides each choice of the engine (between alternatives, or between another round of a
+ * loop and going on). Then a wrong choice fails at once, and each part of the text is tried once.
+ * Two exceptions cost a bounded factor:
+ * - a choice that the next character does not decide, if it is made a bounded number of times: each way through it is
+ *   counted
+ * - a loop that can be left at any position, if the pattern behind it has a bounded length
+ * A pattern that may start anywhere in the text is tried at each position, so its length must be bounded too.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
-import { type CharSet, NONE, overlap, setOf, union } from "./chars.ts";
+import { type CharSet, NONE, overlap, union } from "./chars.ts";
+import { type Facts, most, PartFacts, Slow, sum, times } from "./facts.ts";
 
-/** Real ones are shorter, and the time to judge one grows with its square. */
+/** Real patterns are shorter. The time to judge a pattern grows with the square of its length. */
 export const PATTERN_CHARS = 1_000;
-/** Ways through a pattern of bounded length, and its characters times its ways. */
+/** Ways through a pattern of bounded length. */
 const WAYS = 1_000;
+/** Characters of such a pattern, multiplied by its ways. */
 const BOUNDED_STEPS = 100_000;
 /** Ways through a pattern that has loops, each of which may run over the whole text. */
 const LOOP_WAYS = 16;
-/** Characters that may follow a loop that can be left at any place. */
+/** Characters that may follow a loop that can be left at any position. */
 const AFTER_LOOP_CHARS = 64;
-/** Characters times ways of a pattern that is tried at each place of the text. */
+/** Characters, multiplied by ways, of a pattern that is tried at each position of the text. */
 const SEARCH_STEPS = 1_000;
-/** Parts of a pattern whose counted loops are written out, as an engine may do. */
+/** Parts of a pattern after its counted loops are written out, as an engine may do. */
 const PARTS = 5_000;
 
-/** Thrown by the parts of the analysis, and caught where it starts. */
-class Slow extends Error {}
-
-interface Facts {
-  /** Characters that it may begin with. */
-  first: CharSet;
-  /** It may match nothing. */
-  isNullable: boolean;
-  /** Most characters that it matches. */
-  chars: number;
-}
-
-/** What may come behind a part of the pattern. */
+/** The characters that may follow a part of the pattern, and how many of them at most. */
 interface After {
   first: CharSet;
   chars: number;
 }
 
-const NOTHING: Facts = { first: NONE, isNullable: true, chars: 0 };
 const THE_END: After = { first: NONE, chars: 0 };
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
-const most = (numbers: readonly number[]): number => Math.max(0, ...numbers);
-/** Of which one may be 0 and the other infinite. */
-const times = (rounds: number, chars: number): number => (rounds === 0 || chars === 0 ? 0 : rounds * chars);
-
+/** Counts the ways through a pattern. */
 class Judge {
-  readonly #facts = new Map<AST.Element | AST.Alternative, Facts>();
+  readonly #facts = new PartFacts();
 
   factsOf(node: AST.Element | AST.Alternative): Facts {
-    const known = this.#facts.get(node);
-    if (known) return known;
-    const facts = this.#compute(node);
-    this.#facts.set(node, facts);
-    return facts;
+    return this.#facts.of(node);
   }
 
-  #compute(node: AST.Element | AST.Alternative): Facts {
-    switch (node.type) {
-      case "Alternative":
-        return this.#sequence(node.elements);
-      case "Group":
-      case "CapturingGroup": {
-        const all = node.alternatives.map((alternative) => this.factsOf(alternative));
-        return {
-          first: union(...all.map(({ first }) => first)),
-          isNullable: all.some(({ isNullable }) => isNullable),
-          chars: most(all.map(({ chars }) => chars)),
-        };
-      }
-      case "Assertion":
-        return NOTHING;
-      case "Quantifier": {
-        const { first, isNullable, chars } = this.factsOf(node.element);
-        return { first, isNullable: isNullable || node.min === 0, chars: times(node.max, chars) };
-      }
-      case "Character":
-      case "CharacterClass":
-      case "CharacterSet": {
-        const first = setOf(node);
-        if (!first) throw new Slow();
-        return { first, isNullable: false, chars: 1 };
-      }
-      default:
-        // A backreference, or what only the flag `v` knows.
-        throw new Slow();
-    }
-  }
-
-  #sequence(elements: readonly AST.Element[]): Facts {
-    let chars = 0;
-    const firsts: CharSet[] = [];
-    let isNullable = true;
-    for (const element of elements) {
-      const facts = this.factsOf(element);
-      chars += facts.chars;
-      if (isNullable) firsts.push(facts.first);
-      isNullable &&= facts.isNullable;
-    }
-    return { first: union(...firsts), isNullable, chars };
-  }
-
-  /** How many ways through the node an engine may have to try. Throws where they grow with the text. */
+  /** The number of ways through the node that an engine may have to try. Throws if it grows with the text. */
   ways(node: AST.Element | AST.Alternative, after: After): number {
     switch (node.type) {
       case "Alternative":
@@ -142,7 +78,7 @@ class Judge {
     return ways;
   }
 
-  /** Alternatives that the next character tells apart are one way, others one each. */
+  /** Alternatives that the next character tells apart share one way; the others count one way each. */
   waysOfAlternatives(alternatives: readonly AST.Alternative[], after: After): number {
     const groups: { first: CharSet; isNullable: boolean; ways: number }[] = [];
     for (const alternative of alternatives) {
@@ -176,7 +112,7 @@ class Judge {
     const ways = this.ways(element, inLoop);
     const isUndecided = max > min && (isNullable || overlap(first, after.first));
     if (max === Infinity) {
-      // A round that may be empty, or that has two ways for one text, has ever more ways for a longer one.
+      // A round that may be empty, or that has two ways for one text, has more ways the longer the text is.
       if (isNullable || ways > 1) throw new Slow();
       if (isUndecided && after.chars > AFTER_LOOP_CHARS) throw new Slow();
       return 1;
@@ -193,18 +129,18 @@ class Judge {
     if (chars * ways > AFTER_LOOP_CHARS) throw new Slow();
   }
 
-  /** Characters that are matched at most before the pattern fails or is sure to match. */
+  /** The most characters that are matched before the pattern fails or is sure to match. */
   charsUntilSure({ elements }: AST.Alternative): number {
     const last = elements.at(-1);
-    const before = this.#sequence(elements.slice(0, -1)).chars;
+    const before = this.#facts.sequence(elements.slice(0, -1)).chars;
     if (!last) return 0;
-    // Nothing comes behind: however many rounds there are, it matches after the fewest.
+    // Nothing follows the loop, so the pattern matches as soon as the loop has run its fewest rounds.
     if (last.type === "Quantifier") return before + times(last.min, this.factsOf(last.element).chars);
     return before + this.factsOf(last).chars;
   }
 }
 
-/** The alternatives of the pattern, also where a group stands around them. */
+/** The alternatives of the pattern, without a group around them. */
 const alternativesOf = (alternatives: readonly AST.Alternative[]): AST.Alternative[] =>
   alternatives.flatMap((alternative) => {
     const [only, ...more] = alternative.elements;
@@ -215,7 +151,7 @@ const alternativesOf = (alternatives: readonly AST.Alternative[]): AST.Alternati
 const startsAtStart = ({ elements: [first] }: AST.Alternative): boolean =>
   first?.type === "Assertion" && first.kind === "start";
 
-/** Parts of the pattern, with each counted loop around more than one character written out. */
+/** The number of parts, with each counted loop around more than one character written out. */
 function partsOf(node: AST.Element | AST.Alternative): number {
   if (node.type === "Alternative") return sum(node.elements.map(partsOf));
   if (node.type === "Quantifier") {
@@ -225,6 +161,7 @@ function partsOf(node: AST.Element | AST.Alternative): number {
   return "alternatives" in node ? sum(node.alternatives.map(partsOf)) : 1;
 }
 
+/** Throws `Slow` unless the pattern provably takes linear time. */
 function judge(pattern: AST.Pattern): void {
   if (sum(pattern.alternatives.map(partsOf)) > PARTS) throw new Slow();
   const judge = new Judge();
@@ -237,7 +174,7 @@ function judge(pattern: AST.Pattern): void {
   }
 }
 
-/** `source`: of a regular expression with the flag `u`, the one that Pi gives to patterns. */
+/** `source`: the source of a regular expression with the flag `u`, the flag that Pi gives to patterns. */
 export function isLinear(source: string): boolean {
   if (source.length > PATTERN_CHARS) return false;
   try {
@@ -245,7 +182,7 @@ export function isLinear(source: string): boolean {
     judge(parser.parsePattern(source, 0, source.length, { unicode: true }));
     return true;
   } catch {
-    // Slow, or of a newer syntax than the parser knows.
+    // Slow, or a syntax that is newer than the parser.
     return false;
   }
 }

@@ -7,7 +7,7 @@ import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { encodeSnapshot, SOURCE_BYTES } from "../../../../../src/shared/snapshot/snapshot.ts";
-import { isMadeOf } from "../../../../../workers/cache/snapshot/fingerprint.ts";
+import { fingerprintMatches } from "../../../../../workers/cache/snapshot/fingerprint.ts";
 import { type KeepContext, keepSnapshot } from "../../../../../workers/cache/snapshot/keep.ts";
 import { nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
 import type { KeepTask } from "../../../../../workers/shared/tasks.ts";
@@ -51,7 +51,7 @@ describe("keepSnapshot", () => {
     await mkdir(dirname(asked.path));
     await promisify(execFile)("mkfifo", [asked.path]);
     const source = new Uint8Array(SOURCE_BYTES);
-    expect(await isMadeOf({ path: asked.path, checksum: 1 }, source)).toBe(false);
+    expect(await fingerprintMatches({ path: asked.path, checksum: 1 }, source)).toBe(false);
     expect(await keepSnapshot(asked)).toEqual([
       `${asked.path} could not be written: it is a named pipe, not a regular file`,
     ]);

@@ -1,6 +1,8 @@
 /** Owns: which servers are remembered as left out, and for how long. */
+import { execFile } from "node:child_process";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { LeftOutServers, leftOutPath } from "../../../../../workers/connection/catalog/left-out.ts";
@@ -67,6 +69,13 @@ describe("LeftOutServers", () => {
     await writeFile(leftOutPath(join(folder, "abc.bin")), text);
     const { leftOut, lines } = await open(folder);
     expect([leftOut.has("evil"), lines]).toEqual([isLeftOut, []]);
+  });
+
+  test("a named pipe in the place of the file -> not waited for, each server is tried", async () => {
+    const folder = await tempFolder();
+    await promisify(execFile)("mkfifo", [leftOutPath(join(folder, "abc.bin"))]);
+    const { leftOut } = await open(folder);
+    expect(leftOut.has("evil")).toBe(false);
   });
 
   test("a file that cannot be written -> one line in the log, remembered all the same", async () => {
