@@ -5,9 +5,10 @@
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
+import { type AuthSettings, authOf } from "./auth.ts";
 import type { Lifecycle } from "./choices.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
-import { check, kindOf, type Mistake } from "./mistakes.ts";
+import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
 import { type Entry, entryShape, type OAuthSettings } from "./server-shape.ts";
 import type { Settings } from "./settings.ts";
 import { UNSAFE_KEY } from "./unsafe-key.ts";
@@ -33,14 +34,6 @@ export type Origin =
   | "project-file"
   /** `.pi/mcp.json`: as trusted as the project. */
   | "project-pi";
-
-export interface AuthSettings {
-  /** `auto`: a token if one is given, else OAuth where the server asks for it. */
-  scheme: "auto" | "bearer" | "oauth" | "none";
-  /** As written; resolved at connect. */
-  token: string | undefined;
-  tokenEnv: string | undefined;
-}
 
 export interface OwnRules extends ExposureRules {
   enabled: boolean;
@@ -104,13 +97,6 @@ export const transportOf = (definition: ServerDefinition): TransportKind => {
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
 
-const mistake = (path: string[], message: string, remedy: string): Mistake => ({
-  severity: "error",
-  path,
-  message,
-  remedy,
-});
-
 function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   const { command, url, type } = entry;
   if (command !== undefined && url !== undefined && type === undefined) {
@@ -127,54 +113,6 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
       : mistake(["type"], "url is missing", SHAPE);
   }
   return { kind: "http", url, headers: entry.headers ?? {}, sseOnly: type === "sse" };
-}
-
-const warning = (key: string, message: string, remedy: string): Mistake => ({
-  severity: "warning",
-  path: [key],
-  message,
-  remedy,
-});
-
-/** What is accepted, since other programs know it, and has no effect here. */
-function ineffective({ auth, oauth, bearerToken, bearerTokenEnv, command }: Entry): Mistake[] {
-  const found: Mistake[] = [];
-  const remedy = "Give the server a token or headers.";
-  if (command?.startsWith("!")) {
-    const instead = 'Write the program itself, or "command": "sh" with "args": ["-c", "..."].';
-    found.push(warning("command", "a !command is not run here: this is taken for a program's name", instead));
-  }
-  if (auth === "oauth") {
-    found.push(warning("auth", 'there is no OAuth sign-in yet, so "oauth" sends no token', remedy));
-    for (const [key, value] of Object.entries({ bearerToken, bearerTokenEnv })) {
-      if (value !== undefined)
-        found.push(warning(key, 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
-    }
-  }
-  if (typeof oauth === "object")
-    found.push(warning("oauth", "has no effect: there is no OAuth sign-in yet", remedy));
-  if (typeof auth === "object") {
-    const instead = 'Write "bearerTokenEnv", or give the server headers.';
-    found.push(warning("auth", "the sign-in of a Pi provider cannot be used here", instead));
-  }
-  return found;
-}
-
-function authOf(entry: Entry): { auth: AuthSettings; mistakes: Mistake[] } {
-  const { auth, bearerToken: token, bearerTokenEnv: tokenEnv } = entry;
-  const settings = (scheme: AuthSettings["scheme"]): AuthSettings => ({ scheme, token, tokenEnv });
-  const mistakes = ineffective(entry);
-  if (auth === false || auth === "none") return { auth: settings("none"), mistakes };
-  if (typeof auth === "object") return { auth: settings("auto"), mistakes };
-  if (auth === "bearer" && token === undefined && tokenEnv === undefined) {
-    const missing = mistake(
-      ["auth"],
-      "there is no bearer token",
-      'Write "bearerTokenEnv": "NAME_OF_VARIABLE" beside it.',
-    );
-    return { auth: settings("bearer"), mistakes: [...mistakes, missing] };
-  }
-  return { auth: settings(auth ?? "auto"), mistakes };
 }
 
 function toDefinition(

@@ -16,6 +16,13 @@ export interface Mistake {
   remedy: string;
 }
 
+export const mistake = (path: string[], message: string, remedy: string): Mistake => ({
+  severity: "error",
+  path,
+  message,
+  remedy,
+});
+
 type Issue = z.core.$ZodIssue;
 /** Schemas by key. Looking at one may make it. */
 type Shape = Record<string, z.ZodType>;
