@@ -1,4 +1,4 @@
-/** Settings of all servers: defaults and checks. How files add up: merge.ts and, for a project, narrow.ts. Pure. */
+/** Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a project. Pure. */
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
@@ -33,7 +33,7 @@ export const DEFAULT_SETTINGS: Settings = {
   catalog: "tools",
 };
 
-/** Checks the settings of one file. A wrong key costs only itself. */
+/** Checks the settings of one file. A wrong key is left out; the others count. */
 export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     const message = `expected an object, found ${kindOf(raw)}`;
