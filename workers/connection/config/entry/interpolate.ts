@@ -6,7 +6,7 @@
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable. On Windows the case of the name does not matter, but a worker's copy of the environment has one case. */
+/** The value of a variable. On Windows the case of a name does not matter, but a worker's copy of the environment is case-sensitive. */
 export function lookUp(env: Environment, name: string, platform: NodeJS.Platform): string | undefined {
   if (Object.hasOwn(env, name)) return env[name];
   if (platform !== "win32") return undefined;

@@ -1,11 +1,11 @@
 /**
- * Reads the `envFile` of a server: lines of `NAME=value`, as VS Code and Cursor read them. Its values are
- * literal and secret: they are in no error.
+ * Reads the `envFile` of a server: lines of `NAME=value`, as VS Code and Cursor read them. The values are literal and
+ * secret, so that no error holds one.
  */
 import { parseEnv } from "node:util";
 import { readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
 
-/** Larger files are no environment. */
+/** A larger file is not an environment. */
 const FILE_BYTES = 1024 * 1024;
 
 export type EnvFile = { entries: Record<string, string> } | { reason: string };
