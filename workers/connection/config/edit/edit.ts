@@ -107,7 +107,10 @@ export function fileToEdit(
   return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
 }
 
-/** The file that `/mcp edit` opens: the user's own, or the project's. Throws `bad_config` if the project is not trusted. */
+/**
+ * The file that `/mcp edit` opens: the user's own, or the project's. Throws `bad_config` if the project is not
+ * trusted.
+ */
 export function editableFile(facts: ConfigFacts, project: boolean): string {
   const sources = configSources(facts);
   if (project) return projectFile(facts, sources);

@@ -8,7 +8,10 @@ import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */
 const RELATIVE = /^(?:--?[\w-]+=)?\.{1,2}(?:[/\\]|$)/;
-/** `server.js`, `src/main.py`: a program's file. A word that begins with one of these signs does not name a file of the folder. */
+/**
+ * `server.js`, `src/main.py`: a program's file. A word that begins with one of these signs does not name a file of
+ * the folder.
+ */
 const PROGRAM = /^[^-@/\\~$!:][^:]*\.(?:[cm]?[jt]sx?|py|rb|sh|php|pl|lua|jar|exe|cmd|bat|ps1|wasm)$/i;
 /** The variable that names the folder itself. */
 const FOLDER_VARIABLE = /\bPWD\b/;

@@ -72,7 +72,10 @@ export interface ServerDefinition extends ExposureRules {
   debug: boolean;
   /** The entry as it stands in the file. The cache hashes it. */
   raw: Record<string, unknown>;
-  /** The rules of the user's own files, if a file of a project changed them: a project may narrow the rules, never widen them. */
+  /**
+   * The rules of the user's own files, if a file of a project changed them: a project may narrow the rules, never
+   * widen them.
+   */
   userRules: OwnRules | undefined;
   /** The project's file that enabled a server which the user's own files disable: it needs a consent in any case. */
   enabledByProject: string | undefined;

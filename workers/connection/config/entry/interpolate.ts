@@ -6,7 +6,10 @@
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable. On Windows the case of a name does not matter, but a worker's copy of the environment is case-sensitive. */
+/**
+ * The value of a variable. On Windows the case of a name does not matter, but a worker's copy of the environment is
+ * case-sensitive.
+ */
 export function lookUp(env: Environment, name: string, platform: NodeJS.Platform): string | undefined {
   if (Object.hasOwn(env, name)) return env[name];
   if (platform !== "win32") return undefined;
@@ -56,7 +59,9 @@ const frame = (opening: string, name: string, missingBefore: number): Frame => (
   braces: 0,
 });
 
-/** Replaces every variable with the value that `fillWith` gives. Linear in the text, however deep defaults are nested. */
+/**
+ * Replaces every variable with the value that `fillWith` gives. Linear in the text, however deep defaults are nested.
+ */
 function fill(
   text: string,
   fillWith: (name: string) => string | undefined,

@@ -50,7 +50,9 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
     value,
   );
 
-/** The message for a value that fits none of several shapes. If one shape nearly fits: what is wrong inside the value. */
+/**
+ * The message for a value that fits none of several shapes. If one shape nearly fits: what is wrong inside the value.
+ */
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): { path: string[]; text: string } {
   const inner = issue.errors.flat().find((nested) => nested.path.length > 0);
   if (inner) return { path: inner.path.map(String), text: issueMessage(inner, valueAt(value, inner.path)) };

@@ -1,4 +1,7 @@
-/** Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a project. Pure. */
+/**
+ * Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a
+ * project. Pure.
+ */
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";

@@ -4,7 +4,10 @@
  * elsewhere is written as its code here, because the user agrees to the whole text. Pure.
  */
 
-/** Controls, marks that turn or hide letters, line ends, and blanks other than the space: more than unprintable.ts removes. */
+/**
+ * Controls, marks that turn or hide letters, line ends, and blanks other than the space: more than unprintable.ts
+ * removes.
+ */
 const UNFIT = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|(?! )\p{Zs}/u;
 /** A mark draws over the characters before it. Three marks on a letter are enough for any language. */
 const STRAY_MARK = /(?<![\p{L}\p{M}])\p{M}|(?<=\p{M}{3})\p{M}/u;
@@ -40,7 +43,10 @@ export const quoted = (text: string): string => escaped(JSON.stringify(text));
 /** A plain word as it is, any other text in quotes. */
 export const shown = (text: string): string => (/^[\w@%+=:./~${}-]+$/.test(text) ? text : quoted(text));
 
-/** A URL may also hold `?`, `&`, `,` and `#`, which a plain word may not. Letters that are not ASCII are written as codes. */
+/**
+ * A URL may also hold `?`, `&`, `,` and `#`, which a plain word may not. Letters that are not ASCII are written as
+ * codes.
+ */
 export const shownUrl = (text: string): string =>
   /^https?:[\w@%+=:,./~${}?&#-]+$/.test(text) ? text : quoted(text).replace(/[^ -~]/gu, code);
 

@@ -1,6 +1,7 @@
 /**
  * The way that the system takes to a file, link by link, without opening anything: it shows who decides which file is
- * found. A link is read before it is followed, because on Windows a mere look at another machine's folder signs in there.
+ * found. A link is read before it is followed, because on Windows a mere look at another machine's folder signs in
+ * there.
  */
 import { lstat, readlink } from "node:fs/promises";
 import { join, parse, posix, resolve, sep, win32 } from "node:path";

@@ -1,4 +1,7 @@
-/** Turns mistakes of a document into problems of its file: with the position, and the key in a length that can be shown. Pure. */
+/**
+ * Turns mistakes of a document into problems of its file: with the position, and the key in a length that can be
+ * shown. Pure.
+ */
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { Mistake } from "../entry/mistakes.ts";
 import type { ConfigDocument } from "./jsonc.ts";

@@ -1,4 +1,7 @@
-/** The paths of our configuration files and of the files that we write. Pure: home, platform and environment are given. */
+/**
+ * The paths of our configuration files and of the files that we write. Pure: home, platform and environment are
+ * given.
+ */
 import { join } from "node:path";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { Origin } from "../entry/definition.ts";

@@ -7,7 +7,10 @@ export type FileText =
   | { kind: "unreadable"; reason: string; remedy: string }
   | { kind: "text"; text: string };
 
-/** Reads the text of a file, or says why that is not possible. A file larger than `limitBytes` is not read. Never throws. */
+/**
+ * Reads the text of a file, or says why that is not possible. A file larger than `limitBytes` is not read. Never
+ * throws.
+ */
 export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
 
 export const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");

@@ -53,7 +53,10 @@ interface Budget {
   used: number;
 }
 
-/** A TOML value as plain data: dates as text, no `__proto__`. Throws `RangeError` if the text is too large or too deep. */
+/**
+ * A TOML value as plain data: dates as text, no `__proto__`. Throws `RangeError` if the text is too large or too
+ * deep.
+ */
 function plain(value: unknown, budget: Budget, depth = 0): unknown {
   if (++budget.used > budget.most) throw new RangeError(tooManyValues(budget.most));
   if (depth > LIMITS.configDepth) throw new RangeError(TOO_DEEP);

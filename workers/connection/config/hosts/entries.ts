@@ -26,7 +26,9 @@ function toOwnEntry(dialect: Dialect, entry: Data, facts: ConfigFacts): Data {
   return compact({ ...translated, headers: { ...headers, ...Object.fromEntries(fromEnv) } });
 }
 
-/** The first `most` entries of a parsed file. `given`: how many the file has. Skips what is not an object of servers. */
+/**
+ * The first `most` entries of a parsed file. `given`: how many the file has. Skips what is not an object of servers.
+ */
 export function hostEntries(
   host: HostName,
   root: unknown,

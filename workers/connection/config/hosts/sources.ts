@@ -1,4 +1,6 @@
-/** Where other programs keep their MCP servers, on each platform, in the order in which the program reads them. Pure. */
+/**
+ * Where other programs keep their MCP servers, on each platform, in the order in which the program reads them. Pure.
+ */
 
 import type { HostName } from "../entry/choices.ts";
 import { pathsOf } from "../entry/home.ts";

@@ -14,7 +14,10 @@ import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 
 export interface Layers {
   registered: readonly RegisteredServer[];
-  /** The servers of each host, in the order of `imports`. The first host that has a name wins; within a host, the last file. */
+  /**
+   * The servers of each host, in the order of `imports`. The first host that has a name wins; within a host, the last
+   * file.
+   */
   hosts: readonly (readonly ServerDefinition[])[];
   /** Lowest precedence first. */
   files: readonly FileConfig[];

@@ -16,7 +16,10 @@ type Why = Partial<Record<keyof Settings, string>>;
 /** Settings that no file of a project may decide, each with the reason. */
 const USERS_ONLY: Why = { captureStats: "it writes files" };
 
-/** Also closed to .mcp.json, which needs no trust: these rename tools, and extensions that allow or refuse tools go by names. */
+/**
+ * Also closed to .mcp.json, which needs no trust: these rename tools, and extensions that allow or refuse tools go by
+ * names.
+ */
 const TRUSTED_ONLY: Why = {
   toolPrefix: "it changes the names of your tools",
   proxyTool: "it changes the names under which your tools are called",
@@ -98,7 +101,10 @@ export function narrowServer(
   return { server: { ...server, outputGuard: guard, replaced }, mistakes };
 }
 
-/** A mistake for each thing that a project's override asks for and does not get. The definition is the result of the override. */
+/**
+ * A mistake for each thing that a project's override asks for and does not get. The definition is the result of the
+ * override.
+ */
 export function wideningMistakes(override: Override, { userRules }: ServerDefinition): Mistake[] {
   if (!userRules) return [];
   const mistakes: Mistake[] = [];

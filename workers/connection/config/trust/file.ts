@@ -103,7 +103,8 @@ async function add(
 
 /**
  * Adds decisions; a newer one replaces an older one about the same server. Gives everything that the file then
- * holds, also the decisions of other processes. Throws what the file system throws, or if the lock was not free in time.
+ * holds, also the decisions of other processes. Throws what the file system throws, or if the lock was not free in
+ * time.
  */
 export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);

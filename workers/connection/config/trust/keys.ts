@@ -19,7 +19,9 @@ export const EVERY_SUBJECT = sha256("every server of every project");
 
 const PLACE_CHARS = 32;
 
-/** A short hash of a folder, which is given by its real path. On Windows the case of the drive letter does not matter. */
+/**
+ * A short hash of a folder, which is given by its real path. On Windows the case of the drive letter does not matter.
+ */
 export const placeOf = (folder: string): string =>
   sha256(folder.replace(/^[a-z]:/, (drive) => drive.toUpperCase())).slice(0, PLACE_CHARS);
 

@@ -94,7 +94,10 @@ const headers = (entries: Record<string, string>): string[] =>
     })),
   );
 
-/** The command with its arguments, or the URL; then folder, env file, env, headers, token, and every command that gives a value. */
+/**
+ * The command with its arguments, or the URL; then folder, env file, env, headers, token, and every command that
+ * gives a value.
+ */
 export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
   const { target, oauth } = definition;
   const token = tokenOf(definition);
@@ -165,7 +168,10 @@ export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): 
   return texts.reduce((sum, text) => sum + text.length, name.length + inFile);
 }
 
-/** Whether a project's server may run: its name, what runs, which variables of the user go there, and which file wants it. */
+/**
+ * Whether a project's server may run: its name, what runs, which variables of the user go there, and which file wants
+ * it.
+ */
 export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {
   const { name, file, enabledByProject } = definition;
   const isInPlace = enabledByProject === undefined && hidesOwn(definition);

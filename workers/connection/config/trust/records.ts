@@ -1,6 +1,7 @@
 /**
  * The decisions of `mcp-trust.json` in memory: how a new decision joins the others, how many are kept, and what is
- * known about one server. A decision that is dropped for want of room leads to a new question, never to a permission. Pure.
+ * known about one server. A decision that is dropped for want of room leads to a new question, never to a permission.
+ * Pure.
  */
 import { EVERY_SUBJECT } from "./keys.ts";
 
@@ -46,7 +47,10 @@ export const everythingAwaits = (nowMs: number): Consent => ({
   decidedAt: nowMs,
 });
 
-/** Whether the record stands for everything. Version 1 wrote one for all servers of a file; it counts for everything here. */
+/**
+ * Whether the record stands for everything. Version 1 wrote one for all servers of a file; it counts for everything
+ * here.
+ */
 export const isEverything = ({ server, subject, decision }: Consent): boolean =>
   decision === "awaiting" && (subject === EVERY_SUBJECT || (subject === undefined && server === "*"));
 
@@ -107,7 +111,10 @@ export function createRecords(consents: readonly Consent[]): (server: Subject) =
   const byKey = new Map(consents.map((consent) => [keyOf(consent), consent]));
   const denied = consents.filter(({ decision }) => decision !== "allowed");
   const bySubject = Map.groupBy(denied, ({ subject }) => subject);
-  /** Version 1 bound its refusals to a path, which may have changed since. Only the server's name is left to recognise them. */
+  /**
+   * Version 1 bound its refusals to a path, which may have changed since. Only the server's name is left to recognise
+   * them.
+   */
   const namesBefore = new Set(bySubject.get(undefined)?.map(({ server }) => briefName(server)));
   const everything = denied.some(isEverything);
 
