@@ -158,13 +158,13 @@ export class Arena {
   async useBeside(
     { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
     { healthy, watchMs }: { healthy: string; watchMs: number },
-  ): Promise<Waited[]> {
+  ): Promise<{ attack: RpcToolEnd | undefined; waited: Waited[] }> {
     const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
     const echoes = waits.map((waitMs) => this.#call(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
     const [find, call] = this.#loadAndCall(server, tool, args);
     const calls = [call, ...echoes].flatMap((turn) => turn?.toolCalls ?? []);
     const ends = await this.prompt(find ?? {}, { toolCalls: calls });
-    return waits.map((waitMs) => {
+    const waited = waits.map((waitMs) => {
       const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
       const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
       return {
@@ -172,6 +172,8 @@ export class Arena {
         lateMs: (end?.durationMs ?? 0) - waitMs,
       };
     });
+    const answered = new Set(waits.map((waitMs) => `echo: after ${waitMs}`));
+    return { attack: ends.slice(1).find(({ text }) => !answered.has(text)), waited };
   }
 
   #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {

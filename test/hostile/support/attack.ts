@@ -3,6 +3,7 @@
  * Must not: start or end Pi.
  * Called by: run-row.ts.
  */
+import type { RpcToolEnd } from "../../support/rpc-events.ts";
 import type { Arena } from "./arena.ts";
 import type { Baseline } from "./baseline.ts";
 import {
@@ -66,6 +67,12 @@ async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> 
   return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 
+/** A tool that Pi did not find was never called: the attack did not take place, so the row proves nothing. */
+const notCalledProblem = (end: RpcToolEnd | undefined): string[] =>
+  end === undefined || /^Tool \S+ not found$/.test(end.text)
+    ? [`the attacking tool was not called: ${end?.text ?? "no such call"}`]
+    : [];
+
 /** A call of the attacking server; where the row wants it with the healthy one beside it. */
 async function callProblem(
   { tool, args = {} }: Call,
@@ -75,11 +82,10 @@ async function callProblem(
 ): Promise<string[]> {
   const { server } = arena.place;
   if (watchMs > 0) {
-    const waited = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
-    return besideProblem(waited, problems.called);
+    const beside = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
+    return [...notCalledProblem(beside.attack), ...besideProblem(beside.waited, problems.called)];
   }
-  await arena.use(server, tool, args);
-  return [];
+  return notCalledProblem(await arena.use(server, tool, args));
 }
 
 /** From the moment at which the attack is configured. */
