@@ -1,6 +1,7 @@
 /**
  * The variables that a server really gets from its envFile at its start. A project's server gets the content to which
- * the user agreed, or nothing. The user's own server gets everything but the variables that the session's folder may
+ * the user agreed, or is not started. The user's own server gets everything but the variables that the session's folder
+ * may
  * not decide. The text that is checked is the text that is used: nobody can change the file in between.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";

@@ -236,7 +236,7 @@ describe("a project's server", () => {
     expect(await agreedEntries(agreed(before), ".env", at)).toEqual(expected);
   });
 
-  test("whose envFile was never shown to the user is started without it", async () => {
+  test("whose envFile was never shown to the user -> not started", async () => {
     const at = await place();
     expect(await agreedEntries(server(".env", PROJECT_PI), ".env", at)).toEqual({ changed: true });
     const options = { ...at, env: {}, signal: new AbortController().signal };
