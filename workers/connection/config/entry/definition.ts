@@ -3,6 +3,7 @@
  * stay as written: values.ts resolves variables and commands at connect. A mistake is a value. Pure.
  */
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
 import { type AuthSettings, authOf } from "./auth.ts";
@@ -173,7 +174,7 @@ export function parseEntry(
 ): { definition: ServerDefinition | undefined; mistakes: Mistake[] } {
   const badName = checkName(name);
   if (badName) return { definition: undefined, mistakes: [badName] };
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+  if (!isObject(raw)) {
     return {
       definition: undefined,
       mistakes: [mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE)],
@@ -186,6 +187,6 @@ export function parseEntry(
   const all = [...mistakes, ...authMistakes, ...("message" in target ? [target] : [])];
   if ("message" in target || all.some(({ severity }) => severity === "error"))
     return { definition: undefined, mistakes: all };
-  const parts = { source, target, auth, raw: raw as Record<string, unknown> };
+  const parts = { source, target, auth, raw };
   return { definition: toDefinition(name, entry, parts), mistakes: all };
 }

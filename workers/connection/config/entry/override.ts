@@ -2,6 +2,7 @@
  * An override: an entry without `command`, `url` and `type`. It changes a few keys of a server that a file of lower
  * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
 import { type Entry, entryShape } from "./server-shape.ts";
@@ -26,9 +27,7 @@ const isOverrideKey = (key: string): boolean => (OVERRIDE_KEYS as readonly strin
 
 /** Whether an entry is an override. An empty object is not: it is a mistake, which `parseEntry` explains. */
 export const isOverride = (raw: unknown): raw is Record<string, unknown> =>
-  typeof raw === "object" &&
-  raw !== null &&
-  !Array.isArray(raw) &&
+  isObject(raw) &&
   Object.keys(raw).some(isOverrideKey) &&
   !DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
 

@@ -3,6 +3,7 @@
  * project. Pure.
  */
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
 import { type SettingsEntry, settingsShape } from "./settings-shape.ts";
@@ -38,7 +39,7 @@ export const DEFAULT_SETTINGS: Settings = {
 
 /** Checks the settings of one file. A wrong key is left out; the others count. */
 export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+  if (!isObject(raw)) {
     const message = `expected an object, found ${kindOf(raw)}`;
     return {
       settings: {},
