@@ -48,7 +48,7 @@ ${SCENARIOS.map(({ name, description }) => `  ${name.padEnd(11)} ${description}`
   none     Pi without any MCP client
   builtin  Pi's own
   adapter  pi-mcp-adapter, fetched from npm on first use
---markdown: the tables as bench/README.md has them`;
+--markdown: the tables as bench/figures/ has them`;
 
 class UsageError extends Error {}
 

@@ -1,7 +1,7 @@
 /**
  * Owns: the rows of a scenario as text: medians with their range, what they add to their baseline, targets.
  * Must not: measure or decide anything: a missed target is a mark, not a failure.
- * Called by: the runner; its tables go into bench/README.md as they are.
+ * Called by: the runner; its tables go into bench/figures/ as they are.
  */
 import type { Row } from "./scenario.ts";
 import { formatNumber, median, summarize } from "./stats.ts";
