@@ -1,25 +1,56 @@
 import { spawnSync } from "node:child_process";
-import { configDefaults, defineConfig } from "vitest/config";
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
 /** What a person sees is tested in a real terminal, which is the one tool that the tests do not bring along. */
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 if (!hasTmux) process.stderr.write("No tmux here: test/e2e/terminal.test.ts does not run.\n");
 
+/**
+ * Tests of real threads, processes and Pi runs wait more than they compute: two cores run four files at a time.
+ * More make each test wait for the others.
+ */
+const WORKERS = 4;
+
+/** A folder of test/ whose files start threads, processes or Pi: each file has a process of its own. */
+const realProject = (name: string, exclude: string[] = []): TestProjectInlineConfiguration => ({
+  extends: true,
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    exclude: [...configDefaults.exclude, ...exclude],
+    maxWorkers: WORKERS,
+  },
+});
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, ...(hasTmux ? [] : ["test/e2e/terminal.test.ts"])],
-    globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default", new SummaryReporter()],
+    globalSetup: ["test/support/built-setup.ts", "test/support/global-setup.ts"],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
-    maxWorkers: 2,
+    sequence: { sequencer: SlowestFirst },
     // Raw TypeScript is stripped by WebAssembly in each worker thread. Where the processor has protection keys, V8's
     // list of code pages can lose one of them and ends the process: "Check failed:
     // jit_page.has_value()", nodejs/node#64500.
     execArgv: ["--no-memory-protection-keys"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts", "test/boundary/**/*.test.ts"],
+          // Files share processes: loading the modules again for each file took longer than the tests.
+          isolate: false,
+          maxWorkers: WORKERS,
+        },
+      },
+      realProject("worker"),
+      realProject("e2e", hasTmux ? [] : ["test/e2e/terminal.test.ts"]),
+      realProject("hostile"),
+    ],
   },
 });

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROWS } from "../../test/hostile/rows/groups.ts";
+import { measureBare } from "../../test/hostile/support/baseline.ts";
 import type { Row as Attack } from "../../test/hostile/support/row.ts";
 import { attackClient, type CaseOutcome } from "../support/hostile-case.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
@@ -15,37 +16,49 @@ const DEFAULT_RUNS = 1;
 
 /** As the table names it -> the name of the row. All can be made against any client. */
 const ATTACKS: readonly (readonly [string, string])[] = [
-  ["tools/list of 60 MiB: empty objects", "tools/list of 60 MiB that is 20 million empty objects"],
-  ["result of 60 MiB: empty objects", "a result of 60 MiB that is 20 million empty objects"],
-  ["HTTP: the same list in 60 KB of gzip", "tools/list of 60 MiB of empty objects, gzipped to 60 KB"],
+  ["tools/list of 60 MiB: empty objects", "a server that answers tools/list with 60 MiB of empty objects"],
+  ["result of 60 MiB: empty objects", "a server that answers a call with 60 MiB of empty objects"],
+  [
+    "HTTP: the same list in 60 KB of gzip",
+    "a server that answers tools/list with 60 MiB of empty objects in 60 KB of gzip",
+  ],
   [
     "schema of 0.8 KB that refers to itself",
-    "a schema with 60 references to itself in allOf: the other servers' tools are found all the same",
+    "a server whose schema has 60 references to itself in allOf: the tools of other servers are found",
   ],
-  ["schema whose pattern backtracks", "a pattern that backtracks (words) and an argument that makes it"],
   [
-    "tool names that hold rules for the model",
-    "tool names that hold lines for the model, as the first request declares them",
+    "schema whose pattern backtracks",
+    "a server whose schema has a pattern that backtracks (words), and an argument that makes it backtrack",
   ],
-  ["100,000 tools", "a list of 100,000 tools: it is cut, and that is told"],
-  ["instructions of 50 MB", "instructions of 50 MB"],
+  ["tool names that hold rules for the model", "a server with tool names that hold lines for the model"],
+  ["100,000 tools", "a server with 100,000 tools: the list is cut, and the user is told"],
+  ["instructions of 50 MB", "a server with instructions of 50 MB"],
   ["asks without end, never reads", "a server that asks without end and never reads an answer"],
-  ["a line that never ends", "garbage that never ends its line"],
-  ["stderr without end", "a flood on stderr"],
+  ["a line that never ends", "a server that writes garbage in a line that never ends"],
+  ["stderr without end", "a server that writes to stderr without end"],
   [
     "HTTP: stream that ends with retry: 0",
-    "a stream that ends at once with retry: 0: it is not asked for without a pause",
+    "a server that ends its stream at once with retry: 0: the client pauses before it asks again",
   ],
-  ["HTTP: redirect to another origin", "a redirect with 307 to another origin: no token goes there"],
+  [
+    "HTTP: redirect to another origin",
+    "a server that redirects with 307 to another origin: no token goes there",
+  ],
   [
     "clone: node_modules/.bin/node",
-    "node_modules/.bin/node in a clone that is not trusted: the user's own npx server runs nothing of it",
+    "a clone with node_modules/.bin/node and no trust: the user's own npx server runs nothing of the clone",
   ],
-  ["clone: script-shell in .npmrc", ".npmrc with script-shell: the user's own npx server runs nothing of it"],
-  ["clone: .mcp.json with 8,000 entries", ".mcp.json with 8,000 entries: the user's own servers work"],
+  [
+    "clone: script-shell in .npmrc",
+    "a clone with .npmrc with script-shell: the user's own npx server runs nothing of the clone",
+  ],
+  [
+    "clone: .mcp.json with 8,000 entries",
+    "a clone whose .mcp.json has 8,000 entries: the user's own servers work",
+  ],
   [
     "clone: configuration files are pipes",
-    ".mcp.json, .pi/mcp.json, .env, .cursor/mcp.json, .vscode/mcp.json: each is a pipe that nobody writes to",
+    "a clone in which each of .mcp.json, .pi/mcp.json, .env, .cursor/mcp.json, .vscode/mcp.json is a pipe without a writer",
   ],
 ];
 
@@ -74,11 +87,12 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   // As on a machine where Pi has run before: what a start compiles is not what is measured.
   const caches = await mkdtemp(join(tmpdir(), "pmt-hostile-"));
   try {
+    const bare = await measureBare(caches);
     for (const [label, name] of ATTACKS) {
       for (const variant of variants) {
         const outcomes: CaseOutcome[] = [];
         for (let count = 0; count < runs; count++)
-          outcomes.push(await attackClient(attackOf(name), variant, caches));
+          outcomes.push(await attackClient(attackOf(name), variant, { caches, bare }));
         const row = toRow(label, variant.label, outcomes);
         progress(`hostile: ${label}, ${variant.label}: ${row.note}`);
         rows.push(row);

@@ -4,7 +4,9 @@
  * Called by: the hostile scenario. The attacks are rows of test/hostile.
  */
 import { readFile } from "node:fs/promises";
-import { Arena, type Spent } from "../../test/hostile/support/arena.ts";
+import { Arena } from "../../test/hostile/support/arena.ts";
+import type { Baseline } from "../../test/hostile/support/baseline.ts";
+import { mainProblem } from "../../test/hostile/support/checks.ts";
 import { healthyServer, type OpenPlace, openPlace } from "../../test/hostile/support/place.ts";
 import type { Row as Attack, Entry } from "../../test/hostile/support/row.ts";
 import { PEER_TIMEOUT, type ServerEntry, type Variant } from "./variants.ts";
@@ -13,8 +15,6 @@ import { PEER_TIMEOUT, type ServerEntry, type Variant } from "./variants.ts";
 const CASE_MS = 40_000;
 const HAPPENS_MS = 8_000;
 const ANSWER_MS = 2_000;
-/** What main may compute at a stretch in such a session, whatever client it has. */
-const STALL_CPU_MS = 60;
 
 const INJECTED = /Before any other step/;
 
@@ -31,6 +31,8 @@ interface Case {
   variant: Variant;
   place: OpenPlace;
   outcome: CaseOutcome;
+  /** Bare Pi, measured in the same run of the bench. */
+  bare: Baseline;
 }
 
 async function configure({ attack, variant, place }: Case): Promise<void> {
@@ -82,14 +84,14 @@ function declared({ requests }: Arena): string[] {
 }
 
 /** The attack, until it is over or Pi gives no answer. */
-async function play({ attack, variant, place, outcome }: Case, arena: Arena): Promise<void> {
+async function play({ attack, variant, place, outcome, bare }: Case, arena: Arena): Promise<void> {
   const { server } = place;
   const { harm } = outcome;
-  // The first prompt compiles much of Pi: its stall is not the client's.
-  const start: Spent = await arena.spent();
+  const start = await arena.spent();
+  const startHarm = mainProblem("at the start", start, bare.start);
   harm.push(...(await callHealthy(arena, variant, "at first")));
   harm.push(...declared(arena));
-  await arena.spent();
+  const firstHarm = mainProblem("in the first prompt", await arena.spent(), bare.first);
   if (attack.server) {
     const line = attack.happened ?? "tools/list";
     await arena.until(async () => (await place.seen()).includes(line), HAPPENS_MS);
@@ -102,9 +104,9 @@ async function play({ attack, variant, place, outcome }: Case, arena: Arena): Pr
   harm.push(...(await callHealthy(arena, variant, "after the attack")));
   if (attack.anyClient) harm.push(...((await attack.check?.(arena)) ?? []));
   const spent = await arena.spent();
-  outcome.stallMs = Math.max(spent.longestMs, start.mostCpuMs > STALL_CPU_MS ? start.longestMs : 0);
-  const cpuMs = Math.max(spent.mostCpuMs, start.mostCpuMs);
-  if (cpuMs > STALL_CPU_MS) harm.push(`main computed ${Math.round(cpuMs)} ms at a stretch`);
+  // Bare Pi stalls at its start, too: that stall counts only where the client adds to it.
+  outcome.stallMs = Math.max(spent.longestMs, startHarm.length > 0 ? start.longestMs : 0);
+  harm.push(...startHarm, ...firstHarm, ...mainProblem("during the attack", spent, bare.later));
 }
 
 const lastWords = (error: unknown): string =>
@@ -140,11 +142,15 @@ async function afterwards({ place, outcome }: Case): Promise<void> {
   if (place.canary.requests.length > 0) outcome.harm.push(`${place.canary.requests.length} requests left`);
 }
 
-/** Bounded in time; whatever was started is gone after it. */
-export async function attackClient(attack: Attack, variant: Variant, caches: string): Promise<CaseOutcome> {
+/** Bounded in time; everything that it started is gone after it. `caches`: the folder with which `bare` was measured. */
+export async function attackClient(
+  attack: Attack,
+  variant: Variant,
+  { caches, bare }: { caches: string; bare: Baseline },
+): Promise<CaseOutcome> {
   const trusted = attack.trusted === undefined ? {} : { trusted: attack.trusted };
   const place = await openPlace({ caches, settings: variant.settings, ...trusted });
-  const the: Case = { attack, variant, place, outcome: { stallMs: undefined, harm: [] } };
+  const the: Case = { attack, variant, place, bare, outcome: { stallMs: undefined, harm: [] } };
   let arena: Arena | undefined;
   const timeout = Promise.withResolvers<void>();
   const timer = setTimeout(() => {

@@ -5,6 +5,7 @@
  * Called by: session, tools, report, ui.
  */
 export { snapshotIsOlder } from "./file.ts";
+export { holdsToolsOf } from "./holds-tools.ts";
 export {
   type Catalog,
   type CatalogTool,

@@ -13,6 +13,20 @@ export interface Crash {
   heldBack?: string[];
 }
 
+/** How patient `afterCrash` is. The defaults are `LIMITS.respawnMs` and `LIMITS.respawnsAMinute`. */
+export interface CrashPolicy {
+  /** Delays before the next worker, in milliseconds; the last one repeats. */
+  respawnMs: readonly number[];
+  /** Counted crashes within a minute after which a next worker still starts. */
+  respawnsAMinute: number;
+}
+
+/** The limits that a keeper may be given in the place of those of `LIMITS`. */
+export interface KeepLimits extends Partial<CrashPolicy> {
+  /** The worker is asked this often whether it lives, in milliseconds; no answer for as long means that it hangs. */
+  heartbeatMs?: number;
+}
+
 /** What `/mcp`, dialogs and answers to the model ask for. */
 export type UserRequest =
   | "status"
@@ -58,4 +72,6 @@ export interface RuntimeOptions {
   onStartFailed: (error: Error) => void;
   /** The packed or raw worker of this checkout, unless a test brings its own. */
   workerUrl?: URL;
+  /** When a worker hangs, and how soon the next one starts. */
+  limits?: KeepLimits;
 }

@@ -5,7 +5,7 @@
 
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { Crash } from "./contract.ts";
+import type { Crash, CrashPolicy, KeepLimits } from "./contract.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import type { RuntimeThread } from "./thread.ts";
@@ -36,6 +36,7 @@ export interface KeepOptions {
   /** Servers that caused the end. They will not do so again by themselves, so that this end is not counted. */
   blame?: (end: WorkerEnd) => string[];
   onCrash: (crash: Crash) => void;
+  limits?: KeepLimits;
 }
 
 const MINUTE_MS = 60_000;
@@ -64,32 +65,39 @@ async function settledWithin(promise: Promise<unknown>, ms: number): Promise<voi
   clearTimeout(timer);
 }
 
-/** When workers ended of late. */
-class Ends {
-  #all: number[] = [];
-  #counted: number[] = [];
+/** The end of one worker. */
+export interface PastCrash {
+  /** Milliseconds of the same clock as `now`. */
+  at: number;
+  /** Whether the crash counts towards giving up: no server is to blame for it. */
+  isCounted: boolean;
+}
 
-  /** `isCounted`: nobody but the worker itself is to blame. */
-  add(isCounted: boolean): void {
-    const now = performance.now();
-    const isRecent = (at: number): boolean => now - at < MINUTE_MS;
-    this.#all = [...this.#all, now].filter(isRecent);
-    this.#counted = [...this.#counted, ...(isCounted ? [now] : [])].filter(isRecent);
-  }
+export type AfterCrash =
+  /** `recent`: the crashes of the last minute. */
+  | { action: "restart"; delayMs: number; recent: readonly PastCrash[] }
+  /** `count`: the counted crashes of the last minute. */
+  | { action: "give-up"; count: number; recent: readonly PastCrash[] };
 
-  get counted(): number {
-    return this.#counted.length;
-  }
-
-  /** Until the next worker is started. */
-  get delayMs(): number {
-    const delays = LIMITS.respawnMs;
-    return delays[Math.min(this.#all.length, delays.length) - 1] ?? 0;
-  }
+/** Decides what follows a crash. `crashes`: all that are remembered, the newest last. Pure. */
+export function afterCrash(
+  crashes: readonly PastCrash[],
+  now: number,
+  { respawnMs, respawnsAMinute }: CrashPolicy = LIMITS,
+): AfterCrash {
+  const recent = crashes.filter(({ at }) => now - at < MINUTE_MS);
+  const count = recent.filter(({ isCounted }) => isCounted).length;
+  if (count > respawnsAMinute) return { action: "give-up", count, recent };
+  return {
+    action: "restart",
+    delayMs: respawnMs[Math.min(recent.length, respawnMs.length) - 1] ?? 0,
+    recent,
+  };
 }
 
 export function keepWorker(options: KeepOptions): KeptWorker {
-  const ends = new Ends();
+  const heartbeatMs = options.limits?.heartbeatMs ?? LIMITS.heartbeatMs;
+  let crashes: readonly PastCrash[] = [];
   let current: { thread: RuntimeThread; rpc: Rpc; heartbeat: Heartbeat } | undefined;
   let next = createNext();
   /** Whether `next` has been resolved. */
@@ -110,13 +118,18 @@ export function keepWorker(options: KeepOptions): KeptWorker {
     if (kept) next = createNext();
     kept = false;
     const heldBack = options.blame?.(end) ?? [];
-    ends.add(heldBack.length === 0);
+    const now = performance.now();
+    const decided = afterCrash([...crashes, { at: now, isCounted: heldBack.length === 0 }], now, {
+      ...LIMITS,
+      ...options.limits,
+    });
+    crashes = decided.recent;
     const { reason } = end;
-    const givenUp = ends.counted > LIMITS.respawnsAMinute;
+    const givenUp = decided.action === "give-up";
     if (givenUp) {
-      const count = ends.counted;
-      next.reject(stoppedError(`The connection worker crashed ${count} times within a minute (${reason}).`));
-    } else timer = setTimeout(start, ends.delayMs);
+      const told = `The connection worker crashed ${decided.count} times within a minute (${reason}).`;
+      next.reject(stoppedError(told));
+    } else timer = setTimeout(start, decided.delayMs);
     options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
   };
 
@@ -129,9 +142,9 @@ export function keepWorker(options: KeepOptions): KeptWorker {
       thread.terminate().catch(() => undefined);
     };
     const heartbeat = startHeartbeat({
-      timeoutMs: LIMITS.heartbeatMs,
+      timeoutMs: heartbeatMs,
       ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
-      onHang: () => end(`it did not answer for ${LIMITS.heartbeatMs / 1_000} s`),
+      onHang: () => end(`it did not answer for ${heartbeatMs / 1_000} s`),
     });
     current = { thread, rpc, heartbeat };
     thread.exited

@@ -72,6 +72,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     onGone: pids.killAll,
     blame: suspicion.blame,
     onCrash: options.onCrash,
+    ...(options.limits ? { limits: options.limits } : {}),
   });
 
   const request = async <M extends ConnectionMethod>(

@@ -5,11 +5,10 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { CatalogStore } from "../catalog/catalog.ts";
-import { snapshotIsOlder } from "../catalog/catalog.ts";
+import type { Catalog, CatalogStore } from "../catalog/catalog.ts";
+import { holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
@@ -17,6 +16,13 @@ import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
 import { type DeclaredTool, declaredTools, serverByName } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import type { SessionState } from "./events.ts";
+
+/** How long a session waits for what only the worker can tell, in milliseconds: by default the `LIMITS` of these names. */
+export interface SessionWaits {
+  searchWaitMs: number;
+  directWaitMs: number;
+  firstPlanWaitMs: number;
+}
 
 export interface FirstRequestOptions {
   agentDir: string;
@@ -28,6 +34,7 @@ export interface FirstRequestOptions {
   direct: DirectRule;
   /** Undefined once the session is over: then nothing of Pi may be touched. */
   running: () => (SessionState & { runtime: Runtime }) | undefined;
+  waits: Pick<SessionWaits, "directWaitMs" | "firstPlanWaitMs">;
 }
 
 export interface FirstRequest {
@@ -39,12 +46,20 @@ export interface FirstRequest {
   withdrawAbsent(state: SessionState): void;
 }
 
-/** Its tools are not known and will be soon: also of one that the plan names and that is about to connect. */
-export const isLearning = ({ toolsKnown, state }: ServerStatus): boolean =>
-  !toolsKnown && (state === "connecting" || state === "idle");
+/**
+ * Whether the catalog lacks the server's tools and will soon have them: the server connects, is about to connect,
+ * or has just listed its tools.
+ */
+export const isLearning = (
+  { name, toolsKnown, state }: ServerStatus,
+  catalog: () => Pick<Catalog, "servers">,
+): boolean =>
+  toolsKnown
+    ? state !== "disabled" && !holdsToolsOf(catalog(), name)
+    : state === "connecting" || state === "idle";
 
 export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstRequest {
-  const { agentDir, place, store, registrar, searchTools, direct, running } = options;
+  const { agentDir, place, store, registrar, searchTools, direct, running, waits } = options;
   let restoreDue = true;
 
   /** Settles with the plan, or after `ms`. */
@@ -55,7 +70,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
   /** Without a snapshot ToolSearch cannot name the servers yet. */
   const describeServers = async (): Promise<void> => {
     if (searchTools.complete()) return;
-    await planWithin(LIMITS.firstPlanWaitMs);
+    await planWithin(waits.firstPlanWaitMs);
     const session = running();
     if (!session) return;
     if (store.checksum() !== undefined) searchTools.declare(store.current());
@@ -84,12 +99,12 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
 
   /** Servers that have direct tools and never told them are waited for. */
   const awaitDirectTools = async (): Promise<void> => {
-    const endsAt = performance.now() + LIMITS.directWaitMs;
-    if (running()?.settings === undefined && !snapshotIsSure()) await planWithin(LIMITS.directWaitMs);
+    const endsAt = performance.now() + waits.directWaitMs;
+    if (running()?.settings === undefined && !snapshotIsSure()) await planWithin(waits.directWaitMs);
     const session = running();
     if (!session) return;
     const servers = [...session.statuses.values()]
-      .filter((server) => isLearning(server) && direct.concerns(server.name, server.direct))
+      .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
       .map(({ name }) => name);
     if (servers.length === 0) return;
     const timeoutMs = Math.max(0, endsAt - performance.now());
@@ -120,7 +135,7 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
     const declared = declaredTools(ctx.sessionManager.getBranch());
     if (registrar.restore(declared, store.current(), serverOf) > 0) {
       // Whose the others are, only the plan tells; Pi would drop them for good.
-      await planWithin(LIMITS.directWaitMs);
+      await planWithin(waits.directWaitMs);
       if (!running()) return;
       registrar.restore(declared, store.current(), serverOf);
     }

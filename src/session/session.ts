@@ -24,7 +24,7 @@ import { createDialogs, type Dialogs } from "../ui/dialogs.ts";
 import { createSessionCalls } from "./calls.ts";
 import { createEventHandler, type SessionState } from "./events.ts";
 import { startFacts, toRegistered } from "./facts.ts";
-import { createFirstRequest, elapsed, isLearning } from "./first-request.ts";
+import { createFirstRequest, elapsed, isLearning, type SessionWaits } from "./first-request.ts";
 
 export interface Session extends McpCommandHost {
   /** For the factory: everything that is known before Pi has bound. */
@@ -63,11 +63,13 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 
 export interface SessionOptions extends SnapshotPlace {
   agentDir: string;
+  /** Shorter ones for a test. */
+  waits?: SessionWaits;
 }
 
 /** `options`: as far as the factory can know them. */
 export function createSession(pi: Pi, options: SessionOptions): Session {
-  const { agentDir } = options;
+  const { agentDir, waits = LIMITS } = options;
   let place: SnapshotPlace = options;
   const startedAt = performance.now();
   const store = createCatalogStore(agentDir, place);
@@ -94,7 +96,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   });
 
   const settle = async (signal: AbortSignal | undefined, servers?: string[]): Promise<string[]> => {
-    const params = { timeoutMs: LIMITS.searchWaitMs, ...(servers ? { servers } : {}) };
+    const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
     const { pending, checksum } = await now().runtime.settleTools(params, signal);
     await store.reached(checksum);
     return pending;
@@ -130,7 +132,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     // Until the plan is made nothing is known of any server.
     isLearning: () => {
       const servers = [...(running?.statuses.values() ?? [])];
-      return servers.length === 0 || servers.some(isLearning);
+      return servers.length === 0 || servers.some((server) => isLearning(server, store.current));
     },
     settle: () => settle(undefined),
     isOver: () => running === undefined,
@@ -144,6 +146,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     searchTools,
     direct,
     running: () => running,
+    waits,
   });
 
   /** The factory knew neither the session's folder nor whether its project is trusted. */

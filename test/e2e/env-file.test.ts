@@ -31,7 +31,12 @@ const evilRan = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-const setEnv = (at: PiHome, text: string): Promise<void> => writeFile(join(at.cwd, ".env"), text);
+/** Whole at once: a file that is written in place is empty for a moment, which would be asked for on its own. */
+async function setEnv(at: PiHome, text: string): Promise<void> {
+  const whole = join(at.dir, "new.env");
+  await writeFile(whole, text);
+  await rename(whole, join(at.cwd, ".env"));
+}
 const titles = ({ rpc }: Opened): string[] => dialogsOf(rpc).map(({ title }) => title);
 const servers = async (at: PiHome): Promise<number> =>
   (await processesWithMarker(`HOME=${at.dir}`)).filter(({ command }) => command.includes("fixtures/servers"))

@@ -63,53 +63,48 @@ async function confirmsOf(pi: Opened): Promise<RpcDialog[]> {
   return confirms();
 }
 
-const HAPPENINGS: [string, HomeOptions, (pi: Opened) => Promise<unknown>, string][] = [
-  [
-    "another extension registers a server",
-    {},
-    (pi) => pi.rpc.command("/register", PATIENCE_MS),
-    "ext: connected",
-  ],
-  [
-    "/mcp enable of another server",
-    {},
-    (pi) => pi.rpc.command("/mcp enable off", PATIENCE_MS),
-    "off: connected",
-  ],
-  ["/mcp trust", {}, (pi) => pi.rpc.command("/mcp trust", PATIENCE_MS), "own: connected"],
+const HAPPENINGS: [string, command: string, outcome: string][] = [
+  ["another extension registers a server", "/register", "ext: connected"],
+  ["/mcp enable of another server", "/mcp enable off", "off: connected"],
+  ["/mcp trust", "/mcp trust", "own: connected"],
 ];
 
-describe.each(["ask", "off"])("hotReload %s, an edit waits", (hotReload) => {
-  test.each(HAPPENINGS)(
-    "%s -> that is done, the edit goes on waiting",
-    async (_, options, happen, outcome) => {
-      const pi = await openWith(hotReload, options);
-      await edit(pi, hotReload);
-      await happen(pi);
-      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain(outcome);
-      expect(await pi.status()).not.toContain("added");
-      if (hotReload === "off") return expect(dialogsOf(pi.rpc)).toEqual([]);
-      const [asked, ...others] = await confirmsOf(pi);
-      expect(others).toEqual([]);
-      if (!asked) throw new Error("not asked");
-      pi.answer(asked, { confirmed: false });
-      expect(await pi.status()).not.toContain("added");
-    },
-  );
+/** Each is done while the edit waits, and goes on waiting. */
+async function happen(pi: Opened): Promise<void> {
+  for (const [name, command, outcome] of HAPPENINGS) {
+    await pi.rpc.command(command, PATIENCE_MS);
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS, message: name }).toContain(outcome);
+    expect(await pi.status(), name).not.toContain("added");
+  }
+}
+
+describe("an edit waits; another extension registers a server, /mcp enable of another server, /mcp trust -> each is done, the edit goes on waiting", () => {
+  test("hotReload off -> nothing is asked", async () => {
+    const pi = await openWith("off");
+    await edit(pi, "off");
+    await happen(pi);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+  });
+
+  test.each([
+    [false, "MCP 3/3 · 3 tools"],
+    [true, "MCP 4/4 · 4 tools"],
+  ])("hotReload ask -> asked once; the answer %s decides the edit alone", async (confirmed, statusLine) => {
+    const pi = await openWith("ask");
+    await edit(pi, "ask");
+    await happen(pi);
+    const [asked, ...others] = await confirmsOf(pi);
+    expect(others).toEqual([]);
+    if (!asked) throw new Error("not asked");
+    const since = pi.rpc.events.length;
+    pi.answer(asked, { confirmed });
+    await pi.statusLine(statusLine, confirmed ? since : 0);
+    expect(await pi.status()).toMatch(confirmed ? /^added: connected/m : /^(?!.*\badded: )/s);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  });
 });
 
 describe("hotReload ask, an edit waits", () => {
-  test("another extension registers a server, then the answer is yes -> both are there", async () => {
-    const pi = await openWith("ask");
-    await edit(pi, "ask");
-    const asked = await pi.dialog();
-    await pi.rpc.command("/register", PATIENCE_MS);
-    await pi.statusLine("MCP 2/2 · 2 tools");
-    pi.answer(asked, { confirmed: true });
-    await pi.statusLine("MCP 3/3 · 3 tools");
-    expect(dialogsOf(pi.rpc)).toHaveLength(1);
-  });
-
   test("a consent is answered -> that server runs, the edit goes on waiting", async () => {
     const shared = { mcpServers: { shared: live(["shared"], {}, EAGER) } };
     const pi = await openWith("ask", { files: { ".mcp.json": shared } });

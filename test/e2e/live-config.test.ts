@@ -17,7 +17,7 @@ import {
   open,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { call, ENTRY, fixtureServer, home, model, readLog, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, once, readLog, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
@@ -44,6 +44,38 @@ async function close({ rpc, at }: Opened): Promise<void> {
   expect(await serversOf(at)).toEqual([]);
 }
 
+/** One Pi for the tests that change nothing but the user's file. The project is not trusted. */
+const shared = once(async () => {
+  const pi = await open({ mcp: { mcpServers: {} }, trusted: false });
+  onCleanup(() => close(pi));
+  // It answers when the configuration has been read.
+  await pi.status();
+  return pi;
+});
+
+/** That Pi with these servers, after those of the test before have ended; and where the records of the test begin. */
+async function openShared(
+  mcp: { mcpServers: Record<string, unknown> } | string,
+): Promise<Opened & { from: number }> {
+  const pi = await shared();
+  const told = async (content: unknown, effect: RegExp): Promise<void> => {
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp(content);
+    await pi.notice(effect, since);
+  };
+  if (effectsOf(pi.rpc).length > 0) await told({ mcpServers: {} }, /^mcp\.json: - /);
+  expect(await waitGone(await serversOf(pi.at), 10_000)).toEqual([]);
+  await told(mcp, /^mcp\.json: \+ /);
+  return { ...pi, from: pi.rpc.events.length };
+}
+
+/** What ends a test with that Pi: no handler threw, nothing went past the protocol or to stderr. */
+function expectClean({ rpc }: Opened): void {
+  expect(extensionErrors(rpc.events)).toEqual([]);
+  expect(rpc.strayLines).toEqual([]);
+  expect(rpc.stderr).toBe("");
+}
+
 /** Waits until calls of these tools run. */
 async function running({ rpc }: Opened, tools: readonly string[], since: number): Promise<void> {
   for (const tool of tools) {
@@ -59,7 +91,7 @@ describe("an edit while calls are in flight", () => {
   test("servers added, changed and removed at once -> each does what it must, one notice, kept ones keep their pid", async () => {
     const docs = live([], { TOOLS: Array.from({ length: 12 }, (_, i) => `page${i}`).join(",") });
     const before = { keep: live(), github: live(["one"]), old: live() };
-    const pi = await open({ mcp: { mcpServers: before } });
+    const pi = await openShared({ mcpServers: before });
     const tools = ["keep__work", "github__work", "old__work"];
     await pi.prompt(searchFor(`select:${tools.join(",")}`));
     const first = await pi.ask("keep__work");
@@ -85,12 +117,12 @@ describe("an edit while calls are in flight", () => {
     expect(found?.text).toContain("docs__page7");
     await pi.ask("docs__page7");
     expect(await waitGone([answerOf(ends.get("old__work")).pid], 10_000)).toEqual([]);
-    expect(effectsOf(pi.rpc)).toHaveLength(1);
-    await close(pi);
+    expect(effectsOf(pi.rpc, pi.from)).toHaveLength(1);
+    expectClean(pi);
   });
 
   test("a tool of a removed server -> its call says that the server was removed, the others go on", async () => {
-    const pi = await open({ mcp: { mcpServers: { keep: live(), old: live() } } });
+    const pi = await openShared({ mcpServers: { keep: live(), old: live() } });
     await pi.prompt(searchFor("select:keep__work,old__work"));
     const since = pi.rpc.events.length;
     await pi.at.writeMcp({ mcpServers: { keep: live() } });
@@ -106,12 +138,12 @@ describe("an edit while calls are in flight", () => {
     const read = toolResultTexts(pi.scripted.requests.at(-1) as ModelRequest).at(-1);
     expect(read).toContain(`Tool old__work not found: ${removed}`);
     expect((await pi.ask("keep__work")).argv).toEqual([]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("only rules changed -> the same process under the new rules", async () => {
     const env = { TOOLS: "work,extra" };
-    const pi = await open({ mcp: { mcpServers: { s: live([], env) } } });
+    const pi = await openShared({ mcpServers: { s: live([], env) } });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
     const since = pi.rpc.events.length;
@@ -123,11 +155,11 @@ describe("an edit while calls are in flight", () => {
     expect(searched?.text).toContain("No such tool: s__extra");
     expect(await pi.status()).toContain("s: connected (stdio, 2 tools, keep-alive)");
     expect(await serversOf(pi.at)).toEqual([first.pid]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("ten edits within a second -> the last one holds, one process is left", async () => {
-    const pi = await open({ mcp: { mcpServers: { keep: live(), s: live(["start"]) } } });
+    const pi = await openShared({ mcpServers: { keep: live(), s: live(["start"]) } });
     const record = join(pi.at.cwd, "record");
     await pi.prompt(searchFor("select:keep__work,s__work"));
     const kept = await pi.ask("keep__work");
@@ -140,13 +172,13 @@ describe("an edit while calls are in flight", () => {
     expect((await pi.ask("s__work")).argv).toEqual(["9"]);
     expect((await pi.ask("keep__work")).pid).toBe(kept.pid);
     await expect.poll(async () => (await serversOf(pi.at)).length, { timeout: PATIENCE_MS }).toBe(2);
-    expect(await pi.notice(/~ s \(args/)).toMatch(/^mcp\.json: ~ s \(args(, env)?\)$/);
-    await close(pi);
+    expect(await pi.notice(/~ s \(args/, pi.from)).toMatch(/^mcp\.json: ~ s \(args(, env)?\)$/);
+    expectClean(pi);
   });
 
   test("the file deleted, then written again -> its servers go and come back", async () => {
     const mcp = { mcpServers: { s: live() } };
-    const pi = await open({ mcp });
+    const pi = await openShared(mcp);
     await pi.prompt(searchFor("select:s__work"));
     const { pid } = await pi.ask("s__work");
     let since = pi.rpc.events.length;
@@ -158,11 +190,11 @@ describe("an edit while calls are in flight", () => {
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
     await pi.prompt(searchFor("select:s__work"));
     expect((await pi.ask("s__work")).argv).toEqual([]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("the file replaced by rename with another server beside -> the first keeps its process", async () => {
-    const pi = await open({ mcp: { mcpServers: { s: live() } } });
+    const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
     for (const name of ["one", "two"]) {
@@ -173,11 +205,11 @@ describe("an edit while calls are in flight", () => {
       expect(await pi.notice(/^mcp\.json: /, since)).toContain(`+ ${name} (1 tool)`);
     }
     expect(await pi.ask("s__work")).toEqual(first);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("broken, then mended -> the last good one goes on, the place is told, then the mended one applies", async () => {
-    const pi = await open({ mcp: { mcpServers: { s: live() } } });
+    const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
     let since = pi.rpc.events.length;
@@ -191,14 +223,14 @@ describe("an edit while calls are in flight", () => {
     await writeFile(go, "");
     expect(answerOf((await called)[0])).toEqual(first);
     expect(await pi.ask("s__work")).toEqual(first);
-    expect(effectsOf(pi.rpc)).toEqual([]);
+    expect(effectsOf(pi.rpc, pi.from)).toEqual([]);
 
     since = pi.rpc.events.length;
     await pi.at.writeMcp({ mcpServers: { s: live(), more: live() } });
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + more (1 tool)");
     expect(await pi.ask("s__work")).toEqual(first);
     expect(await pi.status()).not.toContain("not valid JSON");
-    await close(pi);
+    expectClean(pi);
   });
 });
 
@@ -414,7 +446,7 @@ describe("/mcp enable, disable and edit", () => {
 
   test("disable, enable -> one word in the file, comments stay; the server goes and comes back", async () => {
     const text = COMMENTED(live([], {}, { enabled: true }));
-    const pi = await open({ mcp: text });
+    const pi = await openShared(text);
     await pi.prompt(searchFor("select:s__work"));
     const { pid } = await pi.ask("s__work");
     let since = pi.rpc.events.length;
@@ -430,8 +462,8 @@ describe("/mcp enable, disable and edit", () => {
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
     await pi.prompt(searchFor("select:s__work"));
     expect((await pi.ask("s__work")).pid).not.toBe(pid);
-    expect(effectsOf(pi.rpc)).toHaveLength(2);
-    await close(pi);
+    expect(effectsOf(pi.rpc, pi.from)).toHaveLength(2);
+    expectClean(pi);
   });
 
   test("--project -> the project's file only; the user's stays as it is", async () => {
@@ -482,11 +514,12 @@ describe("/mcp enable, disable and edit", () => {
 
   test("edit -> the file in the editor; what is written applies, what is closed does not", async () => {
     const text = COMMENTED(live());
-    const pi = await open({ mcp: text });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    const pi = await openShared(text);
     pi.rpc.answerUi({ cancelled: true });
     await pi.rpc.command("/mcp edit", PATIENCE_MS);
-    expect(dialogsOf(pi.rpc)).toMatchObject([{ method: "editor", title: pi.at.mcpFile, prefill: text }]);
+    expect(dialogsOf(pi.rpc, pi.from)).toMatchObject([
+      { method: "editor", title: pi.at.mcpFile, prefill: text },
+    ]);
     expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
 
     const edited = text.replace("  },\n}", `    "more": ${JSON.stringify(live())}\n  },\n}`);
@@ -495,7 +528,8 @@ describe("/mcp enable, disable and edit", () => {
     await pi.rpc.command("/mcp edit", PATIENCE_MS);
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + more (1 tool)");
     expect(await readFile(pi.at.mcpFile, "utf8")).toBe(edited);
-    await close(pi);
+    pi.rpc.answerUi(() => undefined);
+    expectClean(pi);
   });
 
   test("a server that waits for consent, was removed or is written wrong -> what it is; it can be switched off", async () => {
@@ -530,7 +564,7 @@ describe("/mcp enable, disable and edit", () => {
   });
 
   test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
-    const pi = await open({ mcp: COMMENTED(live()), trusted: false });
+    const pi = await openShared(COMMENTED(live()));
     const errors = async (command: string): Promise<string[]> =>
       notices(await pi.rpc.command(command, PATIENCE_MS))
         .filter(({ level }) => level === "error")
@@ -540,9 +574,9 @@ describe("/mcp enable, disable and edit", () => {
     ]);
     expect(await errors("/mcp disable s --project")).toEqual([expect.stringContaining("is not trusted")]);
     expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
+    expect(dialogsOf(pi.rpc, pi.from)).toEqual([]);
     expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
-    await close(pi);
+    expectClean(pi);
   });
 });
 
@@ -598,10 +632,10 @@ describe("other sources", () => {
     await close(pi);
   });
 
-  test("/mcp edit with --mcp-config=~/x.json -> that very file, its BOM stays", async () => {
+  test("/mcp edit with --mcp-config=~/x.json, which is not there at first -> said with its path, then that very file, its BOM stays", async () => {
     const pi = await open({ args: ["--mcp-config", "~/x.json"] });
-    await pi.notice(/there is no such file/);
     const file = join(pi.at.dir, "x.json");
+    expect(await pi.notice(/there is no such file/)).toContain(file);
     await writeFile(file, '\uFEFF{"mcpServers": {}}');
     await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
     const edited = JSON.stringify({ mcpServers: { mine: live() } });
@@ -624,8 +658,11 @@ describe("other sources", () => {
       signin: { ...web, auth: "oauth", oauth: { client_id: "x" } },
       file: live([], {}, { envFile: "no.env" }),
     };
-    const pi = await open({ mcp: { mcpServers } });
-    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^file: failed/m);
+    const pi = await openShared({ mcpServers });
+    for (const name of ["empty", "silent", "file"]) {
+      const failed = new RegExp(`^${name}: failed`, "m");
+      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(failed);
+    }
     const status = await pi.status();
     expect(status).toMatch(/^empty: failed .*env\.TOKEN has no command behind its "!"/m);
     expect(status).toMatch(/^silent: failed .*bearerToken: its command printed nothing/m);
@@ -634,7 +671,7 @@ describe("other sources", () => {
       /mcp\.json:\d+:\d+: mcpServers\.signin\.oauth\.client_id: unknown key, did you mean "clientId"/,
     );
     expect(status).toMatch(/mcp\.json:\d+:\d+: mcpServers\.signin\.auth: there is no OAuth sign-in yet/);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("imported servers -> given what their program would give them", async () => {
@@ -666,12 +703,6 @@ describe("other sources", () => {
     expect(await pi.status()).toContain(
       `servers.asks: cannot be imported: it asks for an ${variable("input:...")}`,
     );
-    await close(pi);
-  });
-
-  test("--mcp-config with a file that is not there -> said, with its path", async () => {
-    const pi = await open({ args: ["--mcp-config", "nowhere.json"] });
-    expect(await pi.notice(/there is no such file/)).toContain(join(pi.at.cwd, "nowhere.json"));
     await close(pi);
   });
 });

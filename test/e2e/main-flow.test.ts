@@ -12,18 +12,27 @@ import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, search
 afterAll(async () => (await unpackTarball()).dispose());
 
 describe.each(BUILDS)("%s", (build) => {
-  test("print mode: the model finds a tool, loads it and calls it on a real server", async () => {
+  test("print mode: the model finds a tool, loads it and calls it on a real server, several times side by side; the next start knows the tools from its snapshot and connects nothing until a call", async () => {
     const scripted = await model([
       searchFor("echo"),
       call("everything__echo", { message: "through threads" }),
+      {
+        toolCalls: [
+          ...Array.from({ length: 8 }, (_, i) => ({ name: "everything__echo", args: { message: `m${i}` } })),
+          { name: "everything__get-sum", args: { a: 2, b: 40 } },
+        ],
+      },
       { text: "finished" },
     ]);
-    const at = await home({ mcp: { mcpServers: SERVERS } });
-    const run = await runPrint({ home: at, model: scripted, extensions: await entryOf(build), prompt: "go" });
+    const everything = { ...SERVERS.everything, directTools: ["get-sum"] };
+    const at = await home({ mcp: { mcpServers: { ...SERVERS, everything } } });
+    const entry = await entryOf(build);
+    const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
 
     expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
-    const [first, second, third] = scripted.requests;
-    expect(first?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
+    const [first, second] = scripted.requests;
+    const builtIn = ["read", "bash", "edit", "write", "ToolSearch"];
+    expect(first?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
     expect(second?.toolNames).toContain("everything__echo");
     const declared = second?.tools.find((tool) => tool.function.name === "everything__echo");
     expect(declared?.function.parameters).toMatchObject({
@@ -31,27 +40,30 @@ describe.each(BUILDS)("%s", (build) => {
       properties: { message: { type: "string" } },
       required: ["message"],
     });
-    const [searched, echoed] = third ? toolResultTexts(third) : [];
+    const last = scripted.requests.at(-1);
+    const [searched, echoed, ...sideBySide] = last ? toolResultTexts(last) : [];
     expect(searched).toContain("everything__echo(message: string)");
     expect(echoed).toBe("Echo: through threads");
+    expect(sideBySide.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
+    expect(sideBySide[8]).toContain("42");
     expect(await processesWithMarker(at.dir)).toEqual([]);
-  });
-
-  test("the next start knows the tools from its snapshot and connects nothing until a call", async () => {
-    const at = await home({ mcp: { mcpServers: SERVERS } });
-    const entry = await entryOf(build);
-    const warm = await model([searchFor("echo")]);
-    await runPrint({ home: at, model: warm, extensions: entry, prompt: "go" });
     expect(existsSync(join(at.agentDir, "mcp-cache.json"))).toBe(true);
-    const before = (await readLog(at)).length;
 
-    const scripted = await model([searchFor("select:memory__read_graph"), { text: "ok" }]);
-    const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
-    expect(run.code).toBe(0);
-    expect(scripted.requests[1]?.toolNames).toContain("memory__read_graph");
+    const before = (await readLog(at)).length;
+    const later = await model([
+      searchFor("select:memory__read_graph"),
+      // A direct tool of the snapshot is called without a search.
+      call("everything__get-sum", { a: 1, b: 2 }),
+      { text: "ok" },
+    ]);
+    const next = await runPrint({ home: at, model: later, extensions: entry, prompt: "go" });
+    expect(next.code).toBe(0);
+    expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
+    expect(later.requests[1]?.toolNames).toContain("memory__read_graph");
+    expect(later.requests[2] && toolResultTexts(later.requests[2])[1]).toMatch(/\b3\b/);
     const log = (await readLog(at)).slice(before);
     expect(log).toContain("started");
-    expect(log).not.toContain("connected over");
+    expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
   });
 
   test("RPC: images arrive, /mcp tells the state, a new session leaves nothing behind", async () => {
@@ -90,23 +102,5 @@ describe.each(BUILDS)("%s", (build) => {
     expect(exit.code).toBe(0);
     expect(await processesWithMarker(at.dir)).toEqual([]);
     expect(rpc.stderr).toBe("");
-  });
-
-  test("several calls of one message run side by side and keep their results apart", async () => {
-    const scripted = await model([
-      searchFor("select:everything__echo,everything__get-sum"),
-      {
-        toolCalls: [
-          ...Array.from({ length: 8 }, (_, i) => ({ name: "everything__echo", args: { message: `m${i}` } })),
-          { name: "everything__get-sum", args: { a: 2, b: 40 } },
-        ],
-      },
-      { text: "ok" },
-    ]);
-    const at = await home({ mcp: { mcpServers: SERVERS } });
-    await runPrint({ home: at, model: scripted, extensions: await entryOf(build), prompt: "go" });
-    const results = scripted.requests[2] ? toolResultTexts(scripted.requests[2]).slice(1) : [];
-    expect(results.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
-    expect(results[8]).toContain("42");
   });
 });

@@ -3,15 +3,15 @@
  * which variables of the user go where, and nothing can be allowed before all of it was shown.
  */
 import { spawnSync } from "node:child_process";
-import { stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { dialogsOf, live, type Opened, open } from "./rpc-support.ts";
-import { ENTRY, home, model, onCleanup, searchFor } from "./support.ts";
+import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { ENTRY, home, model, onCleanup, once, searchFor } from "./support.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 
@@ -22,21 +22,36 @@ const hasRun = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-/** A command far longer than a screen, whose middle is what it is about. */
+/** A command far longer than a screen, whose middle is what it is about. Each `last` is asked for anew. */
 const FILLER = Array.from({ length: 120 }, (_, i) => `echo line${i}`);
-const LONG = {
+const long = (last = "docs"): { command: string; args: string[] } => ({
   command: "sh",
-  args: ["-c", [...FILLER.slice(0, 60), "touch ran", ...FILLER.slice(60), "exec docs"].join("; ")],
-};
+  args: ["-c", [...FILLER.slice(0, 60), "touch ran", ...FILLER.slice(60), `exec ${last}`].join("; ")],
+});
+const LONG = long();
 const LATER = "Not now";
 /** As the file holds it. */
 const variable = (name: string): string => `$\{${name}}`;
 
 const pageOf = ({ title }: RpcDialog): string => title.slice(title.indexOf("\n") + 1);
 
+/** One Pi for the tests that need no more than a file of a project that the user was never asked about. */
+const shared = once(() => open({ files: files({}) }));
+
+/** That Pi after its project's file was replaced; the records of the test begin at `from`. */
+async function withFile(servers: Record<string, unknown>): Promise<Opened & { from: number }> {
+  const pi = await shared();
+  await pi.at.writeFile(".mcp.json", {});
+  await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("No servers are configured.");
+  await rm(join(pi.at.cwd, "ran"), { force: true });
+  const from = pi.rpc.events.length;
+  await pi.at.writeFile(".mcp.json", { mcpServers: servers });
+  return { ...pi, from };
+}
+
 /** Turns the pages until the last one. Answers that dialog and the text of all of them. */
-async function readAll(pi: Opened): Promise<{ last: RpcDialog; text: string }> {
-  let last = await pi.dialog();
+async function readAll(pi: Opened & { from: number }): Promise<{ last: RpcDialog; text: string }> {
+  let last = await pi.dialog(pi.from);
   let text = pageOf(last);
   while (last.options?.includes("Next page")) {
     const since = pi.rpc.events.length;
@@ -57,19 +72,21 @@ test("headers, a token and a default -> the question says which variables are se
     },
     bearerToken: "Bearer-less $env:GITHUB_TOKEN",
   };
-  const pi = await open({ files: files({ docs }) });
-  expect((await pi.dialog()).title).toBe(
+  const pi = await withFile({ docs });
+  const asked = await pi.dialog(pi.from);
+  expect(asked.title).toBe(
     "This project wants to run an MCP server.\n" +
       "docs: https://docs.example.com/mcp (headers X-Client (from $AWS_SECRET_ACCESS_KEY), " +
       "X-B (text with $C, $B, or a default), Accept (9 characters); token (text with $GITHUB_TOKEN)), " +
       "sends $AWS_SECRET_ACCESS_KEY, $C, $B, $GITHUB_TOKEN of your environment to https://docs.example.com, " +
       `from ${join(pi.at.cwd, ".mcp.json")}`,
   );
+  pi.answer(asked, { value: LATER });
 });
 
 test("more than a screen -> asked page by page; Allow is offered on the last page, and runs it", async () => {
-  const pi = await open({ files: files({ long: LONG }) });
-  const first = await pi.dialog();
+  const pi = await withFile({ long: LONG });
+  const first = await pi.dialog(pi.from);
   expect(first.title).toMatch(
     /^This project wants to run an MCP server\. Page 1 of [2-9]:\nlong: sh -c "echo line0; /,
   );
@@ -116,33 +133,35 @@ test.skipIf(!hasTmux)(
 );
 
 test("a host that answers Allow on the first of several pages -> nothing runs", async () => {
-  const pi = await open({ files: files({ long: LONG }) });
-  pi.answer(await pi.dialog(), { value: "Allow" });
+  const pi = await withFile({ long: long("first") });
+  pi.answer(await pi.dialog(pi.from), { value: "Allow" });
   // The search waits for whatever is being started.
   await pi.prompt(searchFor("select:long__work"));
   expect(await pi.status()).toContain("waits for your consent: long: sh -c ");
   expect(await hasRun(pi.at)).toBe(false);
-  expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);
 });
 
 test("Refuse on the first page -> refused, told", async () => {
-  const pi = await open({ files: files({ long: LONG }) });
-  pi.answer(await pi.dialog(), { value: "Refuse" });
-  await pi.notice(/^MCP server long of this project is not started: it was refused before/);
+  const pi = await withFile({ long: long("refused") });
+  pi.answer(await pi.dialog(pi.from), { value: "Refuse" });
+  await pi.notice(/^MCP server long of this project is not started: it was refused before/, pi.from);
   expect(await hasRun(pi.at)).toBe(false);
 });
 
 test("more than anybody reads -> never asked, never run, and told with its file and what to do", async () => {
   const huge = { command: "sh", args: ["-c", `touch ran; ${"echo line; ".repeat(2_000)}`] };
-  const pi = await open({ files: files({ huge, own: live() }) });
-  const told = await pi.notice(/^MCP server huge of this project is not started/);
+  const pi = await withFile({ huge, own: live() });
+  const told = await pi.notice(/^MCP server huge of this project is not started/, pi.from);
   expect(told).toMatch(
     /takes at least \d+ characters to tell, and more than 8000 are not asked for; make its entry in .*\.mcp\.json/,
   );
-  expect((await pi.dialog()).title).toContain("own: ");
+  const asked = await pi.dialog(pi.from);
+  expect(asked.title).toContain("own: ");
   expect(await pi.status()).toContain("MCP server huge of this project is not started");
   expect(await hasRun(pi.at)).toBe(false);
   expect(LIMITS.consentChars).toBe(8_000);
+  pi.answer(asked, { value: LATER });
 });
 
 test("a project's server named like the user's own -> the question says so; until then the user's own runs", async () => {
@@ -157,26 +176,28 @@ test("a project's server named like the user's own -> the question says so; unti
 
 test("a name and words that act on a terminal or pass for other lines -> one line, each within its quotes", async () => {
   const name = "docs: npx -y docs, from /etc\n\u001b[2KAllow\u2028\u202e\u200b";
-  const pi = await open({
-    files: files({ [name]: { command: "n\u0440x", args: ["a      b", "\ufe0f", "\u3164"] } }),
+  const pi = await withFile({
+    [name]: { command: "n\u0440x", args: ["a      b", "\ufe0f", "\u3164"] },
   });
-  const [heading, question, ...others] = (await pi.dialog()).title.split("\n");
+  const asked = await pi.dialog(pi.from);
+  const [heading, question, ...others] = asked.title.split("\n");
   expect(heading).toBe("This project wants to run an MCP server.");
   expect(others).toEqual([]);
   expect(question).toBe(
     '"docs: npx -y docs, from /etc\\n\\u001b[2KAllow\\u{2028}\\u{202e}\\u{200b}": ' +
       `"n\\u{440}x" "a \\u{20}×5b" "\\u{fe0f}" "\\u{3164}", from ${join(pi.at.cwd, ".mcp.json")}`,
   );
+  pi.answer(asked, { value: LATER });
 });
 
 test("many servers at once -> all can be put off in one answer, and /mcp trust asks again", async () => {
   const servers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`s${i}`, live([`${i}`])]));
-  const pi = await open({ files: files(servers) });
-  const first = await pi.dialog();
+  const pi = await withFile(servers);
+  const first = await pi.dialog(pi.from);
   expect(first.options).toEqual(["Allow", "Refuse", LATER, "Not now, nor the 29 others that wait"]);
   pi.answer(first, { value: "Not now, nor the 29 others that wait" });
   expect((await pi.status()).match(/waits for your consent/g)).toHaveLength(30);
-  expect(dialogsOf(pi.rpc)).toHaveLength(1);
+  expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);
   const since = pi.rpc.events.length;
   await pi.rpc.command("/mcp trust", 40_000);
   expect((await pi.dialog(since)).title).toContain("s0: ");

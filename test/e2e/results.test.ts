@@ -139,12 +139,6 @@ describe("settings.outputGuard", () => {
     expect(await readFile(stored, "utf8")).toBe(whole);
   });
 
-  test("false -> nothing is left out of 100 KB", async () => {
-    const at = await home({ mcp: { settings: { outputGuard: false }, mcpServers: { own } } });
-    const text = "a line of text\n".repeat(7_000);
-    expect(await readsOf(at, [["own__answer", answerOf(text)]])).toEqual([text]);
-  });
-
   test("where the full text cannot be stored -> start and end arrive, and why", async () => {
     const at = await home({ mcp: { mcpServers: { own } } });
     // Whoever runs the tests, nobody can make a folder below a file.
@@ -156,17 +150,19 @@ describe("settings.outputGuard", () => {
   });
 });
 
-test("settings.toonEncode: of the named server, where that is shorter", async () => {
-  const mcp = { settings: { toonEncode: ["toon"] }, mcpServers: { toon: own, json: own } };
-  const text = JSON.stringify(ROWS);
-  const at = await home({ mcp });
+test("settings.toonEncode: of the named server, where that is shorter; settings.outputGuard false -> nothing is left out of 100 KB", async () => {
+  const settings = { toonEncode: ["toon"], outputGuard: false };
+  const json = JSON.stringify(ROWS);
+  const text = "a line of text\n".repeat(7_000);
+  const at = await home({ mcp: { settings, mcpServers: { toon: own, json: own } } });
   const shown = await readsOf(at, [
-    ["toon__answer", answerOf(text)],
+    ["toon__answer", answerOf(json)],
     ["toon__answer", answerOf("no JSON")],
+    ["json__answer", answerOf(json)],
     ["json__answer", answerOf(text)],
   ]);
   expect(shown[0]).toMatch(/^TOON:\n\[20\]\{id,name\}:\n {2}0,item 0\n/);
-  expect(shown.slice(1)).toEqual(["no JSON", text]);
+  expect(shown.slice(1)).toEqual(["no JSON", json, text]);
 });
 
 test("settings.captureStats: calls, errors and bytes in the file and in /mcp stats", async () => {

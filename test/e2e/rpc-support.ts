@@ -57,7 +57,7 @@ export interface Opened {
   status(): Promise<string>;
 }
 
-export interface OpenOptions extends HomeOptions, Pick<PiOptions, "args" | "env"> {
+export interface OpenOptions extends HomeOptions, Pick<PiOptions, "args" | "env" | "runtime"> {
   /** A home of an earlier run. */
   at?: PiHome;
   extensions?: readonly string[];
@@ -76,6 +76,7 @@ export async function open(options: OpenOptions): Promise<Opened> {
     extensions: options.extensions ?? ENTRY,
     ...(options.args ? { args: options.args } : {}),
     ...(options.env ? { env: options.env } : {}),
+    ...(options.runtime ? { runtime: options.runtime } : {}),
   });
   onCleanup(() => rpc.stop());
   await rpc.ready(PATIENCE_MS);
@@ -121,13 +122,16 @@ export async function open(options: OpenOptions): Promise<Opened> {
   };
 }
 
-/** Dialogs that Pi has asked for so far. */
-export const dialogsOf = (rpc: RpcSession): RpcDialog[] =>
-  rpc.events.map(toDialog).filter((dialog) => dialog !== undefined);
+/** Dialogs that Pi has asked for so far, at or behind record `since`. */
+export const dialogsOf = (rpc: RpcSession, since = 0): RpcDialog[] =>
+  rpc.events
+    .slice(since)
+    .map(toDialog)
+    .filter((dialog) => dialog !== undefined);
 
-/** Notices that tell the effect of a change. */
-export const effectsOf = (rpc: RpcSession): string[] =>
-  notices(rpc.events)
+/** Notices that tell the effect of a change, at or behind record `since`. */
+export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
+  notices(rpc.events.slice(since))
     .map(({ message }) => message)
     .filter((message) => message.startsWith("mcp.json: "));
 

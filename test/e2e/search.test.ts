@@ -1,7 +1,8 @@
 /** Finding tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool, codemode. */
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
-import { type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
+import { type PiHome, type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
+import { tellTogether } from "./stories.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, searchFor } from "./support.ts";
 
 const LONG_NAME = `long_${"x".repeat(195)}`;
@@ -35,29 +36,12 @@ interface Run {
   answers: string[];
 }
 
-interface RunOptions {
-  servers: Record<string, unknown>;
-  settings?: Record<string, unknown>;
-  /** Of Pi. */
-  piSettings?: Record<string, unknown>;
-  args?: string[];
-  /** Runs of Pi before, so that a snapshot is there. */
-  warm?: boolean;
-}
-
-/** Answers when the tools of all servers are known, whichever tool is declared. */
-const learn = ({ toolNames }: ModelRequest) =>
-  toolNames.includes("mcp") ? call("mcp", { search: "anything" }) : searchFor("anything at all");
-
 type Script = NonNullable<Parameters<typeof model>[0]>;
 
-async function run(script: Script, { servers, settings, piSettings, args, warm }: RunOptions): Promise<Run> {
-  const mcp = { mcpServers: servers, ...(settings ? { settings } : {}) };
-  const at = await home({ mcp, ...(piSettings ? { settings: piSettings } : {}) });
-  const pi = { home: at, extensions: ENTRY, prompt: "go", ...(args ? { args } : {}) };
-  if (warm) await runPrint({ ...pi, model: await model([learn]) });
+/** Runs Pi in this home, after whatever has run there before. */
+async function run(at: PiHome, script: Script, args: string[] = []): Promise<Run> {
   const scripted = await model(script);
-  const result = await runPrint({ ...pi, model: scripted });
+  const result = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
   const last = scripted.requests.at(-1);
   return { result, requests: scripted.requests, answers: last ? toolResultTexts(last) : [] };
 }
@@ -65,173 +49,67 @@ async function run(script: Script, { servers, settings, piSettings, args, warm }
 const declared = (request: ModelRequest | undefined, name: string) =>
   request?.tools.find((tool) => tool.function.name === name)?.function;
 
-describe("ToolSearch", () => {
-  test("2,000 tools: the one that is meant is found, loaded and called, from the list and from the snapshot", async () => {
-    const servers = { many: listed([READ], 1_999) };
-    for (const warm of [false, true]) {
-      const { answers, requests } = await run(
-        [searchFor("read a file from disk"), call("many__read_file", { path: "a" }), { text: "ok" }],
-        { servers, warm },
-      );
-      expect(answers[0]).toContain(
-        'many__read_file(path: string, mode?: "text" | "binary" = "text") - Reads a file from disk.',
-      );
-      expect(answers[1]).toBe('read_file {"path":"a"}');
-      expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
-      if (warm) {
-        expect(declared(requests[0], "ToolSearch")?.description).toMatch(/- many \[thing_0, .*\d+ more\]$/);
-      }
-    }
-  });
+const SCRIPT = `
+const found = await searchTools("read a file from disk");
+const namespace = await describeNamespace("fs");
+const answer = await tools[found.find((tool) => tool.name.includes("read_file")).name]({ path: "c" });
+return { names: found.map((tool) => tool.name), namespace: namespace && namespace.name, answer };`;
 
-  test("two tools of one name on two servers: both are found, and the server parameter tells them apart", async () => {
-    const servers = { alpha: listed([READ]), beta: listed([READ]) };
-    const { answers, requests } = await run(
-      [
+describe("in one session", () => {
+  const told = tellTogether(
+    {
+      // The first: the tools that it calls are not loaded yet.
+      undeclared: [
+        searchFor("select:thing_0"),
+        call("mcp__fs__read-file", { path: "a" }),
+        call("fs__read_file", { path: "a" }),
+      ],
+      slip: [call("fs__raed_file", {}), call("zzqqy", {})],
+      sameName: [
         searchFor("select:read_file"),
         call("ToolSearch", { query: "read file", server: "beta" }),
         call("beta__read_file", { path: "b" }),
-        { text: "ok" },
       ],
-      { servers },
-    );
-    expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(["alpha__read_file", "beta__read_file"]));
-    expect(answers[1]).toContain("beta__read_file(");
-    expect(answers[1]).not.toContain("alpha__read_file(");
-    expect(answers[2]).toBe('read_file {"path":"b"}');
-  });
-
-  test("a tool name of 200 characters: found by it, declared within 64, called by the whole", async () => {
-    const { answers, requests } = await run(
-      [
+      longName: [
         searchFor(`select:${LONG_NAME}`),
         (request: ModelRequest) => {
           const name = request.toolNames.find((candidate) => candidate.startsWith("s__long_")) ?? "";
           return call(name, { a: 1 });
         },
-        { text: "ok" },
       ],
-      { servers: { s: listed([{ name: LONG_NAME }]) } },
-    );
-    const name = requests[1]?.toolNames.find((candidate) => candidate.startsWith("s__long_"));
-    expect(name?.length).toBeLessThanOrEqual(64);
-    expect(answers[1]).toBe(`${LONG_NAME} {"a":1}`);
-  });
-
-  test("a Chinese query finds a Chinese tool, and an English one finds it by translation", async () => {
-    const tools = [{ name: "tianqi", description: "查询城市的天气预报" }, READ];
-    const { answers } = await run([searchFor("天气预报"), searchFor("weather forecast"), { text: "ok" }], {
-      servers: { cn: listed(tools, 20) },
-    });
-    for (const answer of answers) expect(answer).toContain("- cn__tianqi(");
-  });
-
-  test("several searches in one message: what each found is loaded", async () => {
-    const { requests, answers } = await run(
-      [
+      chinese: [searchFor("天气预报"), searchFor("weather forecast")],
+      several: [
         {
           toolCalls: [0, 1, 2, 3, 4, 5].map((i) => ({
             name: "ToolSearch",
             args: { query: `select:thing_${i * 3},thing_${i * 3 + 1}` },
           })),
         },
-        { text: "ok" },
       ],
-      { servers: { many: listed([], 30) } },
-    );
-    expect(answers).toHaveLength(6);
-    const wanted = [0, 1, 2, 3, 4, 5].flatMap((i) => [`many__thing_${i * 3}`, `many__thing_${i * 3 + 1}`]);
-    expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(wanted));
-  });
+      failed: [searchFor("read file zebra"), searchFor("!?")],
+      codemode: [call("codemode", { code: SCRIPT })],
+    },
+    {
+      home: {
+        mcp: {
+          mcpServers: {
+            alpha: listed([READ]),
+            beta: listed([READ]),
+            bad: { command: "/nonexistent/command" },
+            cn: listed([{ name: "tianqi", description: "查询城市的天气预报" }, READ]),
+            fs: listed([READ]),
+            many: listed([], 30),
+            s: listed([{ name: LONG_NAME }]),
+          },
+        },
+      },
+      args: ["--tools", "+codemode"],
+    },
+  );
 
-  test("--tools: what Pi keeps out is told, not promised", async () => {
-    const { answers, requests } = await run([searchFor("read file"), { text: "ok" }], {
-      servers: { fs: listed([READ]) },
-      args: ["--tools", "read,ToolSearch"],
-    });
-    expect(answers[0]).toContain(
-      "Found, but Pi does not allow them in this session (--tools): fs__read_file",
-    );
-    expect(requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
-  });
-
-  test("a failed server is told with its reason; words that no tool has are named; nothing known stops the search", async () => {
-    const { answers } = await run([searchFor("read file zebra"), searchFor("!?"), { text: "ok" }], {
-      servers: { fs: listed([READ]), bad: { command: "/nonexistent/command" } },
-    });
-    expect(answers[0]).toContain("- fs__read_file(");
-    expect(answers[0]).toContain("No tool matches: zebra");
-    expect(answers[0]).toMatch(/Not available: bad: /);
-    expect(answers[1]).toMatch(/^The query is empty\./);
-  });
-
-  test("a server that does not answer is told as still connecting; a search of another server does not wait", async () => {
-    const { answers } = await run(
-      [
-        searchFor("select:read_file"),
-        searchFor("read file"),
-        call("ToolSearch", { query: "read file", server: "fs" }),
-        { text: "ok" },
-      ],
-      { servers: { fs: listed([READ]), slow: fixtureServer("hangs.mjs") } },
-    );
-    expect(answers[1]).toMatch(/- fs__read_file\((.|\n)*Still connecting, search again later: slow$/);
-    expect(answers[2]).toContain("- fs__read_file(");
-    expect(answers[2]).not.toContain("slow");
-  });
-
-  test("a later search does not change a byte of what is declared already", async () => {
-    const { requests } = await run([searchFor("read file"), searchFor("select:thing_3"), { text: "ok" }], {
-      servers: { fs: listed([READ], 5) },
-      warm: true,
-    });
-    const before = requests[1]?.tools.map((tool) => JSON.stringify(tool)) ?? [];
-    expect(requests[2]?.tools.map((tool) => JSON.stringify(tool)).slice(0, before.length)).toEqual(before);
-    expect(requests[2]?.toolNames).toContain("fs__thing_3");
-  });
-});
-
-describe("settings", () => {
-  test("catalog: off and servers -> the description lists nothing, and servers only", async () => {
-    for (const [catalog, expected] of [
-      ["off", /by name\.$/],
-      ["servers", /Servers:\n- fs$/],
-    ] as const) {
-      const { requests } = await run([{ text: "ok" }], {
-        servers: { fs: listed([READ]) },
-        settings: { catalog },
-        warm: true,
-      });
-      expect(declared(requests[0], "ToolSearch")?.description).toMatch(expected);
-    }
-  });
-
-  test('search: "weighted" -> the 10/5/4/3 weights rank', async () => {
-    const tools = [
-      { name: "alpha", description: "Reading of one file." },
-      { name: "file_other", description: "Something else." },
-    ];
-    const find = searchFor("file");
-    const { answers } = await run([find, { text: "ok" }], {
-      servers: { s: listed(tools) },
-      settings: { search: "weighted" },
-    });
-    // A part of the name counts 10, a word of the description 4: less than half.
-    expect(answers[0]).toMatch(/- s__file_other\(\).*\nLess likely.*: s__alpha$/);
-  });
-});
-
-describe("a call of a tool that is not declared", () => {
-  test("the tool exists -> it is loaded, its signature told, and the next call works", async () => {
-    const { answers, requests } = await run(
-      [
-        searchFor("select:thing_0"),
-        call("mcp__fs__read-file", { path: "a" }),
-        call("fs__read_file", { path: "a" }),
-        { text: "ok" },
-      ],
-      { servers: { fs: listed([READ], 3) } },
-    );
+  test("a call of a tool that is not declared and exists -> it is loaded, its signature told, and the next call works", async () => {
+    const { answers, requests } = await told("undeclared");
+    expect(requests[1]?.toolNames).not.toContain("fs__read_file");
     expect(answers[1]).toMatch(
       /^Tool mcp__fs__read-file was not loaded\. It is now: .*\n- fs__read_file\(path: string/,
     );
@@ -239,14 +117,100 @@ describe("a call of a tool that is not declared", () => {
     expect(answers[2]).toBe('read_file {"path":"a"}');
   });
 
-  test("a slip -> the nearest names; a name of nobody -> Pi's own words", async () => {
-    const { answers } = await run(
-      [searchFor("select:thing_0"), call("fs__raed_file", {}), call("zzqqy", {}), { text: "ok" }],
-      { servers: { fs: listed([READ], 3) } },
-    );
-    expect(answers[1]).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
-    expect(answers[2]).toBe("Tool zzqqy not found");
+  test("a call with a slip -> the nearest names; with a name of nobody -> Pi's own words", async () => {
+    const { answers } = await told("slip");
+    expect(answers[0]).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
+    expect(answers[1]).toBe("Tool zzqqy not found");
   });
+
+  test("tools of one name on several servers: all are found, and the server parameter tells them apart", async () => {
+    const { answers, requests } = await told("sameName");
+    expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(["alpha__read_file", "beta__read_file"]));
+    expect(answers[1]).toContain("beta__read_file(");
+    expect(answers[1]).not.toContain("alpha__read_file(");
+    expect(answers[2]).toBe('read_file {"path":"b"}');
+  });
+
+  test("a tool name of 200 characters: found by it, declared within 64, called by the whole", async () => {
+    const { answers, requests } = await told("longName");
+    const name = requests[1]?.toolNames.find((candidate) => candidate.startsWith("s__long_"));
+    expect(name?.length).toBeLessThanOrEqual(64);
+    expect(answers[1]).toBe(`${LONG_NAME} {"a":1}`);
+  });
+
+  test("a Chinese query finds a Chinese tool, and an English one finds it by translation", async () => {
+    const { answers } = await told("chinese");
+    expect(answers).toHaveLength(2);
+    for (const answer of answers) expect(answer).toContain("- cn__tianqi(");
+  });
+
+  test("several searches in one message: what each found is loaded", async () => {
+    const { requests, answers } = await told("several");
+    expect(answers).toHaveLength(6);
+    const wanted = [0, 1, 2, 3, 4, 5].flatMap((i) => [`many__thing_${i * 3}`, `many__thing_${i * 3 + 1}`]);
+    expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(wanted));
+  });
+
+  test("a failed server is told with its reason; words that no tool has are named; nothing known stops the search", async () => {
+    const { answers } = await told("failed");
+    expect(answers[0]).toContain("- fs__read_file(");
+    expect(answers[0]).toContain("No tool matches: zebra");
+    expect(answers[0]).toMatch(/Not available: bad: /);
+    expect(answers[1]).toMatch(/^The query is empty\./);
+  });
+
+  test("codemode: a script searches and calls our tools like Pi's own", async () => {
+    const { answers, requests } = await told("codemode");
+    expect(requests[0]?.toolNames).toContain("codemode");
+    expect(answers[0]).toMatch(/^Script completed/);
+    expect(answers[0]).toContain("fs__read_file");
+    expect(answers[0]).toContain('read_file {\\"path\\":\\"c\\"}');
+  });
+});
+
+test("2,000 tools: the one that is meant is found, loaded and called, from the list and from the snapshot; a later search does not change a byte of what is declared", async () => {
+  const at = await home({ mcp: { mcpServers: { many: listed([READ], 1_999) } } });
+  for (const start of ["cold", "warm"]) {
+    const { answers, requests } = await run(at, [
+      searchFor("read a file from disk"),
+      call("many__read_file", { path: "a" }),
+      searchFor("select:thing_3"),
+      { text: "ok" },
+    ]);
+    expect(answers[0]).toContain(
+      'many__read_file(path: string, mode?: "text" | "binary" = "text") - Reads a file from disk.',
+    );
+    expect(answers[1]).toBe('read_file {"path":"a"}');
+    expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
+    const before = requests[1]?.tools.map((tool) => JSON.stringify(tool)) ?? [];
+    expect(requests[3]?.tools.map((tool) => JSON.stringify(tool)).slice(0, before.length)).toEqual(before);
+    expect(requests[3]?.toolNames).toContain("many__thing_3");
+    if (start === "cold") continue;
+    expect(declared(requests[0], "ToolSearch")?.description).toMatch(/- many \[thing_0, .*\d+ more\]$/);
+  }
+});
+
+test("--tools: what Pi keeps out is told, not promised", async () => {
+  const at = await home({ mcp: { mcpServers: { fs: listed([READ]) } } });
+  const args = ["--tools", "read,ToolSearch"];
+  const { answers, requests } = await run(at, [searchFor("read file"), { text: "ok" }], args);
+  expect(answers[0]).toContain("Found, but Pi does not allow them in this session (--tools): fs__read_file");
+  expect(requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
+});
+
+test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers" -> the next start\'s description lists servers only', async () => {
+  const tools = [
+    { name: "alpha", description: "Reading of one file." },
+    { name: "file_other", description: "Something else." },
+  ];
+  const settings = { search: "weighted", catalog: "servers" };
+  const at = await home({ mcp: { settings, mcpServers: { s: listed(tools) } } });
+  const { answers } = await run(at, [searchFor("file"), { text: "ok" }]);
+  // A part of the name counts 10, a word of the description 4: less than half.
+  expect(answers[0]).toMatch(/- s__file_other\(\).*\nLess likely.*: s__alpha$/);
+  // Catalog "off": test/unit/shared/text/search-tool.test.ts.
+  const { requests } = await run(at, [{ text: "ok" }]);
+  expect(declared(requests[0], "ToolSearch")?.description).toMatch(/Servers:\n- s$/);
 });
 
 describe("the proxy tool", () => {
@@ -301,24 +265,9 @@ describe("the proxy tool", () => {
     ["status", {}, /^MCP: [01]\/2 servers, 2 tools\nfs: \w+, 2 tools\nbad: failed, tools unknown: /],
   ];
 
-  test("every mode, each in one call of one session", async () => {
-    const calls = MODES.map(([, args]) => mcp(args));
-    const { answers, requests, result } = await run([...calls, { text: "ok" }], {
-      servers,
-      settings: { proxyTool: true },
-      warm: true,
-    });
-    expect(result.code).toBe(0);
-    expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
-    expect(answers).toHaveLength(MODES.length);
-    MODES.forEach(([name, , expected], at) => {
-      expect(answers[at], name).toMatch(expected);
-    });
-  });
-
-  test("without a snapshot -> declared as soon as the settings are known, ToolSearch gone", async () => {
+  test("without a snapshot -> declared as soon as the settings are known, ToolSearch gone; then every mode, each in one call of one session", async () => {
     const scripted = await model([mcp({ search: "read a file" }), { text: "ok" }]);
-    const at = await home({ mcp: { mcpServers: { fs: servers.fs }, settings: { proxyTool: true } } });
+    const at = await home({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
     const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
     // Answers when the configuration has been read: the first prompt waits for that, but not for ever.
@@ -327,22 +276,15 @@ describe("the proxy tool", () => {
     expect(scripted.requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
     const [answer] = scripted.requests[1] ? toolResultTexts(scripted.requests[1]) : [];
     expect(answer).toMatch(/^fs__read_file - /);
-  });
-});
+    await rpc.stop();
 
-test("codemode: a script searches and calls our tools like Pi's own", async () => {
-  const script = `
-const found = await searchTools("read a file from disk");
-const namespace = await describeNamespace("fs");
-const answer = await tools[found.find((tool) => tool.name.includes("read_file")).name]({ path: "c" });
-return { names: found.map((tool) => tool.name), namespace: namespace && namespace.name, answer };`;
-  const { answers, requests } = await run([call("codemode", { code: script }), { text: "ok" }], {
-    servers: { fs: listed([READ], 5) },
-    args: ["--tools", "+codemode"],
-    warm: true,
+    const calls = MODES.map(([, args]) => mcp(args));
+    const { answers, requests, result } = await run(at, [...calls, { text: "ok" }]);
+    expect(result.code).toBe(0);
+    expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
+    expect(answers).toHaveLength(MODES.length);
+    MODES.forEach(([name, , expected], i) => {
+      expect(answers[i], name).toMatch(expected);
+    });
   });
-  expect(requests[0]?.toolNames).toContain("codemode");
-  expect(answers[0]).toMatch(/^Script completed/);
-  expect(answers[0]).toContain("fs__read_file");
-  expect(answers[0]).toContain('read_file {\\"path\\":\\"c\\"}');
 });

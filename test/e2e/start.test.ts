@@ -2,26 +2,14 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, type ModelScript, toolResultTexts } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { type PiHome, type PrintResult, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import {
-  BUILDS,
-  call,
-  ENTRY,
-  entryOf,
-  fixtureServer,
-  home,
-  model,
-  readLog,
-  SERVERS,
-  searchFor,
-} from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
+import { keepHome } from "./shared-home.ts";
+import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS, searchFor } from "./support.ts";
 
 type Servers = Record<string, unknown>;
 
@@ -73,58 +61,62 @@ const answersIn = (requests: readonly ModelRequest[]): string[] => {
 const snapshots = (at: PiHome): string => join(at.agentDir, "mcp-snapshots");
 const cache = (at: PiHome): string => join(at.agentDir, "mcp-cache.json");
 
+/** Servers x and y with the tools a and b each, z and others where a test says so. */
+const AB = { TOOLS: "a,b" };
+const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
+const LEARN = [searchFor("select:x__a,y__a")];
+
+/** What a run with these settings and servers leaves, and its first request: that of a cold start. */
+const DIRECT = {
+  imports: ["cursor"],
+  settings: { directTools: true },
+  mcpServers: servers({}, { directTools: false }),
+};
+const learned = once(async () => {
+  const at = await home({ mcp: DIRECT });
+  const cold = await runOnce(at, LEARN);
+  return { at, cold, restore: await keepHome(at) };
+});
+async function learnedHome(): Promise<PiHome> {
+  const { at, restore } = await learned();
+  await restore();
+  return at;
+}
+
+// Which tools are direct: test/unit/workers/connection/config/entry/direct-tools.test.ts.
 describe("direct tools", () => {
-  const AB = { TOOLS: "a,b" };
-  const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
-
-  const CASES: [name: string, mcp: unknown, variable: string | undefined, names: string[]][] = [
-    ["none", { mcpServers: servers({}) }, undefined, []],
-    ["all of a server", { mcpServers: servers({ directTools: true }) }, undefined, ["x__a", "x__b"]],
-    ["one of a server", { mcpServers: servers({ directTools: ["b"] }) }, undefined, ["x__b"]],
-    [
-      "the settings' but for one server",
-      { settings: { directTools: true }, mcpServers: servers({}, { directTools: false }) },
-      undefined,
-      ["x__a", "x__b"],
-    ],
-    ["by toolExposure", { mcpServers: servers({ toolExposure: { "a*": "direct" } }) }, undefined, ["x__a"]],
-    [
-      "exposure but for one tool",
-      { mcpServers: servers({ exposure: "direct", toolExposure: { b: "hidden" } }) },
-      undefined,
-      ["x__a"],
-    ],
-    ["MCP_DIRECT_TOOLS wins", { mcpServers: servers({ directTools: true }) }, "y/b", ["y__b"]],
-    ["MCP_DIRECT_TOOLS *", { mcpServers: servers({}) }, "*", ["x__a", "x__b", "y__a", "y__b"]],
-    ["MCP_DIRECT_TOOLS none", { mcpServers: servers({ directTools: true }) }, "__none__", []],
-  ];
-  const optionsOf = (variable: string | undefined): RunOptions =>
-    variable === undefined ? {} : { env: { MCP_DIRECT_TOOLS: variable } };
-  const LEARN = [searchFor("select:x__a,y__a")];
-
-  test.each(CASES)("%s -> in the first request of a cold start", async (_name, mcp, variable, names) => {
-    const at = await home({ mcp });
-    const { requests, run } = await runOnce(at, [], optionsOf(variable));
-    expect(namesIn(requests[0]).sort()).toEqual(names);
+  test("the settings' but for one server -> in the first request of a cold start", async () => {
+    const { requests, run } = (await learned()).cold;
+    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
     expect(run.stderr).toBe("");
   });
 
-  test.each(CASES)(
-    "%s -> in the first request out of the snapshot, the same each time",
-    async (_name, mcp, variable, names) => {
-      const at = await home({ mcp });
-      await runOnce(at, LEARN, optionsOf(variable));
-      const { requests, log } = await runOnce(at, [], optionsOf(variable));
-      expect(namesIn(requests[0]).sort()).toEqual(names);
-      expect(log).not.toContain("connected over");
-      const again = await runOnce(at, [], optionsOf(variable));
+  test("out of the snapshot -> in the first request, the same each time, nothing is connected; called without a search", async () => {
+    const at = await learnedHome();
+    const { requests, log } = await runOnce(at);
+    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
+    expect(log).not.toContain("connected over");
+    for (let i = 0; i < 2; i++) {
+      const again = await runOnce(at, [call("x__b", {})]);
       expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
-    },
-  );
+      expect(JSON.parse(answersIn(again.requests)[0] ?? "")).toMatchObject({ argv: [] });
+    }
+  });
+
+  test("MCP_DIRECT_TOOLS -> wins over the file, cold and out of the snapshot, the same each time", async () => {
+    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
+    const env = { MCP_DIRECT_TOOLS: "y/b" };
+    const cold = await runOnce(at, LEARN, { env });
+    expect(namesIn(cold.requests[0])).toEqual(["y__b"]);
+    const { requests, log } = await runOnce(at, [], { env });
+    expect(namesIn(requests[0])).toEqual(["y__b"]);
+    expect(log).not.toContain("connected over");
+    const again = await runOnce(at, [], { env });
+    expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
+  });
 
   test("without a snapshot, the cache warm -> in the first request, nothing is connected", async () => {
-    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
-    await runOnce(at, LEARN);
+    const at = await learnedHome();
     await rm(snapshots(at), { recursive: true });
     const { requests, log } = await runOnce(at);
     expect(namesIn(requests[0])).toEqual(["x__a", "x__b"]);
@@ -132,31 +124,32 @@ describe("direct tools", () => {
   });
 
   test("a server that is new since the snapshot -> waited for, in the first request beside the known ones", async () => {
-    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
-    await runOnce(at, LEARN);
+    const at = await learnedHome();
     const added = live([], { TOOLS: "c" }, { directTools: true });
-    await at.writeMcp({ mcpServers: { ...servers({ directTools: true }), z: added } });
+    await at.writeMcp({ ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } });
     const { requests } = await runOnce(at);
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
   });
 
-  test("a server of an imported host, or of another extension, that is new since the snapshot -> the same", async () => {
+  test("a server of another extension that is new since the snapshot -> the same", async () => {
+    const at = await learnedHome();
     const entry = JSON.stringify(live([], { TOOLS: "e" }));
-    const at = await home({
-      mcp: { imports: ["cursor"], settings: { directTools: true }, mcpServers: servers() },
-      files: {
-        "other.mjs": `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
-      },
-    });
-    const known = ["x__a", "x__b", "y__a", "y__b"];
-    await runOnce(at, LEARN);
-    const registered = await runOnce(at, [], { entry: [ENTRY, "other.mjs"] });
-    expect(namesIn(registered.requests[0]).sort()).toEqual(["ext__e", ...known]);
+    await at.writeFile(
+      "other.mjs",
+      `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
+    );
+    const { requests } = await runOnce(at, [], { entry: [ENTRY, "other.mjs"] });
+    expect(namesIn(requests[0]).sort()).toEqual(["ext__e", "x__a", "x__b"]);
+  });
 
+  test("a server of an imported host that is new since the snapshot -> the same", async () => {
+    const at = await learnedHome();
     await mkdir(join(at.dir, ".cursor"));
     const imported = { mcpServers: { cur: live([], { TOOLS: "c" }) } };
     await writeFile(join(at.dir, ".cursor", "mcp.json"), JSON.stringify(imported));
-    expect(namesIn((await runOnce(at)).requests[0]).sort()).toEqual(["cur__c", ...known]);
+    const { requests } = await runOnce(at);
+    await rm(join(at.dir, ".cursor"), { recursive: true });
+    expect(namesIn(requests[0]).sort()).toEqual(["cur__c", "x__a", "x__b"]);
   });
 
   test("a server removed, another disabled since the snapshot -> not in the first request", async () => {
@@ -172,11 +165,10 @@ describe("direct tools", () => {
   });
 
   test("--mcp-config -> a snapshot of its own; the usual one stays as it is", async () => {
-    const at = await home({
-      mcp: { mcpServers: servers({ directTools: true }) },
-      files: { "my.json": { mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) } } },
+    const at = await learnedHome();
+    await at.writeFile("my.json", {
+      mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) },
     });
-    await runOnce(at, LEARN);
     for (const args of [["--mcp-config", "my.json"], ["--mcp-config=my.json"]]) {
       const { requests } = await runOnce(at, [], { args });
       expect(namesIn(requests[0])).toEqual(["mine__m"]);
@@ -187,42 +179,20 @@ describe("direct tools", () => {
     expect(log).not.toContain("connected over");
   });
 
-  test.each(BUILDS)("a direct tool of the snapshot is called without a search (%s)", async (build) => {
-    const at = await home({ mcp: { mcpServers: { s: live(["x"], {}, { directTools: true }) } } });
-    const entry = await entryOf(build);
-    await runOnce(at, [searchFor("select:s__work")], { entry });
-    for (let i = 0; i < 2; i++) {
-      const { requests } = await runOnce(at, [call("s__work", {})], { entry });
-      expect(namesIn(requests[0])).toEqual(["s__work"]);
-      expect(JSON.parse(answersIn(requests)[0] ?? "")).toMatchObject({ argv: ["x"] });
-    }
-  });
-
-  test("a server that never lists its direct tools -> waited for at most 10 s, the prompt runs without them", async () => {
+  // The limit of the wait itself: waits.test.ts.
+  test("a server that never lists its direct tools, another that cannot be started -> the prompt runs without them", async () => {
     const at = await home({
       mcp: {
         mcpServers: {
-          slow: { ...fixtureServer("never-lists.mjs"), directTools: true },
-          s: live([], {}, { directTools: true }),
-        },
-      },
-    });
-    const { requests } = await runOnce(at, [call("s__work", {})]);
-    expect(namesIn(requests[0])).toEqual(["s__work"]);
-    expect(answersIn(requests)[0]).toContain("pid");
-  });
-
-  test("a server that cannot be started -> not waited for beyond its failure", async () => {
-    const at = await home({
-      mcp: {
-        mcpServers: {
+          slow: { ...fixtureServer("never-lists.mjs"), directTools: true, startupTimeoutMs: 1_000 },
           bad: { command: "no-such-command-here", directTools: true },
           s: live([], {}, { directTools: true }),
         },
       },
     });
-    const { requests, run } = await runOnce(at);
+    const { requests, run } = await runOnce(at, [call("s__work", {})]);
     expect(namesIn(requests[0])).toEqual(["s__work"]);
+    expect(answersIn(requests)[0]).toContain("pid");
     expect(run.stderr).toContain("no-such-command-here");
   });
 });
@@ -243,28 +213,44 @@ const MCP = {
 const unplug = async (at: PiHome): Promise<void> => {
   for (const name of Object.keys(PROGRAMS)) await rm(join(at.cwd, name));
 };
+const forgetSnapshots = (at: PiHome): Promise<void> => rm(snapshots(at), { recursive: true });
+async function breakSnapshots(at: PiHome): Promise<void> {
+  for (const name of await readdir(snapshots(at))) await writeFile(join(snapshots(at), name), "PMTS broken");
+}
+
+const TOOLS = "everything__echo,everything__get-sum,s__work";
+const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
+
+/** A run that learned the servers, with its answers; then a session with activated tools, and its last request. */
+const activated = once(async () => {
+  const at = await home({ mcp: MCP, files: PROGRAMS });
+  const known = answersIn((await runOnce(at, FIND, { args: ["--no-session"] })).requests);
+  const { requests } = await runOnce(at, [searchFor(`select:${TOOLS}`)]);
+  expect(namesIn(requests[0])).toEqual([]);
+  expect(namesIn(requests.at(-1))).toEqual(TOOLS.split(","));
+  return { at, known, last: requests.at(-1), restore: await keepHome(at) };
+});
+async function activatedHome(): Promise<{ at: PiHome; known: string[]; last: ModelRequest | undefined }> {
+  const made = await activated();
+  await made.restore();
+  return made;
+}
 
 describe("a warm cache and all servers unreachable", () => {
   test.each<[string, (at: PiHome) => Promise<void>]>([
     ["with its snapshot", async () => undefined],
-    ["without a snapshot", (at) => rm(snapshots(at), { recursive: true })],
+    ["without a snapshot", forgetSnapshots],
   ])(
     "%s: ToolSearch finds and describes every tool; a call says why it cannot run",
     async (_name, damage) => {
-      const at = await home({ mcp: MCP, files: PROGRAMS });
-      const first = await runOnce(at, [
-        searchFor("echo message"),
-        searchFor("select:everything__get-sum,s__work"),
-      ]);
-      const known = answersIn(first.requests);
+      const { at, known } = await activatedHome();
       expect(known[0]).toContain("everything__echo(message: string)");
       expect(known[1]).toContain("everything__get-sum(a: number, b: number)");
       await unplug(at);
       await damage(at);
 
       const { requests, run } = await runOnce(at, [
-        searchFor("echo message"),
-        searchFor("select:everything__get-sum,s__work"),
+        ...FIND,
         call("everything__echo", { message: "x" }),
         call("s__work", {}),
       ]);
@@ -280,42 +266,21 @@ describe("a warm cache and all servers unreachable", () => {
 });
 
 describe("a session that had activated tools, resumed", () => {
-  const TOOLS = "everything__echo,everything__get-sum,s__work";
-
-  /** Learns the servers, then has a session with activated tools. Answers its last request. */
-  async function activated(mcp: unknown = MCP): Promise<{ at: PiHome; last: ModelRequest | undefined }> {
-    const at = await home({ mcp, files: PROGRAMS });
-    await runOnce(at, [searchFor("echo")], { args: ["--no-session"] });
-    const { requests } = await runOnce(at, [searchFor(`select:${TOOLS}`)]);
-    expect(namesIn(requests[0])).toEqual([]);
-    expect(namesIn(requests.at(-1))).toEqual(TOOLS.split(","));
-    return { at, last: requests.at(-1) };
-  }
-
   test.each<[string, (at: PiHome) => Promise<unknown>, boolean]>([
     ["as it was", async () => undefined, true],
     ["its servers down", unplug, true],
-    ["the snapshot deleted", (at) => rm(snapshots(at), { recursive: true }), false],
+    ["the snapshot deleted", forgetSnapshots, false],
     [
       "its servers down, the snapshot deleted",
       async (at) => {
         await unplug(at);
-        await rm(snapshots(at), { recursive: true });
+        await forgetSnapshots(at);
       },
       false,
     ],
-    [
-      "its servers down, snapshot and cache deleted",
-      async (at) => {
-        await unplug(at);
-        await rm(snapshots(at), { recursive: true });
-        await rm(cache(at));
-      },
-      false,
-    ],
-    ["a broken snapshot", (at) => breakSnapshots(at), false],
+    ["a broken snapshot", breakSnapshots, false],
   ])("%s -> byte for byte in the first request", async (_name, change, alsoSearch) => {
-    const { at, last } = await activated();
+    const { at, last } = await activatedHome();
     await change(at);
     const { requests } = await runOnce(at, [], { args: ["--continue"] });
     expect(requests[0]?.messages.length).toBeGreaterThan(3);
@@ -323,8 +288,22 @@ describe("a session that had activated tools, resumed", () => {
     if (alsoSearch) expect(declared(requests[0], /./)).toEqual(declared(last, /./));
   });
 
+  test("its servers down, snapshot and cache deleted -> byte for byte in the first request; a call says why it fails", async () => {
+    const { at, last } = await activatedHome();
+    await unplug(at);
+    await forgetSnapshots(at);
+    await rm(cache(at));
+    const { requests } = await runOnce(at, [call("everything__echo", { message: "x" })], {
+      args: ["--continue"],
+    });
+    expect(requests[0]?.messages.length).toBeGreaterThan(3);
+    expect(declared(requests[0])).toEqual(declared(last));
+    expect(namesIn(requests[1])).toContain("everything__echo");
+    expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
+  });
+
   test("by --session, twice -> the same, and the tools can be called", async () => {
-    const { at, last } = await activated();
+    const { at, last } = await activatedHome();
     const folder = join(at.agentDir, "sessions");
     const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
     expect(files).toHaveLength(1);
@@ -337,44 +316,38 @@ describe("a session that had activated tools, resumed", () => {
     }
   });
 
-  test("a call while its server is down and nothing is cached -> says why", async () => {
-    const { at } = await activated();
-    await unplug(at);
-    await rm(snapshots(at), { recursive: true });
+  test("names that Pi cuts or mends, by each toolPrefix, snapshot and cache deleted -> there, and called by the server's names", async () => {
+    const tools = ["my.dotted tool", "plain", `long_${"x".repeat(195)}`];
+    const prefixes = { "a-mcp": "server", "b-mcp": "short", "c-mcp": "mcp", "d-mcp": "none" } as const;
+    const wanted = Object.entries(prefixes).flatMap(([server, prefix]) =>
+      tools.map((tool) => ({ server, tool, prefix })),
+    );
+    const names = assignToolNames(wanted);
+    expect(
+      names.filter((name) => /^(a_mcp__|b__|mcp__c_mcp__|my_dotted_tool$|plain$|long_)/.test(name)),
+    ).toEqual(names);
+    const mcpServers = Object.fromEntries(
+      Object.entries(prefixes).map(([server, toolPrefix]) => [
+        server,
+        live([server], { TOOLS: tools.join(",") }, { toolPrefix }),
+      ]),
+    );
+    const at = await home({ mcp: { mcpServers } });
+    const { requests } = await runOnce(at, [searchFor(`select:${names.join(",")}`)]);
+    expect(requests.at(-1)?.toolNames).toEqual(expect.arrayContaining(names));
+    await forgetSnapshots(at);
     await rm(cache(at));
-    const { requests } = await runOnce(at, [call("everything__echo", { message: "x" })], {
-      args: ["--continue"],
-    });
-    expect(namesIn(requests[0])).toContain("everything__echo");
-    expect(namesIn(requests[1])).toContain("everything__echo");
-    expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
+    const resumed = await runOnce(
+      at,
+      names.map((name) => call(name, {})),
+      { args: ["--continue"] },
+    );
+    expect(resumed.requests[0]?.toolNames).toEqual(expect.arrayContaining(names));
+    const answers = answersIn(resumed.requests).slice(-names.length);
+    expect(answers.map((answer) => (JSON.parse(answer) as { argv: string[] }).argv)).toEqual(
+      wanted.map(({ server }) => [server]),
+    );
   });
-
-  const LONG = `long_${"x".repeat(195)}`;
-  test.each(["server", "short", "none", "mcp"])(
-    "toolPrefix %s, names that Pi cuts or mends, snapshot and cache deleted -> there, and called by the server's names",
-    async (toolPrefix) => {
-      const tools = live([], { TOOLS: `my.dotted tool,plain,${LONG}` });
-      const at = await home({ mcp: { settings: { toolPrefix }, mcpServers: { "s-mcp": tools } } });
-      const { requests } = await runOnce(at, [searchFor(`select:my.dotted_tool,plain,${LONG}`)]);
-      const names = (requests.at(-1)?.toolNames ?? []).filter((name) => /dotted|plain|long/.test(name));
-      expect(names).toHaveLength(3);
-      await rm(snapshots(at), { recursive: true });
-      await rm(cache(at));
-      const resumed = await runOnce(
-        at,
-        names.map((name) => call(name, {})),
-        { args: ["--continue"] },
-      );
-      expect(resumed.requests[0]?.toolNames).toEqual(expect.arrayContaining(names));
-      for (const answer of answersIn(resumed.requests).slice(-3)) expect(answer).toContain('"pid"');
-    },
-  );
-
-  async function breakSnapshots(at: PiHome): Promise<void> {
-    for (const name of await readdir(snapshots(at)))
-      await writeFile(join(snapshots(at), name), "PMTS broken");
-  }
 });
 
 describe("over RPC", () => {
@@ -384,6 +357,7 @@ describe("over RPC", () => {
   const stateOf = async ({ rpc }: Opened): Promise<Session> =>
     (await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as Session;
   const lastOf = ({ scripted }: Opened): ModelRequest | undefined => scripted.requests.at(-1);
+  const newSession = ({ rpc }: Opened) => rpc.request({ type: "new_session" }, PATIENCE_MS);
 
   /** A session with activated tools, and what its last request declared. */
   async function withTools(): Promise<{ pi: Opened; before: string[] }> {
@@ -395,16 +369,12 @@ describe("over RPC", () => {
     return { pi, before };
   }
 
-  test.each([
-    ["up", async () => undefined],
-    ["down", unplug],
-  ])(
-    "new_session, then switch_session back, servers %s -> none, then byte for byte",
-    async (_name, change) => {
-      const { pi, before } = await withTools();
-      const { sessionFile } = await stateOf(pi);
-      await change(pi.at);
-      await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
+  test("new_session, then switch_session back, servers up, then down -> none, then byte for byte", async () => {
+    const { pi, before } = await withTools();
+    const { sessionFile } = await stateOf(pi);
+    for (const servers of ["up", "down"]) {
+      if (servers === "down") await unplug(pi.at);
+      await newSession(pi);
       await pi.prompt({ text: "fresh" });
       expect(declared(lastOf(pi))).toEqual([]);
       expect(lastOf(pi)?.toolNames).toContain("ToolSearch");
@@ -412,82 +382,78 @@ describe("over RPC", () => {
       const since = pi.scripted.requests.length;
       await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
       await pi.prompt({ text: "back" });
-      expect(declared(pi.scripted.requests[since])).toEqual(before);
-      if (change !== unplug) expect((await pi.ask("s__work")).argv).toEqual([]);
-      expect(pi.rpc.stderr).toBe("");
-    },
-  );
+      expect(declared(pi.scripted.requests[since]), servers).toEqual(before);
+      if (servers === "up") expect((await pi.ask("s__work")).argv).toEqual([]);
+    }
+    expect(pi.rpc.stderr).toBe("");
+  });
 
-  test("fork from a later message -> its tools byte for byte; from the first -> none", async () => {
+  test("fork from a later message -> its tools byte for byte, from the first -> none; clone, then another Pi without snapshot and cache -> byte for byte", async () => {
     const { pi, before } = await withTools();
     const response = await pi.rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
     const { messages } = response.data as { messages: { entryId: string }[] };
     const { sessionFile } = await stateOf(pi);
+    const back = () => pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
     await pi.rpc.request({ type: "fork", entryId: messages[1]?.entryId }, PATIENCE_MS);
     await pi.prompt({ text: "forked" });
     expect(declared(lastOf(pi))).toEqual(before);
 
-    await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
+    await back();
     await pi.rpc.request({ type: "fork", entryId: messages[0]?.entryId }, PATIENCE_MS);
     await pi.prompt({ text: "forked at the root" });
     expect(declared(lastOf(pi))).toEqual([]);
-  });
 
-  test("clone, then reload by another switch, snapshot and cache deleted -> byte for byte", async () => {
-    const { pi, before } = await withTools();
+    await back();
     await pi.rpc.request({ type: "clone" }, PATIENCE_MS);
     await pi.prompt({ text: "cloned" });
     expect(declared(lastOf(pi))).toEqual(before);
-    const { sessionFile } = await stateOf(pi);
+    const { sessionFile: cloned } = await stateOf(pi);
+    expect(cloned).not.toBe(sessionFile);
     await pi.rpc.stop();
 
     await unplug(pi.at);
-    await rm(snapshots(pi.at), { recursive: true });
+    await forgetSnapshots(pi.at);
     await rm(cache(pi.at));
     const again = await open({ at: pi.at });
     await again.prompt({ text: "new" });
     expect(declared(lastOf(again))).toEqual([]);
-    await again.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
+    await again.rpc.request({ type: "switch_session", sessionPath: cloned }, PATIENCE_MS);
     await again.prompt({ text: "back" });
     expect(declared(lastOf(again))).toEqual(before);
   });
 });
 
 describe("tools of a project's own servers", () => {
-  const files = { ".pi/mcp.json": { mcpServers: { proj: live([], {}, { directTools: ["work"] }) } } };
   const distrust = (at: PiHome): Promise<void> =>
     writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: false }));
 
-  test("in the snapshot, the project no longer trusted -> not declared, not found, nothing runs", async () => {
-    const at = await home({ trusted: true, files, mcp: { mcpServers: { own: live() } } });
-    await runOnce(at, [searchFor("select:proj__work,own__work")]);
-    const trusted = await runOnce(at);
+  test("in the snapshot or activated in a session, the project no longer trusted -> not declared, not found, nothing runs", async () => {
+    const proj = live([], { TOOLS: "work,more" }, { directTools: ["work"] });
+    const at = await home({
+      trusted: true,
+      files: { ".pi/mcp.json": { mcpServers: { proj } } },
+      mcp: { mcpServers: { own: live() } },
+    });
+    const first = await runOnce(at, [searchFor("select:proj__more,own__work")]);
+    expect(namesIn(first.requests.at(-1)).sort()).toEqual(["own__work", "proj__more", "proj__work"]);
+    const fresh = ["--no-session"];
+    const trusted = await runOnce(at, [], { args: fresh });
     expect(namesIn(trusted.requests[0])).toEqual(["proj__work"]);
+
     await distrust(at);
-    const { requests, log } = await runOnce(at, [
-      searchFor("select:proj__work,own__work"),
-      searchFor("work"),
-    ]);
+    const searches = [searchFor("select:proj__work,own__work"), searchFor("work")];
+    const { requests, log } = await runOnce(at, searches, { args: fresh });
     expect(namesIn(requests[0])).toEqual([]);
     expect(requests[0]?.body).not.toContain("proj__work");
     expect(namesIn(requests.at(-1))).toEqual(["own__work"]);
     expect(answersIn(requests)[0]).toContain("No such tool: proj__work");
     expect(log).not.toContain("proj connected");
-    const again = await runOnce(at);
-    expect(namesIn(again.requests[0])).toEqual([]);
-  });
 
-  test("activated in a session that is resumed without trust -> not declared again", async () => {
-    const at = await home({
-      trusted: true,
-      files: { ".pi/mcp.json": { mcpServers: { proj: live() } } },
-      mcp: { mcpServers: { own: live() } },
-    });
-    const trusted = await runOnce(at, [searchFor("select:proj__work,own__work")]);
-    expect(namesIn(trusted.requests.at(-1))).toEqual(["proj__work", "own__work"]);
-    await distrust(at);
-    const { requests } = await runOnce(at, [], { args: ["--continue"] });
-    expect(namesIn(requests[0])).toEqual(["own__work"]);
+    const again = await runOnce(at, [], { args: fresh });
+    expect(namesIn(again.requests[0])).toEqual([]);
+    const resumed = await runOnce(at, [], { args: ["--continue"] });
+    expect(resumed.requests[0]?.messages.length).toBeGreaterThan(3);
+    expect(namesIn(resumed.requests[0])).toEqual(["own__work"]);
     expect(await processesWithMarker(at.dir)).toEqual([]);
   });
 

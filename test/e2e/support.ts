@@ -1,7 +1,7 @@
 /** Shared by the end-to-end tests: which build of the extension runs, real servers, and cleaning up. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, inject } from "vitest";
+import { afterAll, afterEach, inject } from "vitest";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
 import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
@@ -39,16 +39,39 @@ export const fixtureServer = (name: string, env: Record<string, string> = {}): R
   env,
 });
 
-const cleanups: (() => Promise<unknown>)[] = [];
+type Cleanup = () => Promise<unknown>;
+
+const ofTest: Cleanup[] = [];
+const ofFile: Cleanup[] = [];
+let registering = ofTest;
 
 /** Runs after the test, last registered first. */
-export const onCleanup = (cleanup: () => Promise<unknown>): void => {
-  cleanups.push(cleanup);
+export const onCleanup = (cleanup: Cleanup): void => {
+  registering.push(cleanup);
 };
 
-afterEach(async () => {
+const cleanUp = async (cleanups: Cleanup[]): Promise<void> => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+};
+afterEach(() => cleanUp(ofTest));
+afterAll(() => cleanUp(ofFile));
+
+/**
+ * Makes something once, when the first test of the file asks for it. What is registered for cleanup meanwhile lasts
+ * until the tests of the file are over.
+ */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  const start = async (): Promise<T> => {
+    registering = ofFile;
+    try {
+      return await make();
+    } finally {
+      registering = ofTest;
+    }
+  };
+  return () => (made ??= start());
+}
 
 export async function home(options: HomeOptions): Promise<PiHome> {
   const made = await createHome({ caches: inject("piCaches"), ...options });

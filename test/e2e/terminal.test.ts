@@ -15,9 +15,10 @@ const ESCAPES =
   "a \u001b]8;;https://x.test\u0007link\u001b]8;;\u0007 \u001b[31mred\u001b[0m \u009b2J\u001b[2J end";
 
 const mcpServers = { everything: SERVERS.everything, own: fixtureServer("shows.mjs") };
-const names = ["echo", "get-tiny-image", "trigger-long-running-operation"].map(
-  (name) => `everything__${name}`,
-);
+const names = [
+  ...["echo", "get-tiny-image"].map((name) => `everything__${name}`),
+  ...["show", "steps", "count"].map((name) => `own__${name}`),
+];
 
 /** Sets the colour of what follows. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
@@ -31,12 +32,12 @@ const CALLS: [string, Record<string, unknown>][] = [
   ["own__show", { text: "it burns", isError: true }],
   ["own__show", { text: MIXED }],
   ["own__show", { text: ESCAPES }],
-  ["own__steps", {}],
-  ["everything__trigger-long-running-operation", { duration: 3, steps: 3 }],
+  ["own__steps", { file: "steps-end" }],
+  ["own__count", { file: "count-ends" }],
   ["own__show", { text: "z".repeat(90_000) }],
 ];
 const SCRIPT: ModelTurn[] = [
-  searchFor(`select:${[...names, "own__show", "own__steps"].join(",")}`),
+  searchFor(`select:${names.join(",")}`),
   { text: "searched." },
   ...CALLS.flatMap(([name, args], i) => [call(name, args), { text: `answer${i}.` }]),
 ];
@@ -66,10 +67,13 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   expect(searched.at(-2)).toMatch(/^… \d+ more lines? \(ctrl\+o to expand\)$/);
   expect(searched.at(-1)).toMatch(/^[\d.]+ m?s$/);
 
-  /** The row of the call when it is over. */
-  const shown = async (nth: number, title: string, during?: RegExp): Promise<string[]> => {
+  /** The row of the call when it is over. A call that lasts is seen while it does, then its file ends it. */
+  const shown = async (nth: number, title: string, lasting?: [RegExp, string]): Promise<string[]> => {
     await terminal.prompt(`call ${nth}`);
-    if (during) await terminal.until(during);
+    if (lasting) {
+      await terminal.until(lasting[0]);
+      await at.writeFile(lasting[1], "");
+    }
     const screen = await terminal.until(new RegExp(`^ answer${nth}\\.`, "m"));
     // No escape sequence but the terminal's own moved the rest of the screen.
     expect(screen.join("\n")).toContain("stub-model");
@@ -120,11 +124,12 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   const escapes = (await shown(5, "own · show")).join("\n");
   expect(escapes).toContain("\na link red 2J end\n");
 
-  const steps = await shown(6, "own · steps", /^ step \d of unknown$/m);
-  expect(steps.slice(2, 3)).toEqual(["steps are over"]);
+  const steps = await shown(6, "own · steps", [/^ step \d+ of unknown$/m, "steps-end"]);
+  expect(steps.slice(2, 3)).toEqual(["steps is over"]);
 
-  const counted = await shown(7, "everything · trigger", /^ █+░+ {1,2}\d+% [12] of 3$/m);
-  expect(counted.at(-1)).toMatch(/^\d+\.\d s · /);
+  const counted = await shown(7, "own · count", [/^ █+░+ {1,2}\d+% 2 of 3$/m, "count-ends"]);
+  expect(counted.slice(2, 3)).toEqual(["count is over"]);
+  expect(counted.at(-1)).toMatch(FOOTER);
 
   const stored = (await shown(8, "own · show")).join("\n");
   expect(stored).toMatch(/\n\d+(\.\d)? m?s · 49\.\d KB of 87\.9 KB\nFull text: /);
@@ -162,6 +167,6 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   await rm(join(at.agentDir, "mcp-snapshots"), { recursive: true });
   const resumed = await open(["--continue"]);
   const screen = await resumed.until(/answer8\./);
-  expect(newestRow(screen, "everything · trigger").at(-1)).toMatch(/^\d+\.\d s · /);
+  expect(newestRow(screen, "own · count").at(-1)).toMatch(FOOTER);
   expect(newestRow(screen, "own · show").join("\n")).toMatch(/49\.\d KB of 87\.9 KB\nFull text: /);
 });

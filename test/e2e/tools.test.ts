@@ -5,6 +5,7 @@ import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
+import { tellTogether } from "./stories.ts";
 import {
   call,
   ENTRY,
@@ -12,6 +13,7 @@ import {
   home,
   model,
   onCleanup,
+  once,
   readLog,
   root,
   SERVERS,
@@ -23,66 +25,36 @@ const OTHER = join(root, "test/fixtures/extension-with-tool.mjs");
 const shapes = fixtureServer("shapes.mjs");
 const results = (request: ModelRequest | undefined): string[] => (request ? toolResultTexts(request) : []);
 
-type Json = Record<string, unknown>;
-const withoutSnapshot = (mcp: Json, settings: Json = {}) => home({ mcp, settings });
-
-/** A home in which an earlier session has learned the servers' tools. */
-async function withSnapshot(mcp: Json, settings: Json = {}): ReturnType<typeof withoutSnapshot> {
-  const at = await home({ mcp, settings });
-  const first = await model([searchFor("measure")]);
-  await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
-  return at;
-}
-
 describe("toolPrefix", () => {
-  test.each([
-    ["server", "shapes_mcp__search"],
-    ["short", "shapes__search"],
-    ["none", "search"],
-    ["mcp", "mcp__shapes_mcp__search"],
-  ])("%s: the model loads and calls %s, cold and from the snapshot", async (toolPrefix, name) => {
-    const at = await home({ mcp: { settings: { toolPrefix }, mcpServers: { "shapes-mcp": shapes } } });
+  test("of one server over the settings', names of Pi's own and of another server -> loaded and called by them, cold and from the snapshot", async () => {
+    const mcpServers = {
+      a: shapes,
+      b: shapes,
+      "one-mcp": { ...shapes, toolPrefix: "server" },
+      "two-mcp": { ...shapes, toolPrefix: "short" },
+      "three-mcp": { ...shapes, toolPrefix: "mcp" },
+    };
+    // With "none", a name that is taken becomes the whole one: Pi has a tool `read`, and server a comes first.
+    const searches = ["search", "b__search", "one_mcp__search", "two__search", "mcp__three_mcp__search"];
+    const names = [...searches, "a__read"];
+    const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers } });
     for (const start of ["cold", "warm"]) {
-      const scripted = await model([searchFor(`select:${name}`), call(name, { q: start }), { text: "ok" }]);
+      const toolCalls = names.flatMap((name) => call(name, { q: start }).toolCalls);
+      const scripted = await model([searchFor(`select:${names.join(",")}`), { toolCalls }, { text: "ok" }]);
       const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
       expect(run.code).toBe(0);
       // Of Pi's own `read` the user is told when it is found, not at each start.
-      expect(run.stderr.includes("read (of Pi)")).toBe(toolPrefix === "none" && start === "cold");
-      expect(scripted.requests[1]?.toolNames).toContain(name);
-      expect(results(scripted.requests[2])[1]).toBe(`search {"q":"${start}"}`);
+      expect(run.stderr.includes("read (of Pi)")).toBe(start === "cold");
+      expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(names));
+      expect(results(scripted.requests[2]).slice(1)).toEqual([
+        ...searches.map(() => `search {"q":"${start}"}`),
+        `read {"q":"${start}"}`,
+      ]);
+      if (start === "warm") continue;
+      const log = await readLog(at);
+      expect(log.match(/a: names that are taken: read \(of Pi\) is a__read/g)).toHaveLength(1);
+      expect(log).toContain("search (of a) is b__search");
     }
-  });
-
-  test("of one server: over the settings'", async () => {
-    const servers = { a: { ...shapes, toolPrefix: "mcp" }, b: shapes };
-    const scripted = await model([searchFor("select:mcp__a__search,search")]);
-    const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: servers } });
-    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(["mcp__a__search", "search"]));
-  });
-
-  test("none: names of Pi's own and of another server -> the whole name, told once", async () => {
-    const scripted = await model([
-      searchFor("select:search,a__read,b__search"),
-      {
-        toolCalls: [call("search", { q: "1" }), call("a__read", {}), call("b__search", { q: "2" })].flatMap(
-          (turn) => turn.toolCalls,
-        ),
-      },
-      { text: "ok" },
-    ]);
-    const at = await home({
-      mcp: { settings: { toolPrefix: "none" }, mcpServers: { a: shapes, b: shapes } },
-    });
-    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    expect(results(scripted.requests[2]).slice(1)).toEqual([
-      'search {"q":"1"}',
-      "read {}",
-      'search {"q":"2"}',
-    ]);
-    const log = await readLog(at);
-    expect(log.match(/a: names that are taken: read \(of Pi\) is a__read/g)).toHaveLength(1);
-    expect(log).toContain("search (of a) is b__search");
   });
 
   test.each([["ours first"], ["theirs first"]])(
@@ -134,114 +106,128 @@ describe("toolPrefix", () => {
   });
 });
 
-test("resources and templates are tools, searched, loaded and called like any other", async () => {
-  const scripted = await model([
-    searchFor("select:everything__get_architecture_md,everything__get_dynamic_text_resource"),
-    {
-      toolCalls: [
-        ...call("everything__get_architecture_md", {}).toolCalls,
-        ...call("everything__get_dynamic_text_resource", { resourceId: "5" }).toolCalls,
-      ],
-    },
-    { text: "ok" },
-  ]);
-  const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  const declared = scripted.requests[1]?.tools.find(({ function: { name } }) =>
-    name.endsWith("dynamic_text_resource"),
-  );
-  expect(declared?.function.parameters).toMatchObject({
-    properties: { resourceId: { type: "string" } },
-    required: ["resourceId"],
-  });
-  const [, document, dynamic] = results(scripted.requests[2]);
-  expect(document).toContain("architecture.md]");
-  expect(dynamic).toContain("Resource 5: ");
-});
-
-test("excludeTools and includeTools: own names, prefixed names and patterns", async () => {
-  const servers = {
-    a: { ...shapes, excludeTools: ["a__sea*", "tree"] },
-    b: { ...shapes, includeTools: ["b__search", "mea*"] },
-  };
-  const names = ["a__search", "a__tree", "a__union", "b__search", "b__tree", "b__measure"];
-  const scripted = await model(names.map((name) => searchFor(`select:${name}`)));
-  const at = await home({ mcp: { mcpServers: servers } });
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  const declared = scripted.requests.at(-1)?.toolNames.filter((name) => /^[ab]__/.test(name));
-  expect(declared?.toSorted()).toEqual(["a__union", "b__measure", "b__search"]);
-});
-
-test("schemas that hosts choke on: declared as objects, called, and the repairs told once", async () => {
-  const calls: [string, Record<string, unknown>][] = [
-    ["s__union", { id: "1" }],
-    ["s__tree", { root: { children: [{ children: [] }] }, gone: 5 }],
-    ["s__pattern", { a: "b" }],
-  ];
-  const scripted = await model([
-    searchFor("select:s__union,s__tree,s__pattern"),
-    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
-    { text: "ok" },
-  ]);
-  const at = await home({ mcp: { mcpServers: { s: shapes } } });
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  const union = scripted.requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
-    .parameters;
-  expect(union).toEqual({ type: "object", properties: { id: { type: "string" }, name: { type: "string" } } });
-  expect(results(scripted.requests[2]).slice(1)).toEqual(
-    calls.map(([name, args]) => `${name.slice(3)} ${JSON.stringify(args)}`),
-  );
-  const repairs = (await readLog(at)).match(/s: schemas repaired, .*/g);
-  expect(repairs).toHaveLength(4);
-  expect(new Set(repairs).size).toBe(4);
-});
-
-test("schemas with what is none in them, a name that Anthropic refuses, a cut name in a rule", async () => {
-  const long = `long_${"x".repeat(195)}`;
-  const inputSchemas: Record<string, unknown> = {
-    nulls: { type: "object", properties: { a: null, b: "string", c: [], d: { items: [1] } } },
-    capitals: { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a", "a"] },
-    draft4: { type: "object", properties: { a: { type: "number", minimum: 1, exclusiveMinimum: true } } },
-    filter: {
-      type: "object",
-      properties: { "filter[id]": { type: "string" } },
-      required: ["filter[id]"],
-      additionalProperties: false,
-    },
-    [long]: { type: "object" },
-  };
-  const tools = Object.entries(inputSchemas).map(([name, inputSchema]) => ({ name, inputSchema }));
-  const [cut = ""] = assignToolNames([{ server: "s", tool: long }]);
-  const server = { ...fixtureServer("listed.mjs", { TOOLS: JSON.stringify(tools) }), excludeTools: [cut] };
-  const calls: [string, Record<string, unknown>][] = [
-    ["s__nulls", { a: 1, b: "x", c: null, d: [1] }],
-    ["s__capitals", { a: "x" }],
-    ["s__draft4", { a: 2 }],
-    ["s__filter", { "filter[id]": "x" }],
-  ];
-  const names = calls.map(([name]) => name);
-  const scripted = await model([
-    searchFor(`select:${names.join(",")},${long}`),
-    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
-    { text: "ok" },
-  ]);
-  const at = await home({ mcp: { mcpServers: { s: server } } });
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  const declared = new Map(scripted.requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
-  expect([...declared.keys()].filter((name) => name.startsWith("s__")).toSorted()).toEqual(names.toSorted());
-  expect(declared.get("s__nulls")?.parameters).toEqual({
+const LONG = `long_${"x".repeat(195)}`;
+const LISTED: Record<string, unknown> = {
+  nulls: { type: "object", properties: { a: null, b: "string", c: [], d: { items: [1] } } },
+  capitals: { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a", "a"] },
+  draft4: { type: "object", properties: { a: { type: "number", minimum: 1, exclusiveMinimum: true } } },
+  filter: {
     type: "object",
-    properties: { a: {}, b: {}, c: {}, d: { items: [{}] } },
-  });
-  expect(declared.get("s__draft4")?.parameters).toMatchObject({ properties: { a: { exclusiveMinimum: 1 } } });
-  expect(declared.get("s__filter")).toMatchObject({
-    description: 'Does filter.\nAlso takes "filter[id]" (string, required).',
-    parameters: { type: "object", properties: {} },
-  });
-  expect(results(scripted.requests[2]).slice(1)).toEqual(
-    calls.map(([name, args]) => `${name.slice(3)} ${JSON.stringify(args)}`),
+    properties: { "filter[id]": { type: "string" } },
+    required: ["filter[id]"],
+    additionalProperties: false,
+  },
+  [LONG]: { type: "object" },
+};
+const [cut = ""] = assignToolNames([{ server: "t", tool: LONG }]);
+const listedTools = Object.entries(LISTED).map(([name, inputSchema]) => ({ name, inputSchema }));
+
+type Calls = [name: string, args: Record<string, unknown>][];
+const asOneTurn = (calls: Calls) => ({ toolCalls: calls.map(([name, args]) => ({ name, args })) });
+const answersTo = (calls: Calls): string[] =>
+  calls.map(([name, args]) => `${name.slice(3)} ${JSON.stringify(args)}`);
+
+const RESOURCES = ["everything__get_architecture_md", "everything__get_dynamic_text_resource"];
+const FILTERED = ["a__search", "a__tree", "a__union", "b__search", "b__tree", "b__measure"];
+const CHOKING: Calls = [
+  ["s__union", { id: "1" }],
+  ["s__tree", { root: { children: [{ children: [] }] }, gone: 5 }],
+  ["s__pattern", { a: "b" }],
+];
+const ODD: Calls = [
+  ["t__nulls", { a: 1, b: "x", c: null, d: [1] }],
+  ["t__capitals", { a: "x" }],
+  ["t__draft4", { a: 2 }],
+  ["t__filter", { "filter[id]": "x" }],
+];
+const namesOf = (calls: Calls): string[] => calls.map(([name]) => name);
+
+describe("what servers offer, in one session", () => {
+  const told = tellTogether(
+    {
+      resources: [
+        searchFor(`select:${RESOURCES.join(",")}`),
+        asOneTurn([
+          [RESOURCES[0] ?? "", {}],
+          [RESOURCES[1] ?? "", { resourceId: "5" }],
+        ]),
+      ],
+      filters: FILTERED.map((name) => searchFor(`select:${name}`)),
+      choking: [searchFor(`select:${namesOf(CHOKING).join(",")}`), asOneTurn(CHOKING)],
+      odd: [searchFor(`select:${namesOf(ODD).join(",")},${LONG}`), asOneTurn(ODD)],
+    },
+    {
+      home: {
+        mcp: {
+          mcpServers: {
+            everything: SERVERS.everything,
+            a: { ...shapes, excludeTools: ["a__sea*", "tree"] },
+            b: { ...shapes, includeTools: ["b__search", "mea*"] },
+            s: shapes,
+            t: {
+              ...fixtureServer("listed.mjs", { TOOLS: JSON.stringify(listedTools) }),
+              excludeTools: [cut],
+            },
+          },
+        },
+      },
+    },
   );
-  expect((await readLog(at)).match(/s: schemas repaired, .*/g)).toHaveLength(4);
+
+  test("resources and templates are tools, searched, loaded and called like any other", async () => {
+    const { requests, answers } = await told("resources");
+    const declared = requests[1]?.tools.find(({ function: { name } }) =>
+      name.endsWith("dynamic_text_resource"),
+    );
+    expect(declared?.function.parameters).toMatchObject({
+      properties: { resourceId: { type: "string" } },
+      required: ["resourceId"],
+    });
+    const [, document, dynamic] = answers;
+    expect(document).toContain("architecture.md]");
+    expect(dynamic).toContain("Resource 5: ");
+  });
+
+  test("excludeTools and includeTools: own names, prefixed names and patterns", async () => {
+    const { requests } = await told("filters");
+    const declared = requests.at(-1)?.toolNames.filter((name) => /^[ab]__/.test(name));
+    expect(declared?.toSorted()).toEqual(["a__union", "b__measure", "b__search"]);
+  });
+
+  test("schemas that hosts choke on: declared as objects, called, and the repairs told once", async () => {
+    const { at, requests, answers } = await told("choking");
+    const union = requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
+      .parameters;
+    expect(union).toEqual({
+      type: "object",
+      properties: { id: { type: "string" }, name: { type: "string" } },
+    });
+    expect(answers.slice(1)).toEqual(answersTo(CHOKING));
+    const repairs = (await readLog(at)).match(/\bs: schemas repaired, .*/g);
+    expect(repairs).toHaveLength(4);
+    expect(new Set(repairs).size).toBe(4);
+  });
+
+  test("schemas with what is none in them, a name that Anthropic refuses, a cut name in a rule", async () => {
+    const { at, requests, answers } = await told("odd");
+    const declared = new Map(requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
+    expect([...declared.keys()].filter((name) => name.startsWith("t__")).toSorted()).toEqual(
+      namesOf(ODD).toSorted(),
+    );
+    expect(declared.get("t__nulls")?.parameters).toEqual({
+      type: "object",
+      properties: { a: {}, b: {}, c: {}, d: { items: [{}] } },
+    });
+    expect(declared.get("t__draft4")?.parameters).toMatchObject({
+      properties: { a: { exclusiveMinimum: 1 } },
+    });
+    expect(declared.get("t__filter")).toMatchObject({
+      description: 'Does filter.\nAlso takes "filter[id]" (string, required).',
+      parameters: { type: "object", properties: {} },
+    });
+    expect(answers.slice(1)).toEqual(answersTo(ODD));
+    expect((await readLog(at)).match(/\bt: schemas repaired, .*/g)).toHaveLength(4);
+  });
 });
 
 const SCRIPT = `
@@ -257,19 +243,33 @@ return JSON.stringify({
   measured,
 });`;
 
-describe("codemode active", () => {
-  const codemode = { defaultTools: ["read", "bash", "edit", "write", "ToolSearch", "codemode"] };
-  test.each(["cold", "warm"])("%s: a script finds our tools and gets the whole result", async (start) => {
-    const make = start === "warm" ? withSnapshot : withoutSnapshot;
-    const at = await make({ mcpServers: { s: shapes } }, codemode);
-    const scripted = await model([call("codemode", { code: SCRIPT }), { text: "ok" }]);
+const FAILING_SCRIPT = `
+const answered = await tools.own__fail({ code: -32050, more: { a: 1 } });
+const said = await tools.own__answer({ content: [{ type: "text", text: "bad" }], isError: true });
+const unanswered = await tools.own__exit({}).catch(({ message }) => ({ message }));
+return JSON.stringify({ answered, said, unanswered });`;
+
+/** What a script returned. */
+const returned = (output = ""): unknown => {
+  expect(output).toContain("Script completed");
+  return JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1));
+};
+
+test("codemode active, cold and warm: a script finds our tools and gets the whole result, or a server's error with code and data", async () => {
+  const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
+  const defaultTools = ["read", "bash", "edit", "write", "ToolSearch", "codemode"];
+  const at = await home({ mcp: { mcpServers: { own, s: shapes } }, settings: { defaultTools } });
+  for (const start of ["cold", "warm"]) {
+    const scripted = await model([
+      call("codemode", { code: SCRIPT }),
+      call("codemode", { code: FAILING_SCRIPT }),
+      { text: "ok" },
+    ]);
     const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run.code).toBe(0);
     expect(scripted.requests[0]?.toolNames).toContain("codemode");
-    const [output = ""] = results(scripted.requests[1]);
-    expect(output).toContain("Script completed");
-    const answer = JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1)) as unknown;
-    expect(answer).toEqual({
+    const [found, failed] = results(scripted.requests[2]);
+    expect(returned(found), start).toEqual({
       found: ["s__measure"],
       known: 6,
       namespace: "s",
@@ -277,39 +277,24 @@ describe("codemode active", () => {
       declared: true,
       measured: { content: [{ type: "text", text: "measure {}" }], structuredContent: { count: 3 } },
     });
-  });
+    // A call without an answer rejects.
+    const message = "own rejected fail: no: [redacted]";
+    expect(returned(failed), start).toEqual({
+      answered: {
+        content: [{ type: "text", text: message }],
+        isError: true,
+        error: { code: -32050, message, data: { code: -32050, more: { a: 1 } } },
+      },
+      said: { content: [{ type: "text", text: "bad" }], isError: true },
+      unanswered: { message: expect.stringMatching(/^own\/exit got no answer: /) },
+    });
+  }
 });
 
-const FAILING_SCRIPT = `
-const answered = await tools.own__fail({ code: -32050, more: { a: 1 } });
-const said = await tools.own__answer({ content: [{ type: "text", text: "bad" }], isError: true });
-const unanswered = await tools.own__exit({}).catch(({ message }) => ({ message }));
-return JSON.stringify({ answered, said, unanswered });`;
-
-test("codemode: a script reads code and data of a server's error; a call without an answer rejects", async () => {
-  const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
-  const scripted = await model([call("codemode", { code: FAILING_SCRIPT }), { text: "ok" }]);
-  const at = await withSnapshot({ mcpServers: { own } }, { defaultTools: ["ToolSearch", "codemode"] });
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  const [output = ""] = results(scripted.requests[1]);
-  expect(output).toContain("Script completed");
-  const message = "own rejected fail: no: [redacted]";
-  expect(JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1))).toEqual({
-    answered: {
-      content: [{ type: "text", text: message }],
-      isError: true,
-      error: { code: -32050, message, data: { code: -32050, more: { a: 1 } } },
-    },
-    said: { content: [{ type: "text", text: "bad" }], isError: true },
-    unanswered: { message: expect.stringMatching(/^own\/exit got no answer: /) },
-  });
-});
-
-describe("the built-in tool_search active", () => {
-  const toolSearch = { defaultTools: ["ToolSearch", "tool_search"] };
-  test.each(["cold", "warm"])("%s: it finds and loads our tools, with the server's words", async (start) => {
-    const make = start === "warm" ? withSnapshot : withoutSnapshot;
-    const at = await make({ mcpServers: { s: shapes } }, toolSearch);
+test("the built-in tool_search active, cold and warm: it finds and loads our tools, with the server's words", async () => {
+  const defaultTools = ["ToolSearch", "tool_search"];
+  const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
+  for (const start of ["cold", "warm"]) {
     const scripted = await model([
       call("tool_search", { query: "measure" }),
       call("s__measure", {}),
@@ -318,9 +303,17 @@ describe("the built-in tool_search active", () => {
     const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run.code).toBe(0);
     expect(scripted.requests[0]?.toolNames).toContain("tool_search");
-    expect(scripted.requests[1]?.toolNames).toContain("s__measure");
+    expect(scripted.requests[1]?.toolNames, start).toContain("s__measure");
     expect(results(scripted.requests[2])[1]).toMatch(/^measure \{\}/);
-  });
+  }
+});
+
+/** A home with the proxy tool, in which an earlier session has learned the server's tools. */
+const proxied = once(async () => {
+  const at = await home({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } } });
+  const first = await model([searchFor("measure")]);
+  await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
+  return at;
 });
 
 describe("a permission extension that goes by the hints of tools", () => {
@@ -347,7 +340,7 @@ describe("a permission extension that goes by the hints of tools", () => {
       call("mcp", { tool: "s__search", args: { q: "x" } }),
       { text: "ok" },
     ]);
-    const at = await withSnapshot({ mcpServers: { s: shapes }, settings: { proxyTool: true } });
+    const at = await proxied();
     await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
     const [measured, searched] = results(scripted.requests[2]);
     expect(measured).toMatch(/^measure \{\}/);
@@ -357,7 +350,7 @@ describe("a permission extension that goes by the hints of tools", () => {
 
 test("the proxy tool: a tool that --tools leaves out is named as such", async () => {
   const scripted = await model([call("mcp", { tool: "s__measure" }), { text: "ok" }]);
-  const at = await withSnapshot({ mcpServers: { s: shapes }, settings: { proxyTool: true } });
+  const at = await proxied();
   const args = ["--tools", "read,mcp"];
   await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
   expect(results(scripted.requests[1])[0]).toMatch(/^Pi does not allow s__measure in this session/);

@@ -1,4 +1,4 @@
-/** Attacks by names, tool lists and schemas; README.md says how a row is added. */
+/** Attacks by the number and the size of tools. README.md says how to add a row. */
 import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 

@@ -1,4 +1,4 @@
-/** Attacks by the files of a cloned repository; README.md says how a row is added. */
+/** Attacks by what a cloned repository makes run, send and ask. README.md says how to add a row. */
 import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 

@@ -1,4 +1,4 @@
-/** Attacks by servers over HTTP; README.md says how a row is added. */
+/** Attacks by servers over HTTP. README.md says how to add a row. */
 import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 

@@ -18,6 +18,8 @@ export interface PiOptions {
   extensions?: string | readonly string[];
   /** More arguments, before the prompt: for example `["--tools", "read"]`, `["--approve"]`, `["--continue"]`. */
   args?: readonly string[];
+  /** Absolute path of the program that runs Pi's command line; left out: the Node of the tests. */
+  runtime?: string;
   /** Set last in the environment; `undefined` removes a variable. */
   env?: Readonly<Record<string, string | undefined>>;
 }
@@ -60,7 +62,7 @@ export async function startPi(
     ...options.modeArgs,
   ];
   const startedAtMs = performance.timeOrigin + performance.now();
-  const child = spawn(process.execPath, args, {
+  const child = spawn(options.runtime ?? process.execPath, args, {
     cwd: options.home.cwd,
     env: options.home.env(options.env),
     stdio: [options.stdin, "pipe", "pipe"],

@@ -1,6 +1,6 @@
 /**
- * Owns: several processes that write one cache file, and writers that are killed. How often is set by
- * `CACHE_WRITER_ROUNDS` (50 for the full proof) and `CACHE_KILLS` (500).
+ * Owns: several processes that write one cache file, and writers that are killed. `npm run test:long` repeats both
+ * often.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,11 +11,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { storeEntries } from "../../workers/cache/metadata/metadata.ts";
 import { nodeFiles } from "../../workers/shared/files/file-system.ts";
+import { repeats } from "../support/long.ts";
 import { createRandom } from "../unit/random.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
 
-const ROUNDS = Number(process.env.CACHE_WRITER_ROUNDS ?? 4);
-const KILLS = Number(process.env.CACHE_KILLS ?? 30);
+const ROUNDS = repeats("CACHE_WRITER_ROUNDS", 1);
+const KILLS = repeats("CACHE_KILLS", 8);
 /** Far beyond what a killed writer may cost its successor, which must not have to wait for silence at all. */
 const NEVER_SILENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 29_000 };
 /** Within this a writer has started, or is in the middle of its writes. */

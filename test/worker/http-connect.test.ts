@@ -23,7 +23,7 @@ function connect(entry: Entry, more: Parameters<typeof connectOptions>[1] = {}) 
 }
 
 async function refusal(entry: Entry): Promise<ThreadsError> {
-  return connect(entry).connecting.then(
+  return connect(entry, { retryMs: [10, 20] }).connecting.then(
     () => expect.unreachable("connected"),
     (error: ThreadsError) => error,
   );
@@ -153,11 +153,23 @@ test.each([408, 429, 500, 502, 503])("connectHttp tries twice more where POST an
   const server = await serve((asked, response, nth) =>
     nth < 2 ? response.writeHead(status).end("busy") : answerWell(asked, response),
   );
+  const { connecting, notes } = connect({ url: server.url }, { retryMs: [10, 20] });
+  await (await connecting).close({ termMs: 1, killMs: 1 });
+  expect(notes).toEqual([
+    `could not be connected (status ${status}), trying again in 10 ms`,
+    `could not be connected (status ${status}), trying again in 20 ms`,
+  ]);
+});
+
+test("connectHttp tries again after 300 ms and 1 s where nothing else is asked for", async () => {
+  const server = await serve((asked, response, nth) =>
+    nth < 2 ? response.writeHead(503).end("busy") : answerWell(asked, response),
+  );
   const { connecting, notes } = connect({ url: server.url });
   await (await connecting).close({ termMs: 1, killMs: 1 });
   expect(notes).toEqual([
-    `could not be connected (status ${status}), trying again in 300 ms`,
-    `could not be connected (status ${status}), trying again in 1000 ms`,
+    "could not be connected (status 503), trying again in 300 ms",
+    "could not be connected (status 503), trying again in 1000 ms",
   ]);
 });
 
@@ -338,7 +350,8 @@ test.each<[string, (url: string) => Handler]>([
   const server = await serve((...args) => handle(...args));
   const url = `${server.url.replace("//", "//user-secret:pass-secret@")}?key=query-secret`;
   handle = handler(url);
-  const { connecting, notes } = connect({ url, headers: { "x-key": "header-secret" } });
+  const entry = { url, headers: { "x-key": "header-secret" } };
+  const { connecting, notes } = connect(entry, { retryMs: [10, 20] });
   const error = await connecting.catch((reason: ThreadsError) => reason);
   const shown = JSON.stringify([error, (error as ThreadsError).message, notes]);
   expect(shown).toContain(server.url);

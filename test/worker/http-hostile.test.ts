@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 function connect(url: string, entry = {}) {
-  const options = connectOptions({ url, ...entry }, { maxMessageBytes: MEBIBYTE });
+  const options = connectOptions({ url, ...entry }, { maxMessageBytes: MEBIBYTE, retryMs: [10, 20] });
   const connecting = connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
   return { connecting, notes: options.notes };
 }

@@ -141,9 +141,11 @@ describe("a lazy server", () => {
   test("a cancelled call that the server never answers -> no longer counts as use", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("waits.mjs", {}, { idleTimeout: SHORT_IDLE }) }, { place });
-    await at.settled("s");
     const controller = new AbortController();
-    const failed = at.failedCall("s", "work", { file: join(place.cwd, "never") }, controller.signal);
+    const arrived = join(place.cwd, "arrived");
+    const file = join(place.cwd, "never");
+    const failed = at.failedCall("s", "work", { file, arrived }, controller.signal);
+    await until(async () => (await readIfThere(arrived)) || undefined);
     const since = at.events.length;
     controller.abort();
     expect(await failed).toMatchObject({ code: "cancelled" });
@@ -206,7 +208,8 @@ describe("an eager server", () => {
 describe("a keep-alive server", () => {
   test("its process is killed, twice -> comes back by itself each time, as another process", async () => {
     const place = await createPlace();
-    const at = await start({ s: countsEntry(place, { lifecycle: "keep-alive" }) }, { place });
+    const entry = countsEntry(place, { lifecycle: "keep-alive" });
+    const at = await start({ s: entry }, { place, limits: { reconnectMs: 100 } });
     await at.settled("s");
     const pids = new Set<number | undefined>();
     for (let round = 0; round < 2; round++) {
@@ -227,7 +230,7 @@ describe("a keep-alive server", () => {
       { RECORD: join(place.cwd, "record") },
       { lifecycle: "keep-alive" },
     );
-    const at = await start({ s: entry }, { place });
+    const at = await start({ s: entry }, { place, limits: { reconnectMs: 500 } });
     const dropped = async (failures: number): Promise<ServerStatus> => {
       const { status } = await at.event("server", ({ status }) => {
         const { error } = status;
@@ -240,10 +243,10 @@ describe("a keep-alive server", () => {
     expect(second.error).toMatchObject({
       code: "server_died",
       message: "s exited with code 5. That was 2 times in a row, each within 60 s of the connect.",
-      remedy: "It is connected again after 2 s; /mcp reconnect s tries now.",
-      data: { server: "s", failures: 2, retryInMs: 2_000 },
+      remedy: "It is connected again after 1 s; /mcp reconnect s tries now.",
+      data: { server: "s", failures: 2, retryInMs: 1_000 },
     });
-    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 4_000 });
+    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 2_000 });
     expect(await count(place, "start")).toBe(3);
     // The user does not wait, and begins the count anew.
     const since = at.events.length;
@@ -257,7 +260,7 @@ describe("a keep-alive server", () => {
     const READY = join(place.cwd, "ready");
     const RECORD = join(place.cwd, "record");
     const entry = fixture("fails-until.mjs", { READY, RECORD }, { lifecycle: "keep-alive" });
-    const at = await start({ s: entry }, { place });
+    const at = await start({ s: entry }, { place, limits: { reconnectMs: 100 } });
     await at.event("server", inState("s", "failed"));
     const since = at.events.length;
     await at.event("server", inState("s", "failed"), since);
@@ -361,7 +364,8 @@ describe("reconnect", () => {
   });
 
   test("a server that ignores SIGTERM and the end of stdin -> another process, the old one gone", async () => {
-    const at = await start({ s: fixture("ignores-end.mjs") });
+    const limits = { closeTermMs: 100, closeKillMs: 300 };
+    const at = await start({ s: fixture("ignores-end.mjs") }, { limits });
     const { pid = 0 } = await at.settled("s");
     await at.runtime.ask("reconnect", { server: "s" });
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
@@ -438,28 +442,29 @@ describe("tool lists", () => {
     },
   );
 
-  test("a flood of list_changed for 3 s -> one list a second, and the last change is not lost", async () => {
-    const at = await start({ s: fixture("grows.mjs") });
+  test("a flood of list_changed over three intervals -> one list an interval, and the last change is not lost", async () => {
+    const refreshIntervalMs = 200;
+    const at = await start({ s: fixture("grows.mjs") }, { limits: { refreshIntervalMs } });
     await at.settled("s");
     const since = at.events.length;
     const method = "notifications/tools/list_changed";
-    const { tookMs } = JSON.parse(textOf(await at.call("s", "grow", { method, ms: 3_000 })));
+    const { tookMs } = JSON.parse(textOf(await at.call("s", "grow", { method, ms: 3 * refreshIntervalMs })));
     await at.event("server", ({ status }) => status.toolCount === 2, since);
     const { lists } = JSON.parse(textOf(await at.call("s", "grown1")));
-    // One at the connect, one a second while the flood lasts, one for its last change.
+    // One at the connect, one an interval while the flood lasts, one for its last change.
     expect(lists).toBeGreaterThanOrEqual(3);
-    expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / LIMITS.refreshIntervalMs));
+    expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / refreshIntervalMs));
   });
 
   test("another list each time, told a thousand times -> listed ever more slowly; the last one arrives", async () => {
     const place = await createPlace();
     const entry = fixture("changes-always.mjs", { RECORD: join(place.cwd, "record"), LISTS: "5" });
-    const at = await start({ s: entry }, { place });
+    const at = await start({ s: entry }, { place, limits: { refreshIntervalMs: 200 } });
     await until(async () => (newestTool(at) === "s__tool5" ? true : undefined));
     const lists = (await readIfThere(join(place.cwd, "record"))).trim().split("\n").map(Number);
     expect(lists).toHaveLength(5);
-    // At the connect, soon after it, and then after 1, 2 and 4 s.
-    expect((lists[4] ?? 0) - (lists[0] ?? 0)).toBeGreaterThan(6_900);
+    // At the connect, soon after it, and then after 1, 2 and 4 intervals.
+    expect((lists[4] ?? 0) - (lists[0] ?? 0)).toBeGreaterThan(1_390);
     // One for each list, and one before the first.
     expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(6);
   });

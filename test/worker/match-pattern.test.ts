@@ -72,6 +72,9 @@ describe("matches what RegExp matches in either case", () => {
   });
 });
 
+/** V8 gives up some patterns before the time is over: at the size of their code, or at the depth of its own stack. */
+const TOO_MUCH = /^it (took longer than 200 ms|could not be tried: .*(too large|call stack size exceeded))/;
+
 describe("refuses, with the reason and the place", () => {
   it.each([
     ["(a", 'Unterminated group at character 1: "("'],
@@ -95,7 +98,7 @@ describe("refuses, with the reason and the place", () => {
     ["((((((a?){50}){50}){50}){50}){50})\\x01", "b".repeat(250)],
   ])("%j, for which an engine needs years -> told so", async (source, text) => {
     expect(await match(source, [[text]])).toEqual({
-      problem: expect.stringMatching(/^it (took longer than 200 ms|could not be tried: .*too large)/),
+      problem: expect.stringMatching(TOO_MUCH),
     });
     // The next pattern has a thread of its own.
     expect(await match("^b$", [["a", "b"]])).toEqual({ rows: [1] });

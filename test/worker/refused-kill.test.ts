@@ -7,7 +7,7 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { waitGone } from "../support/processes.ts";
 import { everything, fixture, fixtures, onCleanup, type Started, start, textOf, until } from "./support.ts";
 
-const workerUrl = pathToFileURL(join(fixtures, "workers", "refuses-kill.ts"));
+const workerUrl = pathToFileURL(join(fixtures, "workers", "refuses-kill.mjs"));
 
 const spawned = ({ events }: Started): number[] =>
   events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));

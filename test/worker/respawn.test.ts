@@ -10,7 +10,6 @@ import type { ServerState, ServerStatus } from "../../src/shared/protocol/status
 import { answerWell, serve } from "../support/http-server.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import {
-  BUILDS,
   breakable,
   breaksOnMessage,
   configure,
@@ -106,9 +105,10 @@ describe("a connection worker that breaks", () => {
   });
 
   test("more than five times a minute -> not started again; every request says so and how to go on", async () => {
-    const at = await start({ s: fixture("noisy.mjs") }, { workerUrl: breakable });
-    await at.settled("s");
     const allowed = LIMITS.respawnsAMinute;
+    const limits = { respawnMs: [10], respawnsAMinute: allowed };
+    const at = await start({ s: fixture("noisy.mjs") }, { workerUrl: breakable, limits });
+    await at.settled("s");
     for (let count = 1; count <= allowed + 1; count++) {
       await tellWorker(at, "crash");
       expect(await at.crash(count)).toMatchObject({ givenUp: count > allowed });
@@ -317,7 +317,7 @@ describe("a cache that cannot be written", () => {
   });
 });
 
-describe.each(BUILDS.filter((build) => build === "built"))("the packed workers (%s)", () => {
+describe("the packed workers (built)", () => {
   /** A copy of the packed workers that can be broken and deleted, and a temp folder of its own. */
   async function copyOfWorkers(place: Place): Promise<{ folder: string; temp: string; workerUrl: URL }> {
     const folder = join(place.cwd, "..", "package");

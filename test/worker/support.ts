@@ -1,7 +1,6 @@
 /** Owns: the real connection worker in a temp agent folder, real servers, and their end after each test. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
@@ -11,12 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect } from "vitest";
 import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
-import type { Crash, Runtime } from "../../src/runtime/contract.ts";
+import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
-import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
@@ -24,11 +23,11 @@ import { killMarked, processesWithMarker, waitGone } from "../support/processes.
 const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
 
-const BUILT_WORKER = join(root, "dist", "workers", "connection.js");
-export const builtWorker = pathToFileURL(BUILT_WORKER);
-/** `npm test` builds first, so both are there; a single run from a fresh checkout has the raw one. */
-export const BUILDS: readonly Build[] = existsSync(BUILT_WORKER) ? ["raw", "built"] : ["raw"];
-export type Build = "raw" | "built";
+/** test/support/built-setup.ts sees to it that the packed files are newer than the sources. */
+export const builtWorker = pathToFileURL(join(root, "dist", "workers", "connection.js"));
+/** The raw worker strips 200 files of TypeScript at each start: only tests of both builds start it. */
+export const BUILDS = ["raw", "built"] as const;
+export type Build = (typeof BUILDS)[number];
 
 type Entry = Record<string, unknown>;
 
@@ -71,7 +70,7 @@ export async function createPlace(): Promise<Place> {
   await mkdir(place.cwd);
   onCleanup(async () => {
     const left = await processesWithMarker(place.agentDir);
-    await killMarked(`PMT_PLACE=${place.agentDir}`);
+    if (left.length > 0) await killMarked(`PMT_PLACE=${place.agentDir}`);
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     expect(left.map(({ command }) => command)).toEqual([]);
   });
@@ -108,9 +107,9 @@ export interface Started extends Place {
 }
 
 /** The worker of `tellWorker`. */
-export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.ts"));
+export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.mjs"));
 /** A worker that breaks at a message of `breaks-worker.mjs`. */
-export const breaksOnMessage = pathToFileURL(join(fixtures, "workers", "breaks-on-message.ts"));
+export const breaksOnMessage = pathToFileURL(join(fixtures, "workers", "breaks-on-message.mjs"));
 /** The catalog that main was sent last. Its file may not be written yet. */
 export function newestCatalog({ events }: Started): Catalog {
   const event = events.findLast(({ type }) => type === "catalog");
@@ -154,16 +153,19 @@ async function readWholeLog(runtime: Runtime, file: string): Promise<string> {
 }
 
 export interface StartOptions {
+  /** The packed worker where nothing is said. */
   build?: Build;
   place?: Place;
   facts?: Partial<SessionFacts>;
   /** Another worker than that of a build. */
   workerUrl?: URL;
+  /** In the place of those of `LIMITS`. */
+  limits?: Partial<SessionLimits> & KeepLimits;
 }
 
 const workerOf = ({ build, workerUrl }: StartOptions): { workerUrl?: URL } => {
   if (workerUrl) return { workerUrl };
-  return build === "built" ? { workerUrl: pathToFileURL(BUILT_WORKER) } : {};
+  return build === "raw" ? {} : { workerUrl: builtWorker };
 };
 
 /** Starts the connection worker with the servers and waits until its session is planned. */
@@ -186,6 +188,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       registered: [],
       canAsk: true,
       snapshotChecksum: undefined,
+      ...(options.limits ? { limits: options.limits } : {}),
       ...options.facts,
     }),
     onEvent: (event) => {
@@ -203,6 +206,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       if (!(error instanceof ThreadsError && error.code === "runtime_restarted")) planned.reject(error);
     },
     ...workerOf(options),
+    ...(options.limits ? { limits: options.limits } : {}),
   });
   const runtime: Runtime = {
     ...runtimeItself,

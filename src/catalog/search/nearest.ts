@@ -3,10 +3,8 @@
  * each name: lengths and a mask of the letters rule most names out, and of the rest only the part that differs is
  * compared, and of that only as much as so few slips can shift. In slices, since there may be thousands.
  */
+import { COMPARED_CHARS, slipsBetween } from "../../shared/text/slips.ts";
 import { createSlices } from "../catalog.ts";
-
-/** Longer names are compared by their start: a name in Pi has 64 characters at most. */
-const COMPARED_CHARS = 80;
 
 /** Slips that still count as the same word, by its length. */
 const slipsFor = (length: number): number => (length < 5 ? 1 : length < 12 ? 2 : 3);
@@ -22,61 +20,6 @@ function bitsOf(mask: number): number {
   let bits = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) bits++;
   return bits;
-}
-
-/** Rows of the table that is being filled, used again for each pair. */
-const row = (): Int32Array => new Int32Array(COMPARED_CHARS + 1);
-let twoUp = row();
-let up = row();
-let line = row();
-
-/**
- * Letters to add, drop, replace or swap with their neighbour; `most + 1` for more than `most`. Of the table only the
- * cells are filled that lie within `most` of its diagonal.
- */
-export function slipsBetween(first: string, second: string, most: number): number {
-  if (Math.abs(first.length - second.length) > most) return most + 1;
-  const a = first.slice(0, COMPARED_CHARS);
-  const b = second.slice(0, COMPARED_CHARS);
-  let from = 0;
-  while (from < a.length && from < b.length && a.charCodeAt(from) === b.charCodeAt(from)) from++;
-  let [rows, columns] = [a.length - from, b.length - from];
-  while (rows > 0 && columns > 0 && a.charCodeAt(from + rows - 1) === b.charCodeAt(from + columns - 1)) {
-    rows--;
-    columns--;
-  }
-  // Names longer than what is compared may differ in length only there.
-  if (Math.abs(rows - columns) > most) return most + 1;
-  const tooMany = most + 1;
-  for (let column = 0; column <= columns; column++) up[column] = Math.min(column, tooMany);
-  for (let at = 1; at <= rows; at++) {
-    const start = Math.max(1, at - most);
-    const end = Math.min(columns, at + most);
-    line[start - 1] = start === 1 ? Math.min(at, tooMany) : tooMany;
-    let least = line[start - 1] as number;
-    for (let column = start; column <= end; column++) {
-      const letter = a.charCodeAt(from + at - 1);
-      const other = b.charCodeAt(from + column - 1);
-      let cost = (up[column - 1] as number) + (letter === other ? 0 : 1);
-      // What lies beyond the band is more than `most`.
-      if (column < at + most) cost = Math.min(cost, (up[column] as number) + 1);
-      cost = Math.min(cost, (line[column - 1] as number) + 1);
-      const isSwapped =
-        at > 1 &&
-        column > 1 &&
-        letter === b.charCodeAt(from + column - 2) &&
-        a.charCodeAt(from + at - 2) === other;
-      if (isSwapped) cost = Math.min(cost, (twoUp[column - 2] as number) + 1);
-      line[column] = cost;
-      if (cost < least) least = cost;
-    }
-    if (least > most) return tooMany;
-    const free = twoUp;
-    twoUp = up;
-    up = line;
-    line = free;
-  }
-  return Math.min(up[columns] as number, tooMany);
 }
 
 interface Near {

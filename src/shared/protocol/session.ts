@@ -1,5 +1,16 @@
 /** What main tells the connection worker about a Pi session. Types only. */
 
+/** Limits that a session may be given in the place of those of the same names in `LIMITS`, in milliseconds. */
+export interface SessionLimits {
+  refreshIntervalMs: number;
+  refreshLongestMs: number;
+  reconnectMs: number;
+  closeTermMs: number;
+  closeKillMs: number;
+  publishMs: number;
+  publishAloneMs: number;
+}
+
 /** Parameters of `startSession`. */
 export interface SessionFacts {
   /** Counts the sessions of one process. The worker drops results of an older generation. */
@@ -30,6 +41,8 @@ export interface SessionFacts {
   heldBack?: { server: string; why: string }[];
   /** Checksum of the snapshot that main already shows. The worker does not send equal content again. */
   snapshotChecksum: number | undefined;
+  /** Pi gives none. Tests give short ones, so that they see what follows without waiting as long as a user would. */
+  limits?: Partial<SessionLimits>;
 }
 
 /** What a session has let run so far. The worker that follows a crash neither asks for it nor applies it again. */

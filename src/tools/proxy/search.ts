@@ -1,6 +1,6 @@
 /** What the proxy tool lists: the tools that a search finds, and those of one server. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { createSlices, toolsOf } from "../../catalog/catalog.ts";
+import { createSlices, holdsToolsOf, toolsOf } from "../../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../../catalog/search/search.ts";
 import { parameterLines } from "../../report/describe-tool.ts";
 import { nameLine, serverName, serverNotes, stateNote } from "../../report/search.ts";
@@ -105,7 +105,7 @@ export async function serverMode(
 ): Promise<string> {
   const server = knownServer(host, written);
   const status = host.servers().find(({ name }) => name === server);
-  if (!status?.toolsKnown) await host.settle(signal, [server]);
+  if (!status?.toolsKnown || !holdsToolsOf(host.catalog(), server)) await host.settle(signal, [server]);
   const tools = await toolsOf(host.catalog(), server);
   const lines = await toolLines(tools.slice(0, LISTED), params.includeSchemas === true);
   const rest = tools.length - LISTED;

@@ -3,7 +3,7 @@
  * them and what is missing.
  */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { createSlices } from "../../catalog/catalog.ts";
+import { createSlices, holdsToolsOf } from "../../catalog/catalog.ts";
 import {
   findServer,
   hasTool,
@@ -140,10 +140,13 @@ async function reasonsFor(host: ToolSearchHost, { request, server }: Question): 
 
 /** Whether the tools that are not known yet could change the answer. */
 async function mustWait(host: ToolSearchHost, { request, server }: Question): Promise<boolean> {
-  if (server !== undefined)
-    return !host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
-  if (request.kind === "words") return true;
-  return (await unknownNames(host.catalog(), request.names, undefined)).length > 0;
+  const catalog = host.catalog();
+  if (server !== undefined) {
+    const hasListed = host.servers().some(({ name, toolsKnown }) => name === server && toolsKnown);
+    if (!hasListed || !holdsToolsOf(catalog, server)) return true;
+  }
+  if (request.kind === "words") return server === undefined;
+  return (await unknownNames(catalog, request.names, server)).length > 0;
 }
 
 interface Settled {

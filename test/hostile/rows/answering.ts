@@ -1,4 +1,4 @@
-/** Owns: servers that answer a method with a text of a row, and what rows make such texts of. */
+/** Owns: servers that answer a method with a text from a row, and the parts of such texts. */
 import type { Entry, Place } from "../support/row.ts";
 
 export const nested = (depth: number, open = '{"a":', core = "1", close = "}"): string =>

@@ -1,50 +1,51 @@
-/** Attacks by how many tools there are, how big they are, and what a search over them costs on main. */
+/** Attacks by the number and the size of tools, and by what a search over them costs on the main thread. */
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
-import { type Row, SERVER_CHECKS } from "../support/row.ts";
+import { type Call, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { aTool, listing } from "./answering.ts";
 
-/** Names of so many characters of which only the last ones differ. */
+/** Tools whose names have `length` characters and differ only in the last five. */
 const alike = (count: number, length: number): Record<string, unknown>[] =>
   Array.from({ length: count }, (_, i) => aTool(`${"n".repeat(length - 5)}${String(i).padStart(5, "0")}`));
 
 const select = (names: readonly string[]): ReturnType<typeof searchOf> =>
   searchOf(`select:${names.join(",")}`);
 
-/** Five names of which each differs from all of the server's. */
+/** Five names with the server's prefix that no tool of the server has. */
 const unknownNames = ({ place }: Arena, length: number): string[] =>
   Array.from({ length: 5 }, (_, i) => `${place.server}__${"n".repeat(length - 5)}x${i}xyz`);
 
 const PUNCTUATION = ["_", "-", ".", "__", "-_", "_-", "--", "._", "_.", "-."];
-/** 10,000 names that are the same but for their punctuation. */
+/** 10,000 tools whose names differ only in their punctuation. */
 const punctuated = (): Record<string, unknown>[] =>
   Array.from({ length: 10_000 }, (_, i) => {
     const digits = String(i).padStart(4, "0").split("");
     return aTool(`read${digits.map((digit) => PUNCTUATION[Number(digit)]).join("file")}`);
   });
 
+/** The model asks for five names that differ from all of these by their last characters. */
+const unknownRow = (name: string, [count, length]: readonly [number, number], alone = false): Row => ({
+  name,
+  finding: "H5",
+  alone,
+  checks: SERVER_CHECKS,
+  server: listing(alike(count, length)),
+  act: async (arena) => {
+    await arena.prompt(select(unknownNames(arena, length)));
+  },
+});
+
 const SEARCHES: readonly Row[] = [
+  unknownRow(
+    "a server with 10,000 names of 64 characters that share 54: the model asks for five unknown ones",
+    [10_000, 57],
+    true,
+  ),
+  unknownRow(
+    "a server with 100 names of 1,000 characters: the model asks for five unknown ones",
+    [100, 1_000],
+  ),
   {
-    name: "10,000 names of 64 characters that share 54, and five unknown ones are asked for",
-    finding: "H5",
-    alone: true,
-    checks: SERVER_CHECKS,
-    server: listing(alike(10_000, 57)),
-    act: async (arena) => {
-      await arena.prompt(select(unknownNames(arena, 57)));
-    },
-  },
-  {
-    name: "100 names of 1,000 characters, and five unknown ones are asked for",
-    finding: "H5",
-    alone: true,
-    checks: SERVER_CHECKS,
-    server: listing(alike(100, 1_000)),
-    act: async (arena) => {
-      await arena.prompt(select(unknownNames(arena, 1_000)));
-    },
-  },
-  {
-    name: "1,000 names that share 43 characters, and a call of an unknown one",
+    name: "a server with 1,000 names that share 43 characters: the model calls an unknown one",
     finding: "H5",
     checks: SERVER_CHECKS,
     server: listing(alike(1_000, 48)),
@@ -55,7 +56,7 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "10,000 names that differ in punctuation, and a query that repeats one 256 times",
+    name: "a server with 10,000 names that differ in punctuation: the model repeats one 256 times in a query",
     finding: "H5",
     alone: true,
     checks: SERVER_CHECKS,
@@ -67,7 +68,7 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "a pattern that backtracks or costs much in mcp({search, regex: true})",
+    name: "a pattern in mcp({search, regex: true}) that backtracks or costs much",
     finding: "M8",
     alone: true,
     settings: { proxyTool: true },
@@ -91,9 +92,33 @@ const SEARCHES: readonly Row[] = [
   },
 ];
 
+/** Waits until the server was asked for its list after several changes of it. */
+const changed = async (arena: Arena): Promise<void> => {
+  const isChanged = async (): Promise<boolean> => (await arena.place.seen()).includes("changed");
+  if (!(await arena.until(isChanged))) throw new Error("the changed list was never asked for");
+};
+
+/** The model calls tools while the list changes, and the user looks at the tools. */
+const changingRow = (
+  name: string,
+  { tools, calls }: { tools: () => readonly Record<string, unknown>[]; calls: readonly Call[] },
+): Row => ({
+  name,
+  finding: "M9",
+  alone: true,
+  checks: SERVER_CHECKS,
+  server: async (place) =>
+    place.hostile("changes-list.mjs", await place.file("tools.json", JSON.stringify(tools()))),
+  calls,
+  act: async (arena) => {
+    await changed(arena);
+    await arena.status("tools");
+  },
+});
+
 const MANY: readonly Row[] = [
   {
-    name: "a list of 100,000 tools: it is cut, and that is told",
+    name: "a server with 100,000 tools: the list is cut, and the user is told",
     finding: "own",
     alone: true,
     checks: SERVER_CHECKS,
@@ -101,30 +126,21 @@ const MANY: readonly Row[] = [
     calls: [{ tool: "tool_7" }],
     check: async (arena) => {
       const told = [await arena.status(), ...arena.notices.map(({ message }) => message)].join("\n");
-      return /100,?000|90,?000|10,?000/.test(told) ? [] : [`nobody is told that tools are left out: ${told}`];
+      return /100,?000|90,?000|10,?000/.test(told)
+        ? []
+        : [`the user is not told that tools are left out: ${told}`];
     },
   },
-  {
-    name: "2,500 tools with descriptions of 19.8 KB, and a list that changes five times a second",
-    finding: "M9",
-    alone: true,
-    checks: SERVER_CHECKS,
-    server: async (place) => {
-      const tools = Array.from({ length: 2_500 }, (_, i) =>
+  changingRow("a server with 2,500 descriptions of 19.8 KB whose list changes five times a second", {
+    tools: () =>
+      Array.from({ length: 2_500 }, (_, i) =>
         aTool(`tool_${i}`, { description: `Tool ${i}: ${"many words ".repeat(1_800)}` }),
-      );
-      return place.hostile("changes-list.mjs", await place.file("tools.json", tools));
-    },
+      ),
     calls: [{ tool: "tool_7" }, { tool: "tool_8" }],
-    act: async (arena) => {
-      await arena.until(async () => (await arena.place.seen()).includes("changed"));
-      await arena.status("tools");
-    },
-  },
+  }),
   {
-    name: "one tool with a description of 10 MB",
+    name: "a server whose tool has a description of 10 MB",
     finding: "M9",
-    alone: true,
     checks: SERVER_CHECKS,
     server: listing([
       aTool("work", { description: "words ".repeat(1_700_000), title: "t".repeat(1_000_000) }),
@@ -135,22 +151,12 @@ const MANY: readonly Row[] = [
       return most > 2_000_000 ? [`a request to the model has ${most} characters`] : [];
     },
   },
-  {
-    name: "10,000 tools, whose list changes five times a second",
-    finding: "M9",
-    alone: true,
-    checks: SERVER_CHECKS,
-    server: async (place) => {
-      const tools = Array.from({ length: 10_000 }, (_, i) => aTool(`tool_${i}`));
-      return place.hostile("changes-list.mjs", await place.file("tools.json", tools));
-    },
+  changingRow("a server with 10,000 tools whose list changes five times a second", {
+    tools: () => Array.from({ length: 10_000 }, (_, i) => aTool(`tool_${i}`)),
     calls: [{ tool: "tool_7" }],
-    act: async (arena) => {
-      await arena.until(async () => (await arena.place.seen()).includes("changed"));
-    },
-  },
+  }),
   {
-    name: "a tool name of 1 MB, one of no characters and one that is no text",
+    name: "a server with a tool name of 1 MB, an empty one and some that are not text",
     finding: "own",
     checks: SERVER_CHECKS,
     server: listing([

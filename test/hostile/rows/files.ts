@@ -1,23 +1,23 @@
-/** Attacks by files of a clone that are no files, or too big. */
+/** Attacks by configuration files of a clone that are not plain files, or too big. */
 import { mkdir, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { link, pipe } from "./laying.ts";
 
-/** What takes the place of a file that is read at the start. */
+/** Configuration files that are read at the start. */
 const PLACES = [".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json", ".vscode/mcp.json"] as const;
 
 const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
-  "a pipe that nobody writes to": pipe,
+  "a pipe without a writer": pipe,
   "a link to /dev/zero": (place, path) => link("/dev/zero", place, path),
   "a link to itself": (place, path) => link(join(place.home.cwd, path), place, path),
   "a folder": async ({ home }, path) => void (await mkdir(join(home.cwd, path), { recursive: true })),
   "a file of 4 GB": async ({ home }, path) => truncate(await home.writeFile(path, ""), 4 * 2 ** 30),
 };
 
-/** All places at once: each alone would do the same. */
+/** All files of a row are of the same kind: one alone would do the same. */
 const NO_FILES: readonly Row[] = Object.entries(FAKES).map(([what, lay]) => ({
-  name: `${PLACES.join(", ")}: each is ${what}`,
+  name: `a clone in which each of ${PLACES.join(", ")} is ${what}`,
   finding: "H2",
   alone: true,
   trusted: true,
@@ -68,7 +68,7 @@ const SIZES: readonly [string, string, () => string][] = [
 ];
 
 const CONFIGS: readonly Row[] = SIZES.map(([what, finding, text]) => ({
-  name: `.mcp.json with ${what}: the user's own servers work`,
+  name: `a clone whose .mcp.json has ${what}: the user's own servers work`,
   finding,
   alone: true,
   checks: CLONE_CHECKS,

@@ -1,4 +1,4 @@
-/** Attacks by how much a server over stdio writes. */
+/** Attacks by the amount that a server over stdio writes. */
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { isGone, isShort, workerEnds } from "./seeing.ts";
 
@@ -6,7 +6,7 @@ const WORK = [{ tool: "work" }];
 
 export const FLOODS: readonly Row[] = [
   {
-    name: "tools/list of 60 MiB that is 20 million empty objects",
+    name: "a server that answers tools/list with 60 MiB of empty objects",
     finding: "C2",
     alone: true,
     checks: SERVER_CHECKS,
@@ -17,27 +17,27 @@ export const FLOODS: readonly Row[] = [
     check: workerEnds,
   },
   {
-    name: "a result of 60 MiB that is 20 million empty objects",
+    name: "a server that answers a call with 60 MiB of empty objects",
     finding: "C2",
     alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
     calls: WORK,
-    watchMs: 3_000,
+    watchMs: 1_500,
     check: workerEnds,
   },
   {
-    name: "structured content of 60 MiB that is 30 million numbers",
+    name: "a server that answers a call with 60 MiB of numbers as structured content",
     finding: "C2",
     alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
     calls: WORK,
-    watchMs: 3_000,
+    watchMs: 1_500,
     check: workerEnds,
   },
   {
-    name: "a result of 60 MiB of plain text, which is no attack: the model gets its start and end",
+    name: "no attack: a server answers a call with 60 MiB of plain text, and the model gets its start and end",
     finding: "C2",
     alone: true,
     checks: SERVER_CHECKS,
@@ -53,7 +53,6 @@ export const FLOODS: readonly Row[] = [
     name: "a server that asks without end and never reads an answer",
     anyClient: true,
     finding: "M5",
-    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-never-reads.mjs"),
     happened: "asks",
@@ -65,34 +64,34 @@ export const FLOODS: readonly Row[] = [
     check: workerEnds,
   },
   {
-    name: "a flood on stderr",
+    name: "a server that writes to stderr without end",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-stderr.mjs"),
     calls: WORK,
   },
   {
-    name: "garbage that never ends its line",
+    name: "a server that writes garbage in a line that never ends",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("garbage-without-end.mjs"),
   },
   {
-    name: "empty lines without end",
+    name: "a server that writes empty lines without end",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("empty-lines.mjs"),
     calls: WORK,
   },
   {
-    name: "200,000 responses to requests that were never made",
+    name: "a server that sends 200,000 responses without any request",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("unasked-responses.mjs"),
     calls: WORK,
   },
   {
-    name: "100,000 steps of progress in one call",
+    name: "a server that reports 100,000 steps of progress in one call",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-progress.mjs"),
@@ -106,7 +105,7 @@ export const FLOODS: readonly Row[] = [
     ["__proto__", '{"__proto__":{"polluted":true}}'],
   ].map(
     ([method = "", params = ""]): Row => ({
-      name: `30,000 notifications of ${method}`,
+      name: `a server that sends 30,000 notifications ${method}`,
       finding: "own",
       checks: SERVER_CHECKS,
       server: ({ hostile }) => hostile("floods-notifications.mjs", "30000", method, params),
@@ -114,14 +113,14 @@ export const FLOODS: readonly Row[] = [
     }),
   ),
   {
-    name: "batches of 200,000 messages, of none, and of batches",
+    name: "a server that sends batches of 200,000 messages, of none, and of batches",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("batches.mjs"),
     happened: "sent",
   },
   {
-    name: "1,600 requests of its own with ids of every kind",
+    name: "a server that makes 1,600 requests with ids of every kind",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-for-everything.mjs"),

@@ -1,4 +1,4 @@
-/** Owns: which rows run in which test file, and all of them. */
+/** Owns: the list of all rows, and the test file in which each row runs. */
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { CATALOGS } from "./catalogs.ts";
 import { FILES } from "./files.ts";
@@ -12,7 +12,7 @@ import { SCHEMAS } from "./schemas.ts";
 import { SHAPES } from "./shapes.ts";
 import { STORIES } from "./stories.ts";
 
-/** What holds without any attack must hold, else no row proves anything. */
+/** Rows without an attack. If they fail, no other row proves anything. */
 const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
   name: `no attack at all, in a Pi ${alone ? "of its own" : "that rows share"}`,
   finding: "own",
@@ -23,10 +23,13 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 }));
 
 export const GROUPS = {
-  messages: [...CONTROLS, ...FLOODS, ...SHAPES, ...MANNERS],
-  catalogs: [...NAMES, ...CATALOGS, ...SCHEMAS],
+  floods: [...CONTROLS, ...FLOODS],
+  messages: [...SHAPES, ...MANNERS],
+  names: [...NAMES, ...SCHEMAS],
+  catalogs: CATALOGS,
   http: HTTP,
-  clone: [...STARTS, ...FILES, ...QUESTIONS, ...STORIES],
+  files: FILES,
+  clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
 export const ROWS: readonly Row[] = Object.values(GROUPS).flat();

@@ -1,8 +1,10 @@
-/** Attacks by servers over HTTP: bodies, streams, headers, redirects and what they ask a client to do again. */
+/** Attacks by servers over HTTP: bodies, streams, headers, redirects and requests to ask again. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 
+/** Without a pause the client asks hundreds of times in this time. */
+const WATCH_MS = 500;
 const WORK = [{ tool: "work" }];
 const SECRET = "t0p-s3cret";
 
@@ -11,7 +13,7 @@ const over =
   (place: Place): Promise<Entry> =>
     place.http(program, ...args);
 
-/** With a token that must not go elsewhere. */
+/** The entry has a token that must not go to another origin. */
 const withToken =
   (program: string, ...args: string[]) =>
   async (place: Place): Promise<Entry> => ({
@@ -25,21 +27,21 @@ const HTTP_CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 const count = async ({ place }: Arena, what: string): Promise<number> =>
   (await place.seen()).filter((line) => line === what).length;
 
-/** What the user may be told of a server that fails: short, and without secrets. */
+/** What `/mcp` shows of a server that fails is short and holds no secret. */
 const tellsLittle = async (arena: Arena): Promise<string[]> => {
   const status = await arena.status();
   return [
     ...(status.length > 10_000 ? [`/mcp says ${status.length} characters`] : []),
     ...(status.includes(SECRET) ? ["/mcp shows the token"] : []),
     ...(/Unexpected token|is not a function|Cannot read prop/.test(status)
-      ? [`/mcp shows a fault of ours: ${status}`]
+      ? [`/mcp shows an error of the extension's own code: ${status}`]
       : []),
   ];
 };
 
 const BODIES: readonly Row[] = [
   {
-    name: "tools/list of 60 MiB of empty objects, gzipped to 60 KB",
+    name: "a server that answers tools/list with 60 MiB of empty objects in 60 KB of gzip",
     finding: "C2",
     alone: true,
     checks: HTTP_CHECKS,
@@ -48,29 +50,28 @@ const BODIES: readonly Row[] = [
     act: (arena) => arena.connected(),
   },
   {
-    name: "a result of 60 MiB of empty objects, gzipped to 60 KB",
+    name: "a server that answers a call with 60 MiB of empty objects in 60 KB of gzip",
     finding: "C2",
     alone: true,
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/call", "60", "{}"),
     calls: WORK,
-    watchMs: 3_000,
+    watchMs: 1_500,
   },
   {
-    name: "a gzip stream of zeros without end",
+    name: "a server that sends zeros without end in gzip",
     finding: "own",
-    alone: true,
     checks: HTTP_CHECKS,
     server: over("gzip-bomb.mjs"),
     happened: "sends",
-    act: () => sleep(2_000),
+    act: (arena) => arena.connected(),
     check: ({ notices }) =>
       notices
         .map(({ message }) => message)
         .filter((message) => message.includes("worker ended unexpectedly")),
   },
   {
-    name: "a body that comes byte by byte for ever",
+    name: "a server that sends a body byte by byte without end",
     finding: "own",
     checks: HTTP_CHECKS,
     server: over("slow-body.mjs", "tools/list"),
@@ -78,16 +79,16 @@ const BODIES: readonly Row[] = [
   },
   ...["line", "lines"].map(
     (kind): Row => ({
-      name: `one server-sent event without end, in ${kind === "line" ? "one line" : "many lines"}`,
+      name: `a server that sends one event without end, in ${kind === "line" ? "one line" : "many lines"}`,
       finding: "own",
       checks: HTTP_CHECKS,
       server: over("endless-event.mjs", "tools/list", kind),
       happened: "floods",
-      act: () => sleep(1_000),
+      act: (arena) => arena.connected(),
     }),
   ),
   {
-    name: "a web page without end in answer to everything",
+    name: "a server that answers everything with a web page without end",
     finding: "own",
     checks: HTTP_CHECKS,
     server: over("endless-page.mjs"),
@@ -96,7 +97,7 @@ const BODIES: readonly Row[] = [
   },
   ...["more", "less", "negative", "two", "huge"].map(
     (kind): Row => ({
-      name: `a content-length that lies: ${kind}`,
+      name: `a server whose content-length is wrong: ${kind}`,
       finding: "own",
       checks: HTTP_CHECKS,
       server: over("false-length.mjs", "tools/list", kind),
@@ -104,7 +105,7 @@ const BODIES: readonly Row[] = [
     }),
   ),
   {
-    name: "a connection that ends in the head of each answer",
+    name: "a server that closes the connection in the head of each answer",
     finding: "own",
     checks: HTTP_CHECKS,
     server: over("closes-at-once.mjs"),
@@ -116,7 +117,7 @@ const BODIES: readonly Row[] = [
 const HEADERS: readonly Row[] = [
   ...["200", "401"].map(
     (status): Row => ({
-      name: `a header of 1 MB with status ${status}`,
+      name: `a server that sends a header of 1 MB with status ${status}`,
       finding: "own",
       checks: HTTP_CHECKS,
       server: withToken("big-header.mjs", "initialize", status),
@@ -125,7 +126,7 @@ const HEADERS: readonly Row[] = [
     }),
   ),
   {
-    name: "a challenge of 14 KB with control bytes that names the canary",
+    name: "a server whose challenge has 14 KB and control bytes and names another server",
     finding: "own",
     checks: HTTP_CHECKS,
     server: withToken("long-challenge.mjs"),
@@ -133,7 +134,7 @@ const HEADERS: readonly Row[] = [
     check: tellsLittle,
   },
   {
-    name: "a session id with CR LF and another header behind it",
+    name: "a server whose session id holds a line break and another header",
     finding: "own",
     checks: HTTP_CHECKS,
     server: over("split-session.mjs"),
@@ -144,7 +145,7 @@ const HEADERS: readonly Row[] = [
         .map(() => "the client sent the other header"),
   },
   {
-    name: "429 with a Retry-After that is the value of one of our headers",
+    name: "a server that answers 429 and repeats a header of the client as Retry-After",
     finding: "L3",
     checks: HTTP_CHECKS,
     server: async (place) => ({ ...(await place.http("limits-told.mjs")), headers: { "X-Limit": "9000" } }),
@@ -155,12 +156,12 @@ const HEADERS: readonly Row[] = [
 
 const ELSEWHERE: readonly Row[] = [
   {
-    name: "redirects to itself for ever",
+    name: "a server that redirects to itself without end",
     finding: "own",
     checks: HTTP_CHECKS,
     server: withToken("redirect-loop.mjs"),
     happened: "initialize",
-    act: () => sleep(1_000),
+    act: (arena) => arena.connected(),
     check: async (arena) => {
       const asked = await count(arena, "initialize");
       return asked > 100 ? [`it was asked ${asked} times`] : tellsLittle(arena);
@@ -168,17 +169,17 @@ const ELSEWHERE: readonly Row[] = [
   },
   ...["301", "302", "303", "307", "308"].map(
     (status): Row => ({
-      name: `a redirect with ${status} to another origin: no token goes there`,
+      name: `a server that redirects with ${status} to another origin: no token goes there`,
       finding: "own",
       checks: HTTP_CHECKS,
       server: withToken("redirects-away.mjs", "initialize", status),
       happened: "redirects",
-      act: () => sleep(300),
+      act: (arena) => arena.connected(),
       check: tellsLittle,
     }),
   ),
   {
-    name: "a redirect of a call to another origin: no token goes there",
+    name: "a server that redirects a call to another origin: no token goes there",
     finding: "own",
     checks: HTTP_CHECKS,
     server: withToken("redirects-away.mjs", "tools/call", "307"),
@@ -186,12 +187,12 @@ const ELSEWHERE: readonly Row[] = [
   },
   ...["absolute", "double-slash"].map(
     (kind): Row => ({
-      name: `legacy SSE whose endpoint is of another origin (${kind})`,
+      name: `a legacy SSE server that names an endpoint of another origin (${kind})`,
       finding: "own",
       checks: HTTP_CHECKS,
       server: withToken("sse-elsewhere.mjs", kind),
       happened: "stream",
-      act: () => sleep(500),
+      act: (arena) => arena.connected(),
     }),
   ),
 ];
@@ -199,40 +200,43 @@ const ELSEWHERE: readonly Row[] = [
 const AGAIN: readonly Row[] = [
   ...["0", "-5", "1"].map(
     (retry): Row => ({
-      name: `a stream that ends at once with retry: ${retry}: it is not asked for without a pause`,
+      name: `a server that ends its stream at once with retry: ${retry}: the client pauses before it asks again`,
       anyClient: true,
       finding: "M4",
       checks: HTTP_CHECKS,
       server: over("retry-zero.mjs", retry),
       happened: "stream",
-      act: () => sleep(2_000),
+      act: () => sleep(WATCH_MS),
       check: async (arena) => {
         const asked = await count(arena, "stream");
-        // One a second, and what the rest of the row takes.
+        // One a second, and some while the rest of the row runs.
         return asked > 15 ? [`the stream was asked for ${asked} times`] : [];
       },
     }),
   ),
   {
-    name: "an answer that always ends before its end, to be resumed without a pause",
+    name: "a server that ends each answer early with retry: 0: the client pauses before it asks again",
     finding: "M4",
     checks: HTTP_CHECKS,
     server: over("retry-zero-answer.mjs"),
     act: async (arena) => {
-      // The call itself may take its whole time; what counts is how often the server is asked meanwhile.
+      // The call may last until its timeout. The number of requests in that time counts.
       const { server } = arena.place;
       const called = arena.use(server, "work").catch(() => undefined);
-      await sleep(4_000);
+      const isResumed = async (): Promise<boolean> => (await count(arena, "resumed")) > 0;
+      if (!(await arena.until(isResumed))) throw new Error("the answer was never asked for again");
+      await sleep(WATCH_MS);
       await arena.rpc.request({ type: "abort" }).catch(() => undefined);
       await called;
     },
     check: async (arena) => {
       const asked = await count(arena, "resumed");
-      return asked > 60 ? [`the answer was asked for ${asked} times in 4 s`] : [];
+      // Ten a second, and some while the rest of the row runs.
+      return asked > 40 ? [`the answer was asked for ${asked} times`] : [];
     },
   },
   {
-    name: "notifications over the stream without end, and an event id of 1 MB",
+    name: "a server that sends notifications without end, and an event id of 1 MB",
     finding: "own",
     checks: HTTP_CHECKS,
     server: over("event-flood.mjs"),
@@ -240,9 +244,8 @@ const AGAIN: readonly Row[] = [
     act: () => sleep(1_000),
   },
   {
-    name: "legacy SSE whose answers to posts never end: their sockets are closed",
+    name: "a legacy SSE server that never ends its answers to posts: the client closes them",
     finding: "L7",
-    alone: true,
     checks: HTTP_CHECKS,
     server: over("sse-slow-post.mjs"),
     calls: [...WORK, ...WORK, ...WORK],

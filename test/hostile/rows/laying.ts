@@ -1,4 +1,4 @@
-/** Owns: what rows lay into a clone beside plain files. */
+/** Owns: the scripts, links and pipes that rows put into a clone. */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -7,10 +7,10 @@ import type { Place } from "../support/row.ts";
 
 const run = promisify(execFile);
 
-/** A shell script that leaves its mark and then does what was wanted of it. */
+/** A shell script that writes to the canary file and then runs `then`. */
 export const script = ({ canaryFile }: Place, then = ""): string =>
   `#!/bin/sh\necho "$0 $*" >> "${canaryFile}"\n${then}\n`;
-/** The same as a module that Node requires. */
+/** A module for Node's `require` that writes to the canary file. */
 export const required = ({ canaryFile }: Place): string =>
   `require("node:fs").appendFileSync(${JSON.stringify(canaryFile)}, "required\\n");\n`;
 

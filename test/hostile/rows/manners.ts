@@ -1,42 +1,62 @@
-/** Attacks by how a server over stdio behaves over time, and by its resources. */
+/** Attacks by the behaviour of a server over stdio in time, and by its resources. */
 import { readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Arena } from "../support/arena.ts";
 import { type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, answering, helloOf } from "./answering.ts";
-import { count, isShort } from "./seeing.ts";
+import { isShort } from "./seeing.ts";
 
 const WORK = [{ tool: "work" }];
+/** The last notice about a server's tools that a session shows. */
+const LAST_NOTICE = "further notices about its tools are in the log";
+/** The pauses before a server is started again double from 1 s on. */
+const LEAST_PAUSES_MS = [900, 1_900];
+
+const logOf = ({ place }: Arena): Promise<string> =>
+  readFile(`${place.home.agentDir}/mcp-threads.log`, "utf8").catch(() => "");
+
+/** When the server was started, each time; ms since the epoch. */
+const startsOf = async ({ place }: Arena): Promise<number[]> =>
+  (await place.seen()).filter((line) => line.startsWith("start ")).map((line) => Number(line.slice(6)));
 
 export const MANNERS: readonly Row[] = [
   {
-    name: "tools that are renamed every 100 ms, so that names collide: the user is not told for ever",
+    name: "a server that renames its tools every 100 ms: the notices to the user end",
     finding: "L4",
+    // The notices of other rows count towards the session's limit.
+    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("renames.mjs"),
-    act: () => sleep(7_000),
+    act: async (arena) => {
+      const isOver = (): boolean => arena.notices.some(({ message }) => message.endsWith(LAST_NOTICE));
+      if (!(await arena.until(isOver, 20_000))) throw new Error("no notice says that it is the last one");
+    },
     check: ({ notices, place }) => {
-      // The notices of the row's own edits are no words of the server.
+      // The notices about this test's own edits of mcp.json do not count.
       const about = notices.filter(
         ({ message }) => message.includes(place.server) && !message.startsWith("mcp.json: "),
       );
-      return about.length > 5 ? [`${about.length} notices in 7 s, the last: ${about.at(-1)?.message}`] : [];
+      return about.length > 5 ? [`${about.length} notices, the last: ${about.at(-1)?.message}`] : [];
     },
   },
   {
-    name: "a keep-alive server that ends right after it has connected: it is not started every second",
+    name: "a keep-alive server that ends after each start: the pauses between the starts double",
     finding: "L5",
-    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => ({ ...hostile("drops.mjs"), lifecycle: "keep-alive" }),
-    act: () => sleep(10_000),
+    act: async (arena) => {
+      const isThird = async (): Promise<boolean> => (await startsOf(arena)).length >= 3;
+      if (!(await arena.until(isThird, 20_000))) throw new Error("it was not started a third time");
+    },
     check: async (arena) => {
-      const starts = await count(arena, "start");
-      // After 0, 1, 3 and 7 s, where each pause is twice the one before, and one to learn the tools.
-      return starts > 6 ? [`${starts} starts in 10 s`] : [];
+      // A pause begins after the start before it, so that no slow machine makes it shorter.
+      const [first = 0, second = 0, third = 0] = await startsOf(arena);
+      const pausesMs = [second - first, third - second];
+      const isDoubled = pausesMs.every((pauseMs, at) => pauseMs >= (LEAST_PAUSES_MS[at] ?? 0));
+      return isDoubled ? [] : [`it was started again after ${pausesMs.join(" and ")} ms`];
     },
   },
   {
-    name: "a result with terminal escapes: the user's row and the notices do not carry them",
+    name: "a server that answers with terminal escapes: no row and no notice holds them",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -47,9 +67,8 @@ export const MANNERS: readonly Row[] = [
     calls: WORK,
   },
   {
-    name: "a secret on stderr in two halves: the log does not hold it",
+    name: "a server that writes a secret to stderr in two halves: the log does not hold it",
     finding: "L7",
-    alone: true,
     checks: SERVER_CHECKS,
     server: (place) => {
       const entry = place.hostile("leaks-in-two.mjs");
@@ -60,9 +79,11 @@ export const MANNERS: readonly Row[] = [
       };
     },
     happened: "leaked",
-    act: () => sleep(500),
-    check: async ({ place }) => {
-      const log = await readFile(`${place.home.agentDir}/mcp-threads.log`, "utf8").catch(() => "");
+    act: async (arena) => {
+      await arena.until(async () => (await logOf(arena)).includes(" today"));
+    },
+    check: async (arena) => {
+      const log = await logOf(arena);
       if (!log.includes("cannot log in")) return [`the log has no line of stderr: ${log.slice(-300)}`];
       return ["sk-correct-hors", "e-battery-staple"]
         .filter((half) => log.includes(half))
@@ -70,7 +91,7 @@ export const MANNERS: readonly Row[] = [
     },
   },
   {
-    name: "a resource list with paths, controls and one URI a thousand times",
+    name: "a server that lists resources with paths, controls and one URI a thousand times",
     finding: "own",
     checks: [...SERVER_CHECKS, "runs"],
     server: (place) => answering(place, resourceBodies(place)),

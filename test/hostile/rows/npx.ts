@@ -1,13 +1,13 @@
-/** Attacks by files of a clone on how the user's own servers are started there. */
+/** Attacks by files of a clone on the start of the user's own servers in it. */
 import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { executable, link, required, script } from "./laying.ts";
 
 const NPM_MS = 30_000;
 
-/** The user's own npx server is what is attacked: it must work, and nothing of the clone may run. */
+/** The attack is on the user's own npx server: the server must work, and nothing of the clone may run. */
 const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: boolean): Row => ({
-  name: `${name}: the user's own npx server runs nothing of it`,
+  name: `a clone with ${name}: the user's own npx server runs nothing of the clone`,
   finding: "C1",
   alone: true,
   ...(trusted === undefined ? {} : { trusted }),
@@ -15,7 +15,7 @@ const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: bo
   servers: async (place) => ({ mine: await place.npx() }),
   lay,
   act: async (arena) => {
-    // npm takes its time on a busy machine, and a search waits only so long.
+    // npm may take longer than the wait of a search.
     let text = "";
     const works = await arena.until(async () => {
       text = (await arena.use("mine", "echo", { text: "mine" })).text;
@@ -36,11 +36,11 @@ const commitsPackage = async (place: Place): Promise<void> => {
 
 const NPX: readonly Row[] = [
   npxRow(
-    "node_modules/.bin/node in a clone that is not trusted",
+    "node_modules/.bin/node and no trust",
     (place) => executable(place, "node_modules/.bin/node", script(place, `exec "${process.execPath}" "$@"`)),
     false,
   ),
-  npxRow("node_modules/.bin/node in a clone that nobody was asked about", (place) =>
+  npxRow("node_modules/.bin/node and no question about trust", (place) =>
     executable(place, "node_modules/.bin/node", script(place, `exec "${process.execPath}" "$@"`)),
   ),
   npxRow(
@@ -85,7 +85,7 @@ const ENV_ATTACK = "NODE_OPTIONS=--require=./evil.cjs\nGREETING=hello\n";
 
 const ENV: readonly Row[] = [
   {
-    name: "a clone's .env with NODE_OPTIONS, which the user's own server reads",
+    name: "a clone with NODE_OPTIONS in the .env that the user's own server reads",
     finding: "H3",
     alone: true,
     trusted: false,
@@ -97,7 +97,7 @@ const ENV: readonly Row[] = [
     },
   },
   {
-    name: "a .env that changes after the consent: it is asked for again, or what it decides is left out",
+    name: "a clone whose .env changes after the consent: the new content starts nothing without another consent",
     finding: "H3",
     alone: true,
     checks: CLONE_CHECKS,

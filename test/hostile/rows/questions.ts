@@ -1,4 +1,4 @@
-/** Attacks by what a file of a clone wants to run and to send: what the user is asked, and that nothing happens before. */
+/** Attacks by a file of a clone that names programs to run and secrets to send: the user is asked before anything happens. */
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { required } from "./laying.ts";
 
@@ -6,7 +6,7 @@ const SECRET = "hunter2-of-the-user";
 
 export const QUESTIONS: readonly Row[] = [
   {
-    name: "a question whose entry sends secrets of the environment: it names them",
+    name: "a clone whose entry sends secrets of the environment: the question names them",
     finding: "H4",
     alone: true,
     checks: CLONE_CHECKS,
@@ -29,7 +29,7 @@ export const QUESTIONS: readonly Row[] = [
     },
     check: (arena) => {
       const asked = arena.dialogs.map((dialog) => JSON.stringify(dialog)).join("\n");
-      if (asked === "") return ["nobody was asked"];
+      if (asked === "") return ["the user was not asked"];
       const names = ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "NPM_TOKEN"];
       return [
         ...names
@@ -40,7 +40,7 @@ export const QUESTIONS: readonly Row[] = [
     },
   },
   {
-    name: "a question whose entry takes packages from elsewhere: it names where",
+    name: "a clone whose entry takes packages from another place: the question names the place",
     finding: "H4",
     alone: true,
     checks: CLONE_CHECKS,
@@ -108,7 +108,7 @@ export const QUESTIONS: readonly Row[] = [
     },
   ].map(
     ({ what, entry, hidden }): Row => ({
-      name: `a question that would cut out ${what}: no consent without having shown it`,
+      name: `a clone whose entry hides ${what}: no consent before the question has shown it`,
       finding: "M3",
       alone: true,
       checks: CLONE_CHECKS,
@@ -132,7 +132,7 @@ export const QUESTIONS: readonly Row[] = [
     }),
   ),
   {
-    name: "entries that would run, read and call before anybody has answered",
+    name: "a clone with entries that run, read and call: nothing happens before the answer",
     finding: "own",
     alone: true,
     checks: CLONE_CHECKS,
@@ -143,7 +143,7 @@ export const QUESTIONS: readonly Row[] = [
     },
   },
   {
-    name: "the same where the project is not trusted",
+    name: "a clone with such entries in a project without trust: nobody is asked",
     finding: "own",
     alone: true,
     trusted: false,
@@ -152,10 +152,10 @@ export const QUESTIONS: readonly Row[] = [
     act: async (arena) => {
       await arena.status();
     },
-    check: ({ dialogs }) => dialogs.map(({ title }) => `somebody was asked: ${title}`),
+    check: ({ dialogs }) => dialogs.map(({ title }) => `the user was asked: ${title}`),
   },
   {
-    name: "names and arguments that pass for other lines of the question",
+    name: "a clone with names and arguments that look like other lines of the question",
     finding: "own",
     alone: true,
     checks: CLONE_CHECKS,
@@ -175,11 +175,11 @@ export const QUESTIONS: readonly Row[] = [
     check: ({ dialogs }) =>
       dialogs
         .filter(({ title }) => title.split("\n").length > 2)
-        .map(({ title }) => `the question has more lines than its own: ${title}`),
+        .map(({ title }) => `the question has too many lines: ${title}`),
   },
 ];
 
-/** Whatever a file of a project can name: commands, URLs, secrets from commands, files. */
+/** Entries with everything that a project's file can name: commands, URLs, secrets from commands, files. */
 async function laysEverything(place: Place): Promise<void> {
   const { canaryFile, canary, home } = place;
   const marks = `echo ran >> ${canaryFile}`;

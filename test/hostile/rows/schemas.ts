@@ -1,4 +1,4 @@
-/** Attacks by schemas of tools: what they cost where they are read, made fit and checked. */
+/** Attacks by schemas of tools on the code that reads, repairs and checks them. */
 import { callOf, searchOf } from "../support/arena.ts";
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answering, aTool, listOf } from "./answering.ts";
@@ -14,7 +14,7 @@ const withSchemas =
 
 const self = (count: number): unknown[] => Array.from({ length: count }, () => ({ $ref: "#" }));
 
-/** So many references into a list of as many parts. */
+/** A schema of `count` properties and `count` parts that refer to each other. */
 const references = (count: number): unknown => ({
   type: "object",
   properties: Object.fromEntries(
@@ -23,7 +23,7 @@ const references = (count: number): unknown => ({
   allOf: Array.from({ length: count }, (_, i) => ({ $ref: `#/properties/p${(i * 3) % count}` })),
 });
 
-/** Two references a level: twice as many nodes a level when they are followed. */
+/** A schema with two references on each level: each level has twice as many nodes as the one above. */
 const doubling = (depth: number): unknown => ({
   type: "object",
   properties: { a: { $ref: "#/$defs/d0" } },
@@ -43,7 +43,7 @@ const object = (properties: Record<string, unknown>, more: Record<string, unknow
   ...more,
 });
 
-/** Patterns that backtrack, each with a text of the model that a description can ask for. */
+/** Patterns that backtrack, each with a text that makes it backtrack. A description can ask the model for the text. */
 const PATTERNS = {
   nested: ["^(([a-z])+.)+$", `${"a".repeat(34)}!!`],
   twice: ["^(a|a)*$", `${"a".repeat(25)}!`],
@@ -64,10 +64,11 @@ const SETS: readonly [string, Record<string, unknown>][] = [
   ["references that double on each of 40 levels", { work: doubling(40) }],
 ];
 
-const ROOTS: readonly Row[] = SETS.map(([what, schemas]) => ({
-  name: `a schema with ${what}: the other servers' tools are found all the same`,
+const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({
+  name: `a server whose schema has ${what}: the tools of other servers are found`,
   finding: "H1",
-  alone: true,
+  // One of these attacks is in mcp.json before Pi starts.
+  alone: at === 0,
   checks: SERVER_CHECKS,
   server: withSchemas(schemas),
 }));
@@ -76,18 +77,16 @@ export const SCHEMAS: readonly Row[] = [
   ...ROOTS,
   ...Object.entries(PATTERNS).map(
     ([name, [pattern, text]]): Row => ({
-      name: `a pattern that backtracks (${name}) and an argument that makes it`,
+      name: `a server whose schema has a pattern that backtracks (${name}), and an argument that makes it backtrack`,
       finding: "M2",
-      alone: true,
       checks: SERVER_CHECKS,
       server: withSchemas({ work: object({ token: { type: "string", pattern } }, { required: ["token"] }) }),
       calls: [{ tool: "work", args: { token: text } }],
     }),
   ),
   {
-    name: "patterns that backtrack as keys of patternProperties and in propertyNames",
+    name: "a server with patterns that backtrack in patternProperties, propertyNames and items",
     finding: "M2",
-    alone: true,
     checks: SERVER_CHECKS,
     server: withSchemas({
       keys: { type: "object", patternProperties: { [PATTERNS.nested[0]]: { type: "string" } } },
@@ -101,7 +100,7 @@ export const SCHEMAS: readonly Row[] = [
     ],
   },
   {
-    name: "references to the network: nobody fetches them",
+    name: "a server whose schemas refer to the network: nothing is fetched",
     finding: "own",
     checks: [...SERVER_CHECKS, "leaves"],
     server: (place) => {
@@ -125,9 +124,8 @@ export const SCHEMAS: readonly Row[] = [
     calls: [{ tool: "work", args: { a: 1 } }],
   },
   {
-    name: "20,000 properties, an enum of 100,000 values and a default of 1 MB",
+    name: "a server whose schemas have 20,000 properties, 100,000 values and a default of 1 MB",
     finding: "own",
-    alone: true,
     checks: SERVER_CHECKS,
     server: withSchemas({
       wide: object(
@@ -145,7 +143,7 @@ export const SCHEMAS: readonly Row[] = [
     ],
   },
   {
-    name: "roots, keywords and types that no schema has",
+    name: "a server whose schemas have wrong roots, keywords and types",
     finding: "own",
     checks: SERVER_CHECKS,
     server: withSchemas({
@@ -196,7 +194,7 @@ export const SCHEMAS: readonly Row[] = [
     },
   },
   {
-    name: "an output schema that refers to itself, and one that nothing fits",
+    name: "a server whose output schemas refer to themselves or accept nothing",
     finding: "own",
     checks: SERVER_CHECKS,
     server: (place) =>

@@ -1,15 +1,14 @@
-/** Attacks by the shape of what a server over stdio answers. */
-import { setTimeout as sleep } from "node:timers/promises";
+/** Attacks by the shape of the answers of a server over stdio. */
 import { callOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, nested } from "./answering.ts";
-import { count, isShort, workerEnds } from "./seeing.ts";
+import { isShort, workerEnds } from "./seeing.ts";
 
 const WORK = [{ tool: "work" }];
 
 export const SHAPES: readonly Row[] = [
   {
-    name: "JSON nested 100,000 deep as list, as schema, as result and as error data",
+    name: "a server that answers with JSON nested 100,000 levels deep as schema and as result",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -19,7 +18,7 @@ export const SHAPES: readonly Row[] = [
     calls: [{ tool: "work" }, { tool: "deep" }],
   },
   {
-    name: "error data nested 100,000 deep",
+    name: "a server that answers with error data nested 100,000 levels deep",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({ "tools/call": `error {"code":-32000,"message":"no","data":${nested(100_000)}}` }),
@@ -27,7 +26,7 @@ export const SHAPES: readonly Row[] = [
     check: isShort,
   },
   {
-    name: "lists nested 1,000,000 deep as a result",
+    name: "a server that answers with lists nested 1,000,000 levels deep",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -36,7 +35,7 @@ export const SHAPES: readonly Row[] = [
     calls: WORK,
   },
   {
-    name: "each answer twice, and before it answers to wrong ids",
+    name: "a server that answers other ids first and then answers twice",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("answers-twice.mjs"),
@@ -46,7 +45,7 @@ export const SHAPES: readonly Row[] = [
     },
   },
   {
-    name: "a result with 10,000 parts",
+    name: "a server that answers with 10,000 parts",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -58,14 +57,14 @@ export const SHAPES: readonly Row[] = [
     check: isShort,
   },
   {
-    name: "10,000 images, and images whose data tell a wrong size or type",
+    name: "a server that answers with 10,000 images and with images of a wrong size or type",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({ "tools/call": JSON.stringify({ content: wrongImages() }) }),
     calls: WORK,
   },
   {
-    name: "an error message of 10 MB",
+    name: "a server that answers with an error message of 10 MB",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -75,7 +74,7 @@ export const SHAPES: readonly Row[] = [
     check: isShort,
   },
   {
-    name: "error data of 20 MB",
+    name: "a server that answers with error data of 20 MB",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -85,7 +84,7 @@ export const SHAPES: readonly Row[] = [
     check: isShort,
   },
   {
-    name: "an initialize that is refused with 10 MB of words",
+    name: "a server that refuses initialize with 10 MB of words",
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
@@ -98,47 +97,36 @@ export const SHAPES: readonly Row[] = [
     },
   },
   {
-    name: "cursors of 10 MB, always another one",
+    name: "a server that gives each page another cursor of 10 MB",
     finding: "own",
-    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("big-pages.mjs"),
     happened: "third page",
     check: workerEnds,
   },
   {
-    name: "pages of 100 tools without end",
+    name: "a server that gives pages of 100 tools without end",
     finding: "own",
-    alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("endless-pages.mjs"),
     happened: "twentieth page",
   },
   {
-    name: "pages of 10 MB of schemas without end: the list is given up before the worker is full",
+    name: "a server that gives pages of 10 MB without end: the client gives the list up before its memory is full",
     finding: "M5",
     alone: true,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("heavy-pages.mjs"),
     happened: "third page",
-    act: async (arena) => {
-      // Until it is no longer asked for more.
-      let asked = -1;
-      await arena.until(async () => {
-        const before = asked;
-        asked = await count(arena, "tools/list");
-        await sleep(1_500);
-        return asked === before;
-      }, 20_000);
-    },
+    act: (arena) => arena.connected(),
     check: workerEnds,
   },
   {
-    name: "a result of 16 MiB, which a codemode script reads",
+    name: "a server that answers a codemode script with 16 MiB",
     finding: "M9",
     alone: true,
     checks: SERVER_CHECKS,
-    // Pi copies what a script reads into the script's own heap.
+    // Pi copies the result into the script's own heap.
     mainMs: 200,
     piSettings: { defaultTools: ["ToolSearch", "codemode"], extensions: ["-builtin:mcp"] },
     server: ({ hostile }) => hostile("big-text.mjs", "16"),
@@ -150,7 +138,7 @@ export const SHAPES: readonly Row[] = [
     },
   },
   {
-    name: "instructions of 50 MB",
+    name: "a server with instructions of 50 MB",
     finding: "own",
     alone: true,
     checks: SERVER_CHECKS,
@@ -159,7 +147,7 @@ export const SHAPES: readonly Row[] = [
     check: workerEnds,
   },
   ...[
-    ["a protocol version nobody knows", { protocolVersion: "9999-99-99\u001b[2J" }],
+    ["an unknown protocol version", { protocolVersion: "9999-99-99\u001b[2J" }],
     ["a protocol version that is a list", { protocolVersion: ["2025-06-18"] }],
     ["capabilities that are null", { capabilities: null }],
     [
@@ -170,7 +158,7 @@ export const SHAPES: readonly Row[] = [
     ["no name", { serverInfo: null }],
   ].map(
     ([what, more]): Row => ({
-      name: `an initialize with ${what}`,
+      name: `a server that answers initialize with ${what}`,
       finding: "own",
       checks: SERVER_CHECKS,
       server: answered({ initialize: helloOf(more as Record<string, unknown>) }),
@@ -181,7 +169,7 @@ export const SHAPES: readonly Row[] = [
     }),
   ),
   {
-    name: "an answer to tools/list that comes byte by byte",
+    name: "a server that answers tools/list byte by byte",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("drips.mjs"),

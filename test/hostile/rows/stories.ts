@@ -1,4 +1,4 @@
-/** Attacks over several starts of Pi, or several at once, in one home. */
+/** Attacks that take several starts of Pi in one home, one after the other or at once. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { callOf } from "../support/arena.ts";
@@ -9,7 +9,7 @@ const SECRET = "hunter2-of-the-user";
 
 export const STORIES: readonly Row[] = [
   {
-    name: "a .pi/mcp.json that the model wrote and nobody agreed to, in a folder that is renamed",
+    name: "a clone with a .pi/mcp.json without consent, in a folder that is renamed",
     finding: "M7",
     alone: true,
     checks: CLONE_CHECKS,
@@ -34,7 +34,7 @@ export const STORIES: readonly Row[] = [
     },
   },
   {
-    name: "a server of the user with a relative path: a clone's words do not reach another project",
+    name: "a clone with a file that the user's server runs by a relative path: its words reach no other project",
     finding: "L6",
     alone: true,
     checks: CLONE_CHECKS,
@@ -52,7 +52,8 @@ export const STORIES: readonly Row[] = [
       );
       const other = join(home.dir, "other");
       await mkdir(other);
-      await writeFile(join(other, "server.mjs"), "process.stdin.resume();\n");
+      // This server ends at once, so that no search waits for it. Any tool of it comes from the first project.
+      await writeFile(join(other, "server.mjs"), "");
       await home.writeMcp({ mcpServers: { mine: { command: process.execPath, args: ["./server.mjs"] } } });
       const first = await start();
       const isKnown = await first.until(async () => (await first.status("tools")).includes(words));
@@ -69,7 +70,7 @@ export const STORIES: readonly Row[] = [
     },
   },
   {
-    name: "two sessions that switch servers off at the same moment: no change is lost",
+    name: "two sessions that switch servers off at the same time: no change is lost",
     finding: "L2",
     alone: true,
     checks: CLONE_CHECKS,
@@ -92,7 +93,7 @@ export const STORIES: readonly Row[] = [
     },
   },
   {
-    name: "a .mcp.json that is a link to a secret file of the user: nothing of it is shown",
+    name: "a clone whose .mcp.json is a link to a secret file of the user: nothing of the file is shown",
     finding: "own",
     alone: true,
     checks: CLONE_CHECKS,

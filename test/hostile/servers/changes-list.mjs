@@ -3,10 +3,16 @@ import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
 const tools = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const CHANGES = 3;
 let count = 0;
+let isTold = false;
 serve({
   "tools/list": () => {
-    if (count === 3) seen("changed");
+    // Not every change is followed by a list.
+    if (count >= CHANGES && !isTold) {
+      isTold = true;
+      seen("changed");
+    }
     return { tools: tools.map((one, at) => (at === 0 ? { ...one, description: `Version ${count}.` } : one)) };
   },
   "tools/call": () => text("done"),

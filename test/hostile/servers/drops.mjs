@@ -1,7 +1,7 @@
-// Answers initialize and tools/list, then ends. Says when it is started.
+// Answers initialize and tools/list, then ends. Records the time of each start in ms since the epoch.
 import { seen, serve, tool } from "./lib.mjs";
 
-seen("start");
+seen(`start ${Date.now()}`);
 serve({
   "tools/list": () => {
     setTimeout(() => process.exit(0), 30);

@@ -37,6 +37,8 @@ export function serve(on = {}, tools = [tool("work")]) {
     initialize: (message) => hello(message),
     ping: () => ({}),
     "tools/list": () => ({ tools }),
+    "resources/list": () => ({ resources: [] }),
+    "resources/templates/list": () => ({ resourceTemplates: [] }),
     "tools/call": ({ params }) => text(`${params.name} done`),
     ...on,
   };

@@ -21,19 +21,19 @@ import {
 import { PROBE } from "./place.ts";
 import type { Place } from "./row.ts";
 
-/** Against hangs only: a prompt that is not over by then never is. */
+/** For hangs only: a prompt takes this long only if it never ends. */
 export const PROMPT_MS = 60_000;
 const START_MS = 60_000;
 const EXIT_MS = 20_000;
 const POLL_MS = 20;
 const BESIDE_MS = 250;
 
-/** What the main thread spent since it was asked last; milliseconds. */
+/** Time and CPU time that the main thread spent since the last `spent()`; milliseconds. */
 export interface Spent {
   longestMs: number;
   mostCpuMs: number;
   cpuMs: number;
-  /** Keys that every object of the main thread has got. */
+  /** Keys that were added to `Object.prototype` on the main thread. */
   polluted: string[];
 }
 
@@ -43,10 +43,10 @@ export interface Answered {
   ms: number;
 }
 
-/** A call that the server was to answer after some time. */
+/** A call that asks the server to answer after a given time. */
 export interface Waited {
   failure: string | undefined;
-  /** How much later than it was asked to. */
+  /** Milliseconds between that time and the answer. */
   lateMs: number;
 }
 
@@ -55,7 +55,7 @@ export interface ArenaOptions {
   extension: string;
   args?: readonly string[] | undefined;
   env?: Record<string, string> | undefined;
-  /** Another working directory than the place's project. */
+  /** Working directory; the project of `place` if left out. */
   cwd?: string | undefined;
   /** `settings.proxyTool`: every call goes through the one tool `mcp`. */
   proxy?: boolean | undefined;
@@ -70,9 +70,9 @@ export const searchOf = (query: string, server?: string): ModelTurn =>
 export class Arena {
   readonly place: Place;
   readonly rpc: RpcSession;
-  /** Notices that the user asked for. */
+  /** Texts of notices that answer a command. */
   readonly asked = new Set<string>();
-  /** A prompt has not come to its end. */
+  /** A prompt has not ended. */
   isBusy = false;
   #turns: ModelTurn[];
   #requests: readonly ModelRequest[];
@@ -116,13 +116,13 @@ export class Arena {
     return arena;
   }
 
-  /** What follows belongs to another attack. */
+  /** Another attack begins: `notices`, `dialogs` and `requests` start empty. */
   begin(): void {
     this.#sinceRecord = this.rpc.events.length;
     this.#sinceRequest = this.#requests.length;
   }
 
-  /** Of this attack. */
+  /** Notices of this attack. */
   get notices(): RpcNotice[] {
     return notices(this.rpc.events.slice(this.#sinceRecord));
   }
@@ -136,7 +136,7 @@ export class Arena {
     return this.#requests.slice(this.#sinceRequest);
   }
 
-  /** The model gives these turns, then ends. Answers the tool calls that ended. */
+  /** The model gives these turns, then ends. Resolves with the tool calls that ended. */
   async prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]> {
     this.#turns.splice(0, this.#turns.length, ...turns);
     this.isBusy = true;
@@ -145,25 +145,26 @@ export class Arena {
     return toolEnds(events);
   }
 
-  /** Loads a tool and calls it in one prompt; the result of the call. */
+  /** Loads a tool and calls it in one prompt; the result of the call, and the search's answer if no tool was loaded. */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
     const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
     const end = ends.at(-1);
     if (end === undefined) throw new Error(`${server}/${tool} was not called`);
-    return end;
+    if (!end.isError || !/^Tool \S+ not found/.test(end.text)) return end;
+    return { ...end, text: `${end.text}; the search answered: ${ends[0]?.text.slice(0, 300)}` };
   }
 
-  /** The same, and beside it calls of a healthy server that come back one after the other in this time. */
+  /** `use` with calls of a healthy server beside it, whose answers are due one after the other within `watchMs`. */
   async useBeside(
     { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
     { healthy, watchMs }: { healthy: string; watchMs: number },
-  ): Promise<Waited[]> {
+  ): Promise<{ attack: RpcToolEnd | undefined; waited: Waited[] }> {
     const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
     const echoes = waits.map((waitMs) => this.#call(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
     const [find, call] = this.#loadAndCall(server, tool, args);
     const calls = [call, ...echoes].flatMap((turn) => turn?.toolCalls ?? []);
     const ends = await this.prompt(find ?? {}, { toolCalls: calls });
-    return waits.map((waitMs) => {
+    const waited = waits.map((waitMs) => {
       const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
       const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
       return {
@@ -171,6 +172,8 @@ export class Arena {
         lateMs: (end?.durationMs ?? 0) - waitMs,
       };
     });
+    const answered = new Set(waits.map((waitMs) => `echo: after ${waitMs}`));
+    return { attack: ends.slice(1).find(({ text }) => !answered.has(text)), waited };
   }
 
   #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {
@@ -192,7 +195,7 @@ export class Arena {
     return { failure: failureOf(end, text), ms: performance.now() - begunMs };
   }
 
-  /** The same after loading it, which may wait for the server. */
+  /** `echo` with a search before it, which may wait for the server. */
   async loadAndEcho(server: string): Promise<Answered> {
     const text = `hello ${++this.#echoes}`;
     const begunMs = performance.now();
@@ -204,14 +207,14 @@ export class Arena {
     };
   }
 
-  /** What `/mcp` says. */
+  /** Text that `/mcp <words>` shows. */
   async status(words = ""): Promise<string> {
     const told = notices(await this.rpc.command(`/mcp ${words}`.trim(), PROMPT_MS));
     for (const { message } of told) this.asked.add(message);
     return told.map(({ message }) => message).join("\n");
   }
 
-  /** Waits until the attacking server is no longer connecting, whatever became of it. */
+  /** Waits until the attacking server has connected or failed. */
   async connected(timeoutMs = 20_000): Promise<void> {
     const { server } = this.place;
     const isOver = async (): Promise<boolean> => !(await this.status()).includes(`${server}: connecting`);
@@ -224,7 +227,7 @@ export class Arena {
     return JSON.parse(await readFile(file, "utf8")) as Spent;
   }
 
-  /** Asks until the check holds; false if it does not within the time. */
+  /** Repeats the check until it holds. Resolves with false if it does not hold within the time. */
   async until(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<boolean> {
     const endsAtMs = performance.now() + timeoutMs;
     for (;;) {
@@ -234,7 +237,7 @@ export class Arena {
     }
   }
 
-  /** Pi ends as when its user leaves. What was not right with that. */
+  /** Ends Pi as when its user leaves. Resolves with a text for each thing that was not right. */
   async end(): Promise<string[]> {
     const { code, signal } = await this.rpc.stop(EXIT_MS);
     await this.#closeModel();

@@ -3,7 +3,9 @@
  * Must not: start or end Pi.
  * Called by: run-row.ts.
  */
-import type { Arena, Spent } from "./arena.ts";
+import type { RpcToolEnd } from "../../support/rpc-events.ts";
+import type { Arena } from "./arena.ts";
+import type { Baseline } from "./baseline.ts";
 import {
   besideProblem,
   canaryProblems,
@@ -15,13 +17,6 @@ import {
 import { healthyServer, type OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
 import type { Call, Check, Entry, Row } from "./row.ts";
-
-/** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
-export interface Baseline {
-  start: Spent;
-  first: Spent;
-  later: Spent;
-}
 
 export const HEALTHY = "healthy";
 /** A healthy server that Pi does not know before the attack. */
@@ -72,6 +67,12 @@ async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> 
   return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 
+/** A tool that Pi did not find was never called: the attack did not take place, so the row proves nothing. */
+const notCalledProblem = (end: RpcToolEnd | undefined): string[] =>
+  end === undefined || /^Tool \S+ not found$/.test(end.text)
+    ? [`the attacking tool was not called: ${end?.text ?? "no such call"}`]
+    : [];
+
 /** A call of the attacking server; where the row wants it with the healthy one beside it. */
 async function callProblem(
   { tool, args = {} }: Call,
@@ -81,11 +82,10 @@ async function callProblem(
 ): Promise<string[]> {
   const { server } = arena.place;
   if (watchMs > 0) {
-    const waited = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
-    return besideProblem(waited, problems.called);
+    const beside = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
+    return [...notCalledProblem(beside.attack), ...besideProblem(beside.waited, problems.called)];
   }
-  await arena.use(server, tool, args);
-  return [];
+  return notCalledProblem(await arena.use(server, tool, args));
 }
 
 /** From the moment at which the attack is configured. */
@@ -95,7 +95,8 @@ export async function attack(
   problems: Problems,
 ): Promise<void> {
   const { place } = arena;
-  const watched = { server: HEALTHY, watchMs: row.watchMs ?? 0 };
+  // Before the calls begin there is nothing to watch.
+  const watched = { server: HEALTHY, watchMs: row.calls ? 0 : (row.watchMs ?? 0) };
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
     [
@@ -106,7 +107,7 @@ export async function attack(
     ...(row.calls ?? []).map((call): (typeof steps)[number] => [
       "neighbour",
       `the call of ${call.tool}`,
-      () => callProblem(call, arena, watched.watchMs, problems),
+      () => callProblem(call, arena, row.watchMs ?? 0, problems),
     ]),
     [
       "row",

@@ -8,30 +8,30 @@ import { extensionErrors } from "../../support/rpc-events.ts";
 import type { Answered, Arena, Spent, Waited } from "./arena.ts";
 import type { Place } from "./row.ts";
 
-/** A healthy server answers within this; an answer that takes longer is asked for again, since the machine may be busy. */
+/** A healthy server answers within this time. A slower call is made again, since the machine may be busy. */
 const ANSWER_MS = 2_000;
-/** One that takes this long is no matter of a busy machine. */
+/** A busy machine alone does not make a call this slow. */
 const HOPELESS_MS = 10_000;
 const TRIES = 3;
 
-/** What one turn of main's loop may compute beyond bare Pi's longest. */
+/** CPU time by which one turn of the main thread's loop may exceed bare Pi's longest. */
 const MAIN_CPU_MS = 50;
 
 const NOTICES = 25;
-/** Of one that nobody asked for, and of what a command answers. */
+/** Characters of a notice, and of the answer to a command. */
 const NOTICE_CHARS = 8_000;
 const ASKED_CHARS = 100_000;
 const SEARCH_DESCRIPTION_CHARS = 12_000;
 const SHOWN_CHARS = 160;
 
-/** Controls but tab and line feed, marks that turn the direction of writing, line ends that are none to a reader. */
+/** Control characters except tab and line feed, marks of writing direction, and Unicode line separators. */
 const UNPRINTABLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
 
-/** The healthy server, called now; `note` is told how long it took. */
+/** Calls the healthy server; `note` gets the milliseconds of each call. */
 export async function neighbourProblem(
   arena: Arena,
   server: string,
@@ -49,7 +49,7 @@ export async function neighbourProblem(
   return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
 }
 
-/** The healthy server, called again and again for so long. */
+/** Calls the healthy server again and again for `watchMs`. */
 export async function watchedProblem(
   arena: Arena,
   { server, watchMs }: { server: string; watchMs: number },
@@ -62,7 +62,7 @@ export async function watchedProblem(
   }
 }
 
-/** Answers of the healthy server that were to come at these times while another call ran. */
+/** Judges the answers of the healthy server that were due while another call ran. */
 export function besideProblem(waited: readonly Waited[], note: (ms: number) => void): string[] {
   for (const { lateMs } of waited) note(lateMs);
   const failed = waited.find(({ failure }) => failure !== undefined);
@@ -98,7 +98,7 @@ function textProblems(what: string, text: string, most: number): string[] {
   ];
 }
 
-/** What the user and the model are shown without having asked for it. */
+/** Judges texts that the user and the model did not ask for. */
 export function wordsProblems(arena: Arena): string[] {
   const { notices, dialogs, requests } = arena;
   const search = new Set(
@@ -127,7 +127,7 @@ export function wordsProblems(arena: Arena): string[] {
   ];
 }
 
-/** Nothing goes past Pi's protocol, and no handler throws. */
+/** Nothing is printed outside Pi's protocol, and no handler throws. */
 export function protocolProblems({ rpc }: Arena): string[] {
   return [
     ...rpc.strayLines.slice(0, 3).map((line) => `a stray line on stdout: ${shown(line)}`),

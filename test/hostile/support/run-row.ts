@@ -4,7 +4,8 @@
  * Called by: suite.ts.
  */
 import { Arena, searchOf } from "./arena.ts";
-import { attack, type Baseline, configOf, HEALTHY, unusable } from "./attack.ts";
+import { attack, configOf, HEALTHY, unusable } from "./attack.ts";
+import type { Baseline } from "./baseline.ts";
 import { healthyServer, openPlace } from "./place.ts";
 import { messageOf, type Outcome, Problems } from "./problems.ts";
 import type { Row } from "./row.ts";

@@ -6,40 +6,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { unpackTarball } from "../../support/package-under-node-modules.ts";
-import { Arena, callOf, searchOf } from "./arena.ts";
-import type { Baseline } from "./attack.ts";
-import { EMPTY_EXTENSION, openPlace } from "./place.ts";
+import { baselineOf } from "./baseline.ts";
 import type { Outcome } from "./problems.ts";
 import type { Problem, Row } from "./row.ts";
 import { type RowContext, runAlone, type SharedPi, startShared } from "./run-row.ts";
 
-/** A stall is only believed when it comes back: the best of so many runs decides. One of this much CPU is no noise. */
+/** A stall counts only if it comes back: the best of these runs decides. */
 const TRIES = 3;
+/** A stall of more CPU time than this is not noise and is not tried again. */
 const NOISE_MS = 500;
 const ROW_MS = 300_000;
-
-/** Bare Pi in the same kind of run: start, a first prompt with two calls, and some more. */
-async function measureBare(caches: string): Promise<Baseline> {
-  const place = await openPlace({ caches });
-  try {
-    const arena = await Arena.start({ place, extension: EMPTY_EXTENSION });
-    const start = await arena.spent();
-    const ask = () => arena.prompt(searchOf("select:healthy__echo"), callOf("healthy__echo", { text: "x" }));
-    await ask();
-    const first = await arena.spent();
-    for (let count = 0; count < 3; count++) await ask();
-    const later = await arena.spent();
-    await arena.end();
-    return { start, first, later };
-  } finally {
-    await place.dispose();
-  }
-}
 
 const describeAll = (problems: readonly Problem[]): string[] =>
   problems.map(({ check, text }) => `${check}: ${text.replaceAll("\n", " | ")}`);
 
-/** Told always: whoever reads a run sees what comes near its bound. */
+/** Printed for each row, so that a reader of a run sees which row comes near its bound. */
 const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string => {
   const [call, cpu, gap] = [figures.callMs, figures.mainCpuMs, figures.mainGapMs].map(Math.round);
   return `hostile: ${list.length === 0 ? "held" : "BROKE"}: main ${cpu} ms CPU over bare Pi's, ${gap} ms by the clock; healthy call ${call} ms: ${finding}: ${name}`;
@@ -51,7 +32,7 @@ export function hostileSuite(rows: readonly Row[]): void {
   beforeAll(async () => {
     const caches = inject("piCaches");
     const { entry } = await unpackTarball();
-    context = { extension: entry, caches, baseline: await measureBare(caches) };
+    context = { extension: entry, caches, baseline: await baselineOf(caches) };
   });
   afterAll(async () => {
     await shared?.kill();
@@ -62,7 +43,7 @@ export function hostileSuite(rows: readonly Row[]): void {
     shared ??= await startShared(context);
     const outcome = await shared.run(row);
     if (outcome.list.length > 0) {
-      // What this attack left behind must not be held against the next one.
+      // The next row must not suffer from what this attack left behind.
       await shared.kill();
       shared = undefined;
     }

@@ -1,7 +1,12 @@
 /** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Crash } from "../../../src/runtime/contract.ts";
-import { type KeepOptions, keepWorker } from "../../../src/runtime/keep-worker.ts";
+import {
+  afterCrash,
+  type KeepOptions,
+  keepWorker,
+  type PastCrash,
+} from "../../../src/runtime/keep-worker.ts";
 import type { RuntimeThread, ThreadEnd } from "../../../src/runtime/thread.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
@@ -84,6 +89,43 @@ const codeOf = (request: Promise<unknown>): Promise<string> =>
     () => "ready",
     (error: ThreadsError) => error.code,
   );
+
+describe("afterCrash", () => {
+  const NOW = 1_000_000;
+  /** Crashes that many milliseconds ago; a server is to blame for the negative ones. */
+  const crashes = (...ago: number[]): PastCrash[] =>
+    ago.map((ms) => ({ at: NOW - Math.abs(ms), isCounted: !(ms < 0) }));
+  const restart = (delayMs: number) => ({ action: "restart", delayMs });
+
+  test.each<[string, PastCrash[], object]>([
+    ["the first", crashes(0), restart(100)],
+    ["the second within a minute", crashes(59_999, 0), restart(1_000)],
+    ["the third", crashes(2_000, 1_000, 0), restart(5_000)],
+    ["the fifth", crashes(4, 3, 2, 1, 0), restart(5_000)],
+    ["the sixth", crashes(5, 4, 3, 2, 1, 0), { action: "give-up", count: 6 }],
+    ["the sixth, a minute after the first", crashes(60_000, 4, 3, 2, 1, 0), restart(5_000)],
+    ["the first after a minute", crashes(60_000, 0), restart(100)],
+    ["the sixth, of which a server caused one", crashes(5, -4, 3, 2, 1, 0), restart(5_000)],
+    ["eight that servers caused", crashes(-8, -7, -6, -5, -4, -3, -2, -1), restart(5_000)],
+    [
+      "the seventh, of which a server caused one",
+      crashes(6, -5, 4, 3, 2, 1, 0),
+      { action: "give-up", count: 6 },
+    ],
+  ])("%s -> %o", (_name, past, expected) => {
+    expect(afterCrash(past, NOW)).toMatchObject(expected);
+  });
+
+  test("only the crashes of the last minute are remembered", () => {
+    expect(afterCrash(crashes(90_000, 60_000, 59_999, 0), NOW).recent).toEqual(crashes(59_999, 0));
+  });
+
+  test("another policy -> its delays and its count", () => {
+    const policy = { respawnMs: [7], respawnsAMinute: 1 };
+    expect(afterCrash(crashes(0), NOW, policy)).toMatchObject(restart(7));
+    expect(afterCrash(crashes(1, 0), NOW, policy)).toMatchObject({ action: "give-up", count: 2 });
+  });
+});
 
 describe("keepWorker", () => {
   test("crashes -> started again after 0.1, 1 and 5 s; what is left is cleaned up each time", async () => {

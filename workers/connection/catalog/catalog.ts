@@ -14,11 +14,12 @@ import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, removedSince } from "./difference.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
-import { PUBLISH_TIMES, type PublishTimes, publishApart, withoutToolsOf } from "./publish-apart.ts";
+import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
 import { publishTask } from "./publish-task.ts";
 import { createServerNotices } from "./server-notices.ts";
 
 export { type CachePool, createCachePool } from "./cache-worker.ts";
+export { publishTimes } from "./publish-apart.ts";
 export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
@@ -70,7 +71,7 @@ export function createCatalogPublisher(options: CatalogOptions): CatalogPublishe
     show: (text) => options.emit({ type: "notice", generation: options.generation, text, level: "warning" }),
   });
   const lifetime = new AbortController();
-  const { times = PUBLISH_TIMES } = options;
+  const { times = publishTimes() } = options;
   let used: Record<string, string> = {};
   let storing: Promise<void> = Promise.resolve();
   let keeping: Promise<void> = Promise.resolve();

@@ -3,7 +3,9 @@
  * than there is, or make it fail. Then each server is tried alone, and the others are published without those
  * that failed. Knows nothing of threads: a publication that fails answers undefined.
  */
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { CachePool } from "./cache-worker.ts";
 
@@ -26,12 +28,15 @@ export interface PublishTimes {
   finishMs: number;
 }
 
-export const PUBLISH_TIMES: PublishTimes = {
-  wholeMs: LIMITS.publishMs,
-  aloneMs: LIMITS.publishAloneMs,
+export const publishTimes = ({
+  publishMs,
+  publishAloneMs,
+}: Pick<SessionLimits, "publishMs" | "publishAloneMs"> = LIMITS): PublishTimes => ({
+  wholeMs: publishMs,
+  aloneMs: publishAloneMs,
   slowMs: LIMITS.publishSlowMs,
   finishMs: LIMITS.publishFinishMs,
-};
+});
 
 export interface PublishApartOptions {
   publish: CachePool["publish"];

@@ -1,65 +1,58 @@
 /**
- * The configuration that runs: loads and follows the files, decides which servers may run, and turns each
- * change into a plan that is handed on. Owns what waits for the user's word; starts nothing itself.
+ * Owns: the configuration that runs. Loads and follows the files, decides which servers may run, and turns each
+ * change into a plan that the session carries out. Must not: start or know servers. Called by: session.ts.
+ * Parts: files and hosts read, merge adds up, trust decides, plan compares (apply-queue.ts), live follows and holds.
+ * To add a setting: entry/schema.ts and entry/settings.ts; to add a host: a dialect in hosts/.
  */
-import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
-import { fileStamp } from "../../../src/shared/protocol/file-stamp.ts";
-import type { AcceptedBefore, SessionFacts } from "../../../src/shared/protocol/session.ts";
-import type { ConfigProblem, ConsentQuestion } from "../../../src/shared/protocol/status.ts";
-import { canonical } from "../../shared/json/canonical.ts";
+import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { Log } from "../../shared/log.ts";
+import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
-import { DEFAULT_SETTINGS } from "./entry/settings.ts";
-import { type ConfigFacts, projectPiFile, type RegisteredServer, readText } from "./files/files.ts";
-import type { LiveConfig } from "./live/live.ts";
-import { asApplied, asKept, type EnvWatch, textsToKeep, watchEnvFiles } from "./live/live.ts";
-import { configFacts, describeProblem, type LoadedConfig, loadConfig } from "./merge/merge.ts";
-import { type Configuration, isIdle, type Plan, plan } from "./plan/plan.ts";
-import type { PendingConsent } from "./trust/trust.ts";
-import { openConsents } from "./trust/trust.ts";
+import type { ConfigFacts } from "./files/files.ts";
+import {
+  asApplied,
+  asKept,
+  createHeldEdit,
+  type EnvWatch,
+  followConfig,
+  type HeldEdit,
+  type LiveConfig,
+  type OwnWrite,
+  watchEnvFiles,
+} from "./live/live.ts";
+import { configFacts, type LoadedConfig, loadConfig } from "./merge/merge.ts";
+import type { Configuration, Plan } from "./plan/plan.ts";
+import { type Consents, changedSinceStart, openConsents, rememberLastEdit } from "./trust/trust.ts";
 
-/** What the user is told and asked, beside what the plan does. */
-export interface ConfigState {
-  problems: ConfigProblem[];
-  files: string[];
-  questions: ConsentQuestion[];
-  /** Servers of the project that may not run, with the reason. */
-  refused: { name: string; reason: string }[];
-}
+export type { ConfigState } from "./apply-queue.ts";
 
 export interface RunningConfiguration {
   readonly now: Configuration;
   readonly state: ConfigState;
   readonly facts: ConfigFacts;
-  /** As the files define it, whether it may run or not. */
+  /** The server as the files define it, whether it may run or not. */
   configured(name: string): ServerDefinition | undefined;
-  /** Remembers the user's answer and applies what it allows. */
+  /** Remembers the user's answer and applies what it allows. Throws `bad_config` if the answer cannot be remembered. */
   answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
-  /** Forgets refusals of this project's servers, so that they are asked for again. */
+  /** Forgets the refusals of this project's servers, so that the user is asked again. */
   askAgain(): Promise<void>;
   /**
-   * The answer to `onHeld`. True applies that edit, if it is still the one that waits: where it was edited meanwhile,
-   * that was asked for, too. False leaves it waiting.
+   * The answer to `onHeld`. True applies that edit if it still waits; if the file was edited again, the newer edit
+   * has been announced and keeps waiting. False leaves the edit waiting.
    */
   applyHeld(id: string, apply: boolean): Promise<void>;
-  /** Other extensions registered other servers. An edit that waits goes on waiting. */
+  /** Other extensions registered other servers. An edit that waits keeps waiting. */
   register(registered: readonly RegisteredServer[]): Promise<void>;
-  /** The user changed this file here: applies `text` as what it holds, and nothing else of an edit that waits. */
+  /** The user changed this file from within Pi: applies the new text, and nothing else of an edit that waits. */
   written(own: OwnWrite): Promise<void>;
-  /** What the files held when they were last applied: other than on the disk where an edit waits. */
+  /** The files as they were when they were last applied; an edit that waits is not in them. */
   readonly applied: LoadedConfig;
   /**
-   * The user switches this server on himself, in a file of the project: what his own files say of it runs without
-   * another question. Throws `bad_config` where that could not be remembered; it then holds for this session.
+   * The user enables this server himself, in a file of the project: what his own files say of the server runs
+   * without another question. Throws `bad_config` if that cannot be remembered; it then holds for this session.
    */
-  vouch(server: ServerDefinition): Promise<void>;
+  allowAsUser(server: ServerDefinition): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface OwnWrite {
-  file: string;
-  text: string;
 }
 
 export interface ConfigurationOptions {
@@ -67,182 +60,157 @@ export interface ConfigurationOptions {
   log: Log;
   /** Carries a plan out. The first call is the start of the session. */
   onPlan: (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
-  /** An edit waits for the user: what it would do. */
+  /** An edit waits for the user. `change`: what the edit would do. */
   onHeld: (edit: Pick<HeldEdit, "id" | "change">) => void;
   /** A file is being written: a plan may follow in a moment. */
-  onStir: () => void;
+  onFirstChange: () => void;
 }
 
-const NOTHING: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
+class Running implements RunningConfiguration {
+  readonly #options: ConfigurationOptions;
+  readonly #consents: Consents;
+  readonly #queue: ApplyQueue;
+  readonly #envWatch: EnvWatch;
+  readonly #held = createHeldEdit();
+  #facts: ConfigFacts;
+  #live: LiveConfig | undefined;
 
-/** An edit that waits for the user. `id`: a hash of all that it would do. */
-interface HeldEdit {
-  config: LoadedConfig;
-  change: Plan;
-  id: string;
-}
+  constructor(
+    options: ConfigurationOptions,
+    { facts, first, consents }: { facts: ConfigFacts; first: LoadedConfig; consents: Consents },
+  ) {
+    const { log, onPlan } = options;
+    this.#options = options;
+    this.#facts = facts;
+    this.#consents = consents;
+    this.#envWatch = watchEnvFiles({
+      // An edit of an envFile never waits: the user is asked about it, whatever `hotReload` says.
+      onChange: () => void this.#reapply().catch((error: Error) => log.error(error.message)),
+      onError: (message) => log.error(`envFiles cannot be watched: ${message}`),
+    });
+    this.#queue = new ApplyQueue(first, { consents, log, onPlan, onDecided: () => this.#followEnvFiles() });
+  }
 
-const idOf = ({ servers, settings }: Plan): string => {
-  const doing = servers.filter(({ action }) => action !== "keep");
-  return createHash("sha256")
-    .update(canonical({ servers: doing, settings }))
-    .digest("hex");
-};
+  /** Settles when the first plan has been carried out and the files are followed. */
+  async start(): Promise<void> {
+    const { log, onFirstChange } = this.#options;
+    const first = this.#queue.applied;
+    await this.#queue.apply(() => first);
+    this.#live = await followConfig({
+      facts: this.#facts,
+      first,
+      onConfig: (config) => this.#onEdit(config),
+      onFirstChange,
+      onError: (message) => log.error(message),
+    });
+    this.#followEnvFiles();
+  }
 
-/** Looked at after the read, so that an edit during it counts as one. */
-async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
-  if (projectFile === undefined) return false;
-  const found = await stat(projectPiFile(cwd)).catch(() => undefined);
-  return fileStamp(found) !== projectFile;
-}
+  get now(): Configuration {
+    return this.#queue.now;
+  }
 
-/** Settles when the first plan has been handed on. */
-export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
-  const { facts: session, log, onPlan, onHeld, onStir } = options;
-  let facts = configFacts(session);
-  const consents = await openConsents(session, log.error);
-  let running = NOTHING;
-  let held: HeldEdit | undefined;
-  let pending: PendingConsent[] = [];
-  let envWatch: EnvWatch | undefined;
-  let state: ConfigState = { problems: [], files: [], questions: [], refused: [] };
+  get state(): ConfigState {
+    return this.#queue.state;
+  }
 
-  const applyNow = async (config: LoadedConfig): Promise<void> => {
-    const trust = await consents.decide(config.servers);
-    consents.accept(trust);
-    const next: Configuration = { servers: trust.allowed, settings: config.settings };
-    const change = plan(running, next);
-    running = next;
-    applied = config;
-    for (const problem of [...config.problems, ...consents.problems]) log.warn(describeProblem(problem));
-    for (const { definition, reason } of trust.refused)
-      log.warn(`${definition.name} is not started: ${reason}`);
-    pending = trust.pending;
-    state = {
-      problems: [...consents.problems, ...config.problems],
-      files: config.files,
-      questions: pending.map(({ definition, hash, question }) => ({
-        server: definition.name,
-        hash,
-        question,
-      })),
-      refused: trust.refused.map(({ definition, reason }) => ({ name: definition.name, reason })),
-    };
-    void envWatch?.follow(consents.envFiles);
-    const servers = [...trust.accepted];
-    await onPlan(change, state, editsWait() ? { servers, texts: textsToKeep(config) } : { servers });
-  };
+  get facts(): ConfigFacts {
+    return this.#facts;
+  }
 
-  const editsWait = (): boolean => running.settings.hotReload !== "on";
+  get applied(): LoadedConfig {
+    return this.#queue.applied;
+  }
 
-  /** An edit and an answer may come at the same time. `load` sees what was applied before. */
-  let applying: Promise<void> = Promise.resolve();
-  const apply = (load: () => LoadedConfig | Promise<LoadedConfig>): Promise<void> => {
-    const done = applying.then(async () => applyNow(await load()));
-    // The failure is its caller's.
-    applying = done.catch(() => undefined);
-    return done;
-  };
+  /** What the watcher last read: the files on the disk, also while an edit waits. */
+  get #read(): LoadedConfig {
+    return this.#live?.current ?? this.#queue.applied;
+  }
 
-  /** What runs, worked out again: without an edit that waits, with what the user wrote here. */
-  const reapply = (own?: OwnWrite): Promise<void> =>
-    apply(() => (editsWait() ? loadConfig(facts, applied, asApplied(applied, own)) : live.current));
+  configured(name: string): ServerDefinition | undefined {
+    return this.#read.servers.find((server) => server.name === name);
+  }
 
-  /** An edit while the session is open: the setting that ran until now decides whether it is applied at once. */
-  const onEdit = async (config: LoadedConfig): Promise<void> => {
-    if (!editsWait()) {
-      held = undefined;
-      return apply(() => config);
+  async answer(hash: string, decision: "allowed" | "refused"): Promise<void> {
+    const question = this.#queue.pending(hash);
+    if (!question) return;
+    try {
+      await this.#consents.answer(question, decision);
+    } finally {
+      await this.#reapply();
     }
-    const { allowed } = await consents.decide(config.servers);
-    const change = plan(running, { servers: allowed, settings: config.settings });
-    const before = held;
-    held = { config, change, id: idOf(change) };
-    if (isIdle(change) || held.id === before?.id) return;
-    const { hotReload } = running.settings;
+  }
+
+  async askAgain(): Promise<void> {
+    this.#consents.reopen();
+    await this.#reapply();
+  }
+
+  async applyHeld(id: string, apply: boolean): Promise<void> {
+    const config = apply ? this.#held.take(id) : undefined;
+    if (config) await this.#queue.apply(() => config);
+  }
+
+  async register(registered: readonly RegisteredServer[]): Promise<void> {
+    this.#facts = { ...this.#facts, registered };
+    if (this.#queue.editsWait) await this.#reapply();
+    await this.#live?.reload({ registered });
+  }
+
+  async written(own: OwnWrite): Promise<void> {
+    if (this.#queue.editsWait) await this.#reapply(own);
+    await this.#live?.reload();
+  }
+
+  allowAsUser(server: ServerDefinition): Promise<void> {
+    return this.#consents.allowAsUser(server);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#live?.close(), this.#envWatch.close()]);
+    const read = { facts: this.#facts, last: this.#read };
+    await rememberLastEdit(this.#options.facts, read, this.#consents);
+  }
+
+  /** The first plan needs no watcher, so that nothing is watched before it. */
+  #followEnvFiles(): void {
+    if (this.#live) void this.#envWatch.follow(this.#consents.envFiles);
+  }
+
+  /** Works out again what runs: without an edit that waits, and with what the user wrote from within Pi. */
+  #reapply(own?: OwnWrite): Promise<void> {
+    const load = (): LoadedConfig | Promise<LoadedConfig> => {
+      const { applied, editsWait } = this.#queue;
+      return editsWait ? loadConfig(this.#facts, applied, asApplied(applied, own)) : this.#read;
+    };
+    return this.#queue.apply(load);
+  }
+
+  async #onEdit(config: LoadedConfig): Promise<void> {
+    const { log, onHeld } = this.#options;
+    if (!this.#queue.editsWait) {
+      this.#held.drop();
+      return this.#queue.apply(() => config);
+    }
+    const change = await this.#queue.preview(config);
+    const edit = this.#held.hold(config, change);
+    if (!edit) return;
+    const { hotReload } = this.#queue.now.settings;
     log.info(`an edit of the configuration waits: hotReload is "${hotReload}"`);
-    if (hotReload === "ask") onHeld(held);
-  };
+    if (hotReload === "ask") onHeld(edit);
+  }
+}
 
+/** Settles when the first plan has been carried out and the files are followed. */
+export async function runConfiguration(options: ConfigurationOptions): Promise<RunningConfiguration> {
+  const { facts: session, log } = options;
+  const facts = configFacts(session);
+  const consents = await openConsents(session, log.error);
   const kept = session.accepted?.texts;
-  let applied = await loadConfig(facts, undefined, kept && asKept(kept));
-  // What was written between the start of the session and this read is an edit like any other: asked for.
+  const first = await loadConfig(facts, undefined, kept && asKept(kept));
+  // A text written between the start of the session and this read is an edit like any other: the user is asked.
   if (await changedSinceStart(session)) consents.distrustStart();
-  await apply(() => applied);
-  // With it comes the watcher, which no first plan needs.
-  const { followConfig } = await import("./live/live.ts");
-  const live: LiveConfig = followConfig({
-    facts,
-    first: applied,
-    onConfig: onEdit,
-    onStir,
-    onError: (message) => log.error(message),
-  });
-
-  // An envFile that changed is no edit that waits: what runs by it is asked for, whatever `hotReload` says.
-  envWatch = watchEnvFiles({
-    onChange: () => void reapply().catch((error: Error) => log.error(error.message)),
-    onError: (message) => log.error(`envFiles cannot be watched: ${message}`),
-  });
-  void envWatch.follow(consents.envFiles);
-
-  /** A model's last act may be a file that the watcher did not tell yet: the next start must ask for it. */
-  const rememberLastEdit = async (): Promise<void> => {
-    if (!session.projectTrusted) return;
-    const file = projectPiFile(session.cwd);
-    const read = await readText(file);
-    const isEdited = read.kind === "text" && read.text !== live.current.texts.get(file);
-    if (!isEdited && consents.envFiles.length === 0) return;
-    await consents.decide((await loadConfig(facts, live.current)).servers);
-  };
-
-  return {
-    get now() {
-      return running;
-    },
-    get state() {
-      return state;
-    },
-    get facts() {
-      return facts;
-    },
-    configured: (name) => live.current.servers.find((server) => server.name === name),
-    answer: async (hash, decision) => {
-      const question = pending.find((one) => one.hash === hash);
-      // What would run is another thing by now, and is asked for anew.
-      if (!question) return;
-      try {
-        await consents.answer(question, decision);
-      } finally {
-        await reapply();
-      }
-    },
-    askAgain: async () => {
-      consents.reopen();
-      await reapply();
-    },
-    applyHeld: async (id, wanted) => {
-      const edit = held;
-      if (!wanted || edit?.id !== id || isIdle(edit.change)) return;
-      held = undefined;
-      await apply(() => edit.config);
-    },
-    register: async (registered) => {
-      facts = { ...facts, registered };
-      if (editsWait()) await reapply();
-      await live.reload({ registered });
-    },
-    written: async (own) => {
-      if (editsWait()) await reapply(own);
-      await live.reload();
-    },
-    get applied() {
-      return applied;
-    },
-    vouch: (server) => consents.vouch(server),
-    close: async () => {
-      await Promise.all([live.close(), envWatch?.close()]);
-      await rememberLastEdit();
-    },
-  };
+  const running = new Running(options, { facts, first, consents });
+  await running.start();
+  return running;
 }

@@ -30,6 +30,8 @@ export interface ConnectOptions {
   npxCacheFile: string;
   signal: AbortSignal;
   maxMessageBytes: number;
+  /** Over HTTP: pauses before further attempts, in milliseconds. Absent: 300 and 1,000. */
+  retryMs?: readonly number[];
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;

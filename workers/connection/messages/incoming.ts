@@ -33,8 +33,18 @@ export interface IncomingOptions {
   isAsked?: (id: RequestId) => boolean;
 }
 
-export const isMessage = (value: unknown): value is JSONRPCMessage =>
-  typeof value === "object" && value !== null && (value as { jsonrpc?: unknown }).jsonrpc === "2.0";
+/**
+ * JSON-RPC 2.0, section 4: an id is a string, a number or null. Any other value is refused here: an object may have a
+ * `toString` that is not a function, and then the first use of it as a number or a text throws.
+ */
+const isId = (id: unknown): boolean =>
+  id === undefined || id === null || typeof id === "string" || typeof id === "number";
+
+export const isMessage = (value: unknown): value is JSONRPCMessage => {
+  if (typeof value !== "object" || value === null) return false;
+  const { jsonrpc, id } = value as { jsonrpc?: unknown; id?: unknown };
+  return jsonrpc === "2.0" && isId(id);
+};
 
 const NOISE: Incoming = { kind: "noise" };
 /** Enough for a byte order mark and some white space. */

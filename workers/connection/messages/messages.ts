@@ -5,7 +5,7 @@
  * Called by: both transports and mcp. To bound a new kind of message: incoming.ts and a row in docs/security.md.
  */
 export { MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";
-export { isRequest, parseMessages } from "./kinds.ts";
+export { cancelledRequest, isAnswer, isRequest, parseMessages } from "./kinds.ts";
 export { type LongMessages, longMessages } from "./long-messages.ts";
 export { longTurn } from "./long-turn.ts";
 export { createPieces } from "./pieces.ts";

@@ -8,7 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createGate, type Gate } from "../../shared/pace/gate.ts";
 import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
-import { isRequest } from "./kinds.ts";
+import { cancelledRequest, isAnswer, isRequest } from "./kinds.ts";
 import { mebibytesOf } from "./too-large.ts";
 
 export interface RequestLimits {
@@ -67,8 +67,7 @@ export class BoundedTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    const isAnswer = "result" in message || "error" in message;
-    if (!isAnswer || message.id === undefined) return this.#inner.send(message, options);
+    if (!isAnswer(message) || message.id === undefined) return this.#inner.send(message, options);
     const bytes = Buffer.byteLength(JSON.stringify(message));
     this.#unsentBytes += bytes;
     if (this.#unsentBytes > LIMITS.unsentReplyBytes) {
@@ -101,11 +100,9 @@ export class BoundedTransport implements Transport {
 
   #receive(message: JSONRPCMessage): void {
     if (this.#isEnded) return;
+    const cancelled = cancelledRequest(message);
     if (isRequest(message)) this.#onRequest(message.id);
-    else if ("method" in message && message.method === "notifications/cancelled") {
-      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
-      if (requestId !== undefined) this.#forget(requestId);
-    }
+    else if (cancelled !== undefined) this.#forget(cancelled);
     if (this.#isEnded) return;
     try {
       this.onmessage?.(message);

@@ -4,9 +4,10 @@
  * package.json of its own makes this folder a project for npm, and npm looks no further up.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
+import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { readRegularText, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
 export interface NeutralFolder {
@@ -50,7 +51,8 @@ exec "$shell" "$@"
 
 /** Replaced in one step, since another process may be starting it, and only where it differs. */
 async function put(file: string, text: string, mode: number): Promise<void> {
-  if ((await readFile(file, "utf8").catch(() => undefined)) === text) return;
+  const found = await readRegularText(file, SMALL_FILE_BYTES);
+  if (found.kind === "text" && found.text === text) return;
   const temp = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   await writeFile(temp, text, { mode, flag: "wx" });
   await rename(temp, file);

@@ -3,20 +3,14 @@
  * without what a terminal acts on, so that none of them passes for another line or a part of the label. Pure.
  */
 
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
+import type { Redactor } from "../secrets/secrets.ts";
+
 const LABEL_CHARS = 1_000;
 
-/** Line ends and other control characters, and what turns the order of letters around. */
-const UNFIT =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
-  /[\s\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/g;
-
-/** A string that says something, as a label; or `otherwise`. */
-export function label(value: unknown, otherwise: string, redact: (text: string) => string): string {
-  if (typeof value !== "string") return otherwise;
-  const line = redact(value).replace(UNFIT, " ").trim();
-  if (line === "") return otherwise;
-  if (line.length <= LABEL_CHARS) return line.toWellFormed();
-  return `${line.slice(0, LABEL_CHARS).toWellFormed()}…`;
+/** A string that says something, as a label; `otherwise` for anything else. */
+export function label(value: unknown, otherwise: string, redact: Redactor): string {
+  return (typeof value === "string" ? oneLine(redact(value), LABEL_CHARS) : "") || otherwise;
 }
 
 /** What stands before the text of an embedded resource, in the same text. */

@@ -2,6 +2,7 @@
  * What of a server's definition no text may show: environment and headers, what variables and commands put in,
  * what only the server may see of its URL, and arguments whose name says so (`--token abc`). Pure.
  */
+import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Secrets } from "./redact.ts";
 
@@ -39,14 +40,6 @@ function substituted(written: string, resolved: string): string[] {
 /** Too short to be looked for anywhere, but no word either: in a header nobody would miss it. */
 const SHORT_KEY = /^(?=.*\d)(?=.*[A-Za-z])\S{4,7}$/;
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-};
-
 /** What a URL tells the server alone: its query and userinfo, as written and as meant, and keys in its path. */
 function secretParts(url: string): string[] {
   const parsed = URL.parse(url);
@@ -55,8 +48,8 @@ function secretParts(url: string): string[] {
   const written = [search.slice(1), username, password];
   const keys = pathname.split("/").filter((part) => OPAQUE.test(part));
   // As the Authorization header holds it, in base64.
-  const pair = password === "" ? [] : [`${decoded(username)}:${decoded(password)}`];
-  return [...written, ...written.map(decoded), ...searchParams.values(), ...keys, ...pair].filter(
+  const pair = password === "" ? [] : [`${percentDecoded(username)}:${percentDecoded(password)}`];
+  return [...written, ...written.map(percentDecoded), ...searchParams.values(), ...keys, ...pair].filter(
     (part) => part !== "",
   );
 }
@@ -66,13 +59,13 @@ function namedInUrl(text: string): string[] {
   const parsed = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
   if (!parsed) return [];
   const values = [...parsed.searchParams].flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
-  return [parsed.password, decoded(parsed.password), ...values].filter((part) => part !== "");
+  return [parsed.password, percentDecoded(parsed.password), ...values].filter((part) => part !== "");
 }
 
 /** A name without a password in the address of a server: keys are given so. */
 function keyAsName(url: string): string[] {
   const { username = "", password = "" } = URL.parse(url) ?? {};
-  return username === "" || password !== "" ? [] : [username, decoded(username)];
+  return username === "" || password !== "" ? [] : [username, percentDecoded(username)];
 }
 
 /** What arguments name as secret, wherever it came from. */

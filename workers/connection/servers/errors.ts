@@ -39,6 +39,7 @@ export function refusal(
 export function statusError(
   { name, lifecycle }: ServerDefinition,
   phase: ServerPhase,
+  reconnectMs: number = LIMITS.reconnectMs,
 ): ThreadsError | undefined {
   if (!("error" in phase)) return undefined;
   const { error } = phase;
@@ -48,7 +49,7 @@ export function statusError(
   const data = { ...error.data, failures: phase.failures };
   if (lifecycle !== "keep-alive")
     return new ThreadsError(error.code, message, { remedy: error.remedy, data });
-  const retryInMs = backoffMs(phase.failures);
+  const retryInMs = backoffMs(phase.failures, reconnectMs);
   return new ThreadsError(error.code, message, {
     remedy: `It is connected again after ${seconds(retryInMs)} s; /mcp reconnect ${name} tries now.`,
     data: { ...data, retryInMs },

@@ -7,6 +7,7 @@
 import { messageOf, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
@@ -14,7 +15,7 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
-import { createThrottle } from "../../shared/pace/throttle.ts";
+import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { exposureOf, mayBeDirect, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -27,7 +28,14 @@ import { createIdleClock, startHealthCheck } from "./clocks.ts";
 import { excludedTool, heldBackError, refusal, statusError, unknownTool } from "./errors.ts";
 import { createServerLog, type ServerLog } from "./log.ts";
 import { type KnownTools, ServerOffer } from "./offer.ts";
-import { type ServerEffect, type ServerEvent, type ServerPhase, transition, type WantedBy } from "./state.ts";
+import {
+  type LifecyclePolicy,
+  type ServerEffect,
+  type ServerEvent,
+  type ServerPhase,
+  transition,
+  type WantedBy,
+} from "./state.ts";
 import type { Talkers } from "./talkers.ts";
 
 export interface ServerContext {
@@ -40,10 +48,15 @@ export interface ServerContext {
   talkers?: Talkers;
   /** As they are now: they may change while the session is open. */
   settings: () => Settings;
+  /** `LIMITS`, unless the session was given others. */
+  limits?: ServerLimits;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
+
+/** The limits of a server's life that a session may be given. */
+export type ServerLimits = Omit<SessionLimits, "publishMs" | "publishAloneMs">;
 
 interface Attempt {
   promise: Promise<Connection>;
@@ -54,17 +67,12 @@ interface Attempt {
 type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
 
 const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
-const closeTimes: CloseTimes = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
 
 export class Server {
   readonly #context: ServerContext;
+  readonly #limits: ServerLimits;
   readonly #lifetime = new AbortController();
-  readonly #refresh = createThrottle({
-    delayMs: LIMITS.refreshDelayMs,
-    intervalMs: LIMITS.refreshIntervalMs,
-    longestMs: LIMITS.refreshLongestMs,
-    task: () => this.#relist(),
-  });
+  readonly #refresh: Throttle;
   readonly #idle = createIdleClock({
     timeoutMs: () => this.#policy.idleTimeoutMs,
     onExpired: () => {
@@ -95,6 +103,13 @@ export class Server {
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.#definition = definition;
     this.#context = context;
+    this.#limits = context.limits ?? LIMITS;
+    this.#refresh = createThrottle({
+      delayMs: LIMITS.refreshDelayMs,
+      intervalMs: this.#limits.refreshIntervalMs,
+      longestMs: this.#limits.refreshLongestMs,
+      task: () => this.#relist(),
+    });
     this.#log = createServerLog(definition.name, { log: context.log, redact: (text) => this.#redact(text) });
     this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
   }
@@ -140,10 +155,14 @@ export class Server {
     return !this.#offer.isOwn && this.#phase.name === "connecting";
   }
 
-  get #policy(): { lifecycle: ServerDefinition["lifecycle"]; idleTimeoutMs: number } {
+  get #policy(): LifecyclePolicy {
     const { lifecycle, idleTimeoutMinutes } = this.#definition;
     const minutes = idleTimeoutMinutes ?? (lifecycle === "lazy" ? this.#context.settings().idleTimeout : 0);
-    return { lifecycle, idleTimeoutMs: minutes * 60_000 };
+    return { lifecycle, idleTimeoutMs: minutes * 60_000, reconnectMs: this.#limits.reconnectMs };
+  }
+
+  get #closeTimes(): CloseTimes {
+    return { termMs: this.#limits.closeTermMs, killMs: this.#limits.closeKillMs };
   }
 
   /** Takes what a valid cache entry tells. */
@@ -175,7 +194,7 @@ export class Server {
 
   status(): ServerStatus {
     const pid = this.#connection?.pid;
-    const error = statusError(this.#definition, this.#phase);
+    const error = statusError(this.#definition, this.#phase, this.#limits.reconnectMs);
     return {
       name: this.name,
       state: this.#phase.name,
@@ -213,7 +232,7 @@ export class Server {
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
       if (effect.type === "open") this.#startAttempt();
-      if (effect.type === "close") this.#drop(event.type === "closed" ? shutdownTimes : closeTimes);
+      if (effect.type === "close") this.#drop(event.type === "closed" ? shutdownTimes : this.#closeTimes);
       if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);
@@ -326,7 +345,7 @@ export class Server {
     const shown = withName(this.name, this.#redact(message));
     const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
     this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
-    const told = statusError(this.#definition, this.#phase) ?? error;
+    const told = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
     this.#context.log.warn(`${told.message} ${told.remedy ?? "The next call connects again."}`);
   }
 

@@ -12,6 +12,8 @@ export interface LifecyclePolicy {
   lifecycle: Lifecycle;
   /** 0: never. Calls in flight count as use. */
   idleTimeoutMs: number;
+  /** Pause before a keep-alive server is connected again; it doubles with each failure. */
+  reconnectMs?: number;
 }
 
 /**
@@ -65,8 +67,8 @@ export interface Transition {
 }
 
 /** Delay of a keep-alive server's next attempt. */
-export const backoffMs = (failures: number): number =>
-  Math.min(LIMITS.reconnectMs * 2 ** Math.max(failures - 1, 0), LIMITS.reconnectLongestMs);
+export const backoffMs = (failures: number, reconnectMs: number = LIMITS.reconnectMs): number =>
+  Math.min(reconnectMs * 2 ** Math.max(failures - 1, 0), LIMITS.reconnectLongestMs);
 
 const stay = (state: ServerPhase, ...effects: ServerEffect[]): Transition => ({ state, effects });
 
@@ -99,8 +101,8 @@ function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): T
   }
 }
 
-const reconnectLater = ({ lifecycle }: LifecyclePolicy, failures: number): ServerEffect[] =>
-  lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures) }] : [];
+const reconnectLater = ({ lifecycle, reconnectMs }: LifecyclePolicy, failures: number): ServerEffect[] =>
+  lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures, reconnectMs) }] : [];
 
 function onOpenFailed(
   state: Extract<ServerPhase, { name: "connecting" }>,

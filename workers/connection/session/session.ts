@@ -8,6 +8,7 @@ import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import type { CallToolParams, StatsReport } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, type WireError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
@@ -15,7 +16,7 @@ import { boundResources, normalizeResources, normalizeTemplates } from "../../sh
 import type { Log } from "../../shared/log.ts";
 import type { CacheEntry } from "../../shared/tasks.ts";
 import type { CachePool } from "../catalog/catalog.ts";
-import { catalogSettings, createCatalogPublisher } from "../catalog/catalog.ts";
+import { catalogSettings, createCatalogPublisher, publishTimes } from "../catalog/catalog.ts";
 import { type ConfigState, type RunningConfiguration, runConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import { DEFAULT_SETTINGS } from "../config/entry/settings.ts";
@@ -91,6 +92,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: SessionContext): Session {
   const { generation, agentDir, cwd } = facts;
+  const limits = { ...LIMITS, ...facts.limits };
   const cachePath = cacheFile(agentDir);
   const lifetime = new AbortController();
   let configuration: RunningConfiguration | undefined;
@@ -107,6 +109,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     emit,
     talkers,
     heldBack: new Map(facts.heldBack?.map(({ server, why }) => [server, why])),
+    limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
     onTools: (server) => catalog.changed(server),
@@ -127,6 +130,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     cache,
     log,
     emit,
+    times: publishTimes(limits),
   });
   const results = createResults({
     agentDir,
@@ -206,7 +210,7 @@ export function openSession(facts: SessionFacts, { emit, log, cache, talkers }: 
     facts,
     log,
     onPlan: carryOut,
-    onStir: () => cache.warm(),
+    onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) =>
       emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
   }).then((running) => {

@@ -46,13 +46,13 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
   };
 
   /** The user's own command switches on what his own files define: he need not agree to that once more. */
-  const vouch = async (definition: ServerDefinition, file: string): Promise<unknown> => {
-    const { project, switchedOnBy, floor } = definition;
+  const allowAsUser = async (definition: ServerDefinition, file: string): Promise<unknown> => {
+    const { project, enabledByProject, userRules } = definition;
     const source = configSources(running.facts).find((one) => one.file === file);
-    const isOwn = !project || switchedOnBy !== undefined;
-    const isOff = !(floor ?? definition).enabled;
+    const isOwn = !project || enabledByProject !== undefined;
+    const isOff = !(userRules ?? definition).enabled;
     if (!source || !isProject(source.origin) || !isOwn || !isOff) return undefined;
-    return running.vouch(definition).then(
+    return running.allowAsUser(definition).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -74,7 +74,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     setEnabled: async ({ server, enabled, project }) => {
       const definition = definitionOf(server);
       const file = fileToEdit(definition, running.facts, { project });
-      const unsaved = enabled ? await vouch(definition, file) : undefined;
+      const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
       await running.written({ file, text: await agreedText(file, server, enabled) });
       if (unsaved) throw unsaved;

@@ -30,10 +30,17 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal, what: str
   });
 }
 
-/** Settles when the promise resolves or rejects, and after `ms` at the latest. Never rejects. */
-export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([promise.catch(() => undefined), late]);
-  clearTimeout(timer);
+/** Whether the promise resolves or rejects within `ms` milliseconds. Never rejects. */
+export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, false);
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

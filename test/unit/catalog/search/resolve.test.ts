@@ -1,13 +1,14 @@
 /** Owns: what counts as the same tool name, and what is near enough to be offered. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog } from "../../../../src/catalog/known.ts";
-import { nearestNames, slipsBetween } from "../../../../src/catalog/search/nearest.ts";
+import { nearestNames } from "../../../../src/catalog/search/nearest.ts";
 import {
   findServer,
   nearestTools,
   resolveTool,
   serverOfName,
 } from "../../../../src/catalog/search/resolve.ts";
+import { slipsBetween } from "../../../../src/shared/text/slips.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 
 const CATALOG = makeCatalog([

@@ -203,6 +203,14 @@ describe("the other modes", () => {
     expect(answer.text).toMatch(/slow/);
   });
 
+  it.each([
+    ["that has listed its tools", "fs", 0],
+    ["that has listed tools which the catalog lacks", "new", 1],
+  ])("the tools of a server %s (%s) -> waits %i times", async (_name, server, waits) => {
+    const answer = await ask({ server }, { servers: [...SERVERS, makeStatus("new")] });
+    expect(answer.waits).toBe(waits);
+  });
+
   test("connect that fails -> the reason, as an error", async () => {
     const error = { code: "connect_failed" as const, message: "nobody listens" };
     const servers = [makeStatus("web", { state: "failed", toolsKnown: false, error })];

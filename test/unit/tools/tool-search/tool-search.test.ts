@@ -44,6 +44,8 @@ const SERVERS = ["fs", "many", "web", "papers"].map((name) => status(name));
 
 interface Host {
   catalog?: Catalog;
+  /** The catalog that the worker sends while the search waits for it. */
+  catalogAfterWait?: Catalog;
   pending?: string[];
   servers?: ServerStatus[];
   refuse?: (tool: CatalogTool) => boolean;
@@ -70,7 +72,7 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
       waitedFor.push(servers);
       return host.pending ?? [];
     },
-    catalog: () => host.catalog ?? CATALOG,
+    catalog: () => (waits > 0 ? host.catalogAfterWait : undefined) ?? host.catalog ?? CATALOG,
     servers: () => host.servers ?? SERVERS,
     activate: (tools) => {
       asked.push(tools.map(({ name }) => name));
@@ -217,12 +219,29 @@ describe("ToolSearch: waits for servers whose tools are not known, and only for 
     ["words", { query: "list" }, 1],
     ["words, a server whose tools are known", { query: "list", server: "fs" }, 0],
     ["words, a server whose tools are not known", { query: "list", server: "slow" }, 1],
+    ["words, a server that has listed tools which the catalog lacks", { query: "list", server: "new" }, 1],
     ["names that are known", { query: "select:fs__list" }, 0],
+    ["names that are known, and their server", { query: "select:fs__list", server: "fs" }, 0],
     ["a name that is not", { query: "select:fs__list,other" }, 1],
-  ])("%s -> waits %i times", async (_name, params, waits) => {
-    const servers = [...SERVERS, status("slow", { state: "connecting", toolsKnown: false })];
+    ["a name that its server does not have", { query: "select:fs__other", server: "fs" }, 1],
+  ])("%s, %j -> waits %i times", async (_name, params, waits) => {
+    const servers = [
+      ...SERVERS,
+      status("slow", { state: "connecting", toolsKnown: false }),
+      status("new", { toolsKnown: true }),
+    ];
     expect((await ask(params, { servers })).waits).toBe(waits);
   });
+
+  it.each(["select:new__work", "work"])(
+    "%s, where the server's status comes before the catalog with its tools -> the tool is loaded",
+    async (query) => {
+      const servers = [...SERVERS, status("new")];
+      const catalogAfterWait = makeCatalog([{ name: "new", tools: [{ tool: "work" }] }]);
+      const { loaded } = await ask({ query, server: "new" }, { servers, catalogAfterWait });
+      expect(loaded).toEqual(["new__work"]);
+    },
+  );
 });
 
 describe("ToolSearch: what it says of servers", () => {

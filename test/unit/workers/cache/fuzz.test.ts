@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { readCatalog, snapshotPath } from "../../../../src/catalog/file.ts";
 import { catalogFrom } from "../../../../src/catalog/known.ts";
 import { readCache } from "../../../../workers/cache/metadata/metadata.ts";
+import { repeats } from "../../../support/long.ts";
 import { createRandom } from "../../random.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import {
@@ -22,9 +23,9 @@ import {
 } from "./mutate.ts";
 import { context } from "./support.ts";
 
-const FILES = 10_000;
+const FILES = repeats("FUZZ_FILES", 1_000);
 /** Of those, how many also go through real files. */
-const REAL_FILES = 200;
+const REAL_FILES = Math.min(FILES / 50, 200);
 const SEED = 20_260_115;
 
 describe(`seed ${SEED}`, () => {
@@ -42,7 +43,7 @@ describe(`seed ${SEED}`, () => {
       counts.problems += answer.problems.length;
     }
     // Each kind must really occur, or the fuzzer proves nothing.
-    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(1_000);
+    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(FILES / 10);
   });
 
   test(`storing into ${REAL_FILES} of them -> never throws; stored, or the file is as it was`, async () => {

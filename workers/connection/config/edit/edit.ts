@@ -101,8 +101,8 @@ export function fileToEdit(
   const sources = configSources(facts);
   const own = (file: string): boolean => sources.some((source) => source.file === file);
   if (project) return projectFile(facts, sources);
-  const { switchedBy } = definition;
-  if (switchedBy !== undefined && own(switchedBy)) return switchedBy;
+  const { enabledIn } = definition;
+  if (enabledIn !== undefined && own(enabledIn)) return enabledIn;
   if (own(definition.file)) return definition.file;
   return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
 }

@@ -59,7 +59,7 @@ export interface ServerDefinition extends ExposureRules {
   /** Files that override some keys of it, lowest precedence first. */
   overrides: string[];
   /** The last of them that holds `enabled` or `disabled`: it alone can switch the server. */
-  switchedBy: string | undefined;
+  enabledIn: string | undefined;
   enabled: boolean;
   description: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
@@ -78,9 +78,9 @@ export interface ServerDefinition extends ExposureRules {
   /** The entry as it stands in the file: what is hashed. */
   raw: Record<string, unknown>;
   /** What the user's own files say, where a file of a project changed the rules: it may narrow them, not widen. */
-  floor: OwnRules | undefined;
+  userRules: OwnRules | undefined;
   /** The project's file that switched on what the user's own files switch off: it needs a consent in any case. */
-  switchedOnBy: string | undefined;
+  enabledByProject: string | undefined;
   /** Hash of the content of the envFile that the user agreed to: a project's server is started with no other. */
   agreedEnvFile?: string | undefined;
   /** What a project's definition took the place of; it counts again where the project's may not. */
@@ -190,7 +190,7 @@ function toDefinition(
     project: isProject(source.origin),
     definedByProject: isProject(source.origin),
     overrides: [],
-    switchedBy: undefined,
+    enabledIn: undefined,
     enabled: entry.enabled ?? !(entry.disabled ?? false),
     description: entry.description,
     oauth: entry.oauth,
@@ -207,8 +207,8 @@ function toDefinition(
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
     debug: entry.debug ?? false,
-    floor: undefined,
-    switchedOnBy: undefined,
+    userRules: undefined,
+    enabledByProject: undefined,
     replaced: undefined,
   };
 }

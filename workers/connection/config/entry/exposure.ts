@@ -48,7 +48,7 @@ export interface ExposureRules {
   includeTools: string[] | undefined;
   excludeTools: string[];
   /** Rules of somebody who has the last word: what they hide stays hidden. */
-  floor?: ExposureRules | undefined;
+  userRules?: ExposureRules | undefined;
 }
 
 /** What rules may call a tool beside its own name. */
@@ -97,7 +97,8 @@ export function exposureOf(
   defaultDirect: boolean | string[] = false,
   inRules: RuleNames = NO_NAMES,
 ): Exposure {
-  if (rules.floor && exposureOf(tool, rules.floor, defaultDirect, inRules) === "hidden") return "hidden";
+  if (rules.userRules && exposureOf(tool, rules.userRules, defaultDirect, inRules) === "hidden")
+    return "hidden";
   const { names: otherNames, hashed } = inRules;
   const names = [tool, ...otherNames];
   const fits = (pattern: string): boolean =>

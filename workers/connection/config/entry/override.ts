@@ -57,7 +57,7 @@ export function parseOverride(raw: Record<string, unknown>): {
 
 /** What the user's own files say of it; undefined for a server that a project itself defines. */
 function ownRules(base: ServerDefinition): OwnRules | undefined {
-  if (base.floor || base.project) return base.floor;
+  if (base.userRules || base.project) return base.userRules;
   const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools } = base;
   return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools };
 }
@@ -72,11 +72,11 @@ export function applyOverride(
   override: Override,
   by: { file: string; origin: Origin },
 ): ServerDefinition {
-  const floor = isProject(by.origin) ? ownRules(base) : undefined;
+  const userRules = isProject(by.origin) ? ownRules(base) : undefined;
   const { excludeTools } = override;
   const rules =
-    floor && excludeTools
-      ? { ...override, excludeTools: [...new Set([...floor.excludeTools, ...excludeTools])] }
+    userRules && excludeTools
+      ? { ...override, excludeTools: [...new Set([...userRules.excludeTools, ...excludeTools])] }
       : override;
   const { definition } = parseEntry(
     base.name,
@@ -84,19 +84,19 @@ export function applyOverride(
     { file: base.file, origin: base.origin },
   );
   if (!definition) return base;
-  const { switchedOnBy, definedByProject } = base;
+  const { enabledByProject, definedByProject } = base;
   const replaced = base.replaced && applyOverride(base.replaced, override, by);
-  const switchedBy = override.enabled === undefined ? base.switchedBy : by.file;
+  const enabledIn = override.enabled === undefined ? base.enabledIn : by.file;
   const overrides = [...base.overrides, by.file];
   const overridden = {
     ...definition,
     definedByProject,
     overrides,
-    floor: floor ?? base.floor,
-    switchedBy,
-    switchedOnBy,
+    userRules: userRules ?? base.userRules,
+    enabledIn,
+    enabledByProject,
     replaced,
   };
-  if (!floor || floor.enabled || base.project || !definition.enabled) return overridden;
-  return { ...overridden, origin: by.origin, project: true, switchedOnBy: by.file, replaced: base };
+  if (!userRules || userRules.enabled || base.project || !definition.enabled) return overridden;
+  return { ...overridden, origin: by.origin, project: true, enabledByProject: by.file, replaced: base };
 }

@@ -39,5 +39,5 @@ export function withoutDeciding(entries: Entries): { kept: Record<string, string
 }
 
 /** The user's own files define it, also where a project only switched it on. */
-export const isOwn = ({ project, switchedOnBy }: ServerDefinition): boolean =>
-  !project || switchedOnBy !== undefined;
+export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
+  !project || enabledByProject !== undefined;

@@ -27,7 +27,6 @@ export {
   configSources,
   npxCacheFile,
   projectPiFile,
-  type RegisteredServer,
   trustFile,
 } from "./sources.ts";
 export { parseTomlText } from "./toml.ts";

@@ -4,8 +4,6 @@ import type { RegisteredServer } from "../../../../src/shared/protocol/session.t
 import type { Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/home.ts";
 
-export type { RegisteredServer };
-
 /** All that decides what is read. */
 export interface ConfigFacts {
   agentDir: string;

@@ -117,11 +117,11 @@ export function watchConfig(options: {
   files: readonly string[];
   onChange: () => void;
   /** The first sign of a burst: `onChange` follows when it has settled. */
-  onStir?: () => void;
+  onFirstChange?: () => void;
   onError: (message: string) => void;
   settleMs?: number;
 }): ConfigWatcher {
-  const { onChange, onStir, onError, settleMs = SETTLE_MS } = options;
+  const { onChange, onFirstChange, onError, settleMs = SETTLE_MS } = options;
   let wanted = [...options.files];
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -153,7 +153,7 @@ export function watchConfig(options: {
 
   const settle = (): void => {
     if (!started) return;
-    if (timer === undefined) onStir?.();
+    if (timer === undefined) onFirstChange?.();
     clearTimeout(timer);
     timer = setTimeout(() => {
       timer = undefined;

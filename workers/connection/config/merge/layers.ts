@@ -4,12 +4,13 @@
  * overrides a few keys. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import type { Mistake } from "../entry/mistakes.ts";
 import { applyOverride } from "../entry/override.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../entry/settings.ts";
-import type { FileConfig, FileEntry, Places, Position, RegisteredServer } from "../files/files.ts";
+import type { FileConfig, FileEntry, Places, Position } from "../files/files.ts";
 import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 
 export interface Layers {

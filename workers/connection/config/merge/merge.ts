@@ -3,10 +3,7 @@
  * now counts as it last was whole, beside the problem that says where it is broken.
  */
 import { homedir } from "node:os";
-
-export { describeProblem } from "../../../../src/shared/text/problem.ts";
-
-import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
+import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import type { HostName } from "../entry/schema.ts";
@@ -24,7 +21,6 @@ import {
   findWorktree,
   parseConfigText,
   type ReadFile,
-  type RegisteredServer,
   readText,
 } from "../files/files.ts";
 import { type HostFile, hostSources, parseHostText } from "../hosts/hosts.ts";

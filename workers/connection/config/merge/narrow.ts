@@ -92,7 +92,7 @@ export function narrowServer(
 ): { server: ServerDefinition; mistakes: Mistake[] } {
   const replaced = server.replaced && narrowServer(server.replaced, settings).server;
   // What the project only switched on has the user's own limits.
-  if (!server.project || server.switchedOnBy !== undefined || server.outputGuard === undefined)
+  if (!server.project || server.enabledByProject !== undefined || server.outputGuard === undefined)
     return { server: replaced ? { ...server, replaced } : server, mistakes: [] };
   const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
   const mistakes = isLooser ? [loosened("outputGuard")] : [];
@@ -100,16 +100,16 @@ export function narrowServer(
 }
 
 /** What a project's override asks for and does not get, as `result` has it. */
-export function wideningMistakes(override: Override, { floor }: ServerDefinition): Mistake[] {
-  if (!floor) return [];
+export function wideningMistakes(override: Override, { userRules }: ServerDefinition): Mistake[] {
+  if (!userRules) return [];
   const mistakes: Mistake[] = [];
   const add = (path: string[], what: string): void => {
     mistakes.push(ignored(path, what, "Change your own file if you want it."));
   };
-  if (override.excludeTools?.length === 0 && floor.excludeTools.length > 0)
+  if (override.excludeTools?.length === 0 && userRules.excludeTools.length > 0)
     add(["excludeTools"], "a project's list adds to yours; it cannot allow what your own file excludes");
   const isHidden = "your own file hides these tools, and a project's file cannot show them";
-  if (floor.exposure === "hidden") {
+  if (userRules.exposure === "hidden") {
     if (override.exposure !== undefined && toExposure(override.exposure) !== "hidden")
       add(["exposure"], isHidden);
     const direct = override.directTools;
@@ -118,7 +118,7 @@ export function wideningMistakes(override: Override, { floor }: ServerDefinition
   const lifted = Object.entries(override.toolExposure ?? {}).filter(
     ([tool, to]) =>
       toExposure(to) !== "hidden" &&
-      (floor.toolExposure[tool] === "hidden" || exposureOf(tool, floor) === "hidden"),
+      (userRules.toolExposure[tool] === "hidden" || exposureOf(tool, userRules) === "hidden"),
   );
   if (lifted.length > 0) add(["toolExposure"], isHidden);
   return mistakes;

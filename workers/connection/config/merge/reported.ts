@@ -10,15 +10,15 @@ function ofFile(file: string, problems: readonly ConfigProblem[], most: number):
   if (problems.length <= most) return [...problems];
   const errors = problems.filter(({ severity }) => severity === "error");
   const warnings = problems.filter(({ severity }) => severity === "warning");
-  const told = new Set([...errors, ...warnings].slice(0, most));
-  const count = problems.length - told.size;
+  const reported = new Set([...errors, ...warnings].slice(0, most));
+  const count = problems.length - reported.size;
   const more: ConfigProblem = {
     severity: errors.length > most ? "error" : "warning",
     file,
     message: `and ${count.toLocaleString("en")} more ${count === 1 ? "mistake" : "mistakes"}`,
     remedy: "Correct these first; the others are told then.",
   };
-  return [...problems.filter((problem) => told.has(problem)), more];
+  return [...problems.filter((problem) => reported.has(problem)), more];
 }
 
 /** At most so many problems of each file, in the order of the files, and one that counts the others. */

@@ -51,10 +51,13 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["startupTimeoutMs", definition.startupTimeoutMs],
   ["description", definition.description],
   ["exposeResources", definition.exposeResources],
-  ["directTools", [definition.directTools, definition.floor?.directTools]],
-  ["exposure", [definition.exposure, definition.floor?.exposure]],
+  ["directTools", [definition.directTools, definition.userRules?.directTools]],
+  ["exposure", [definition.exposure, definition.userRules?.exposure]],
   // Among patterns the first that fits wins, so here the order is part of the meaning.
-  ["toolExposure", [definition, definition.floor].map((rules) => Object.entries(rules?.toolExposure ?? {}))],
+  [
+    "toolExposure",
+    [definition, definition.userRules].map((rules) => Object.entries(rules?.toolExposure ?? {})),
+  ],
   ["includeTools", definition.includeTools],
   ["excludeTools", definition.excludeTools],
   ["toolPrefix", definition.toolPrefix],
@@ -103,15 +106,3 @@ export function plan(before: Configuration, after: Configuration): Plan {
 /** Whether anything is to be done or told. */
 export const isIdle = ({ servers, settings }: Plan): boolean =>
   settings.keys.length === 0 && servers.every(({ action }) => action === "keep");
-
-/** The configuration that a plan leads to, from the one it was made from. */
-export function applyPlan(before: Configuration, { servers, settings }: Plan): Configuration {
-  const old = byName(before.servers);
-  const result: ServerDefinition[] = [];
-  for (const change of servers) {
-    if (change.action === "stop") old.delete(change.name);
-    else if (change.action !== "keep") result.push(change.after);
-    else result.push(old.get(change.name) ?? change.after);
-  }
-  return { servers: result, settings: settings.keys.length === 0 ? before.settings : settings.after };
-}

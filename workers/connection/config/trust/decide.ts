@@ -60,7 +60,7 @@ export interface TrustDecision {
 type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string };
 
 function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
-  const { origin, enabled, switchedOnBy } = definition;
+  const { origin, enabled, enabledByProject } = definition;
   if (!definition.project) return { may: "run" };
   if (!facts.projectTrusted) return { may: "never", reason: "the project is not trusted" };
   if (facts.accepted?.has(hash)) return { may: "run" };
@@ -68,7 +68,7 @@ function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, fact
   const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
   if (isRefused) return { may: "never", reason: "it was refused before; /mcp trust asks again" };
   const isKnown = own !== undefined || elsewhere !== undefined;
-  const atStart = origin === "project-pi" && switchedOnBy === undefined && facts.accepted === undefined;
+  const atStart = origin === "project-pi" && enabledByProject === undefined && facts.accepted === undefined;
   if (atStart && !isKnown && !isEnvNewer(definition, facts)) return { may: "run" };
   if (!enabled) return { may: "run" };
   return facts.canAsk ? { may: "ask" } : { may: "never", reason: "nobody can be asked for consent here" };

@@ -168,13 +168,13 @@ export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): 
 
 /** The question whether a project's server may run: who, what, what of the user's goes there, and which file wants it. */
 export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {
-  const { name, file, switchedOnBy } = definition;
-  const isInPlace = switchedOnBy === undefined && hidesOwn(definition);
+  const { name, file, enabledByProject } = definition;
+  const isInPlace = enabledByProject === undefined && hidesOwn(definition);
   const inPlace = isInPlace ? ["in place of your own server of this name"] : [];
   const from =
-    switchedOnBy === undefined
+    enabledByProject === undefined
       ? `from ${shown(file)}`
-      : `which ${shown(file)} switches off and ${shown(switchedOnBy)} on`;
+      : `which ${shown(file)} switches off and ${shown(enabledByProject)} on`;
   const what = `${shown(name)}: ${describeTarget(definition, seen)}`;
   return [what, ...sent(definition), ...inPlace, from].join(", ");
 }

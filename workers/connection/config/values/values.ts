@@ -224,13 +224,3 @@ export async function resolveTarget(
     await Promise.allSettled(running);
   }
 }
-
-/** Variables and commands in the client secret, for a sign-in. */
-export function resolveSecret(
-  definition: ServerDefinition,
-  key: string,
-  value: string,
-  options: ResolveOptions,
-): Promise<string> {
-  return createResolver(definition, options).secret(key, value);
-}

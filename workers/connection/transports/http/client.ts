@@ -7,8 +7,9 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http"
 import https from "node:https";
 import { type Duplex, pipeline } from "node:stream";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
+import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 import type { ServerBody } from "./events.ts";
-import { type Env, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
+import { bareHost, type Env, proxyAddress, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
 
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
@@ -35,8 +36,6 @@ export interface HttpClient {
 const REDIRECTS = 5;
 /** Below the 5 s after which Node servers drop an idle connection: a request must not meet its end. */
 const IDLE_SOCKET_MS = 4_000;
-
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, "");
 
 function decoded(response: IncomingMessage): ServerBody {
   const encoding = response.headers["content-encoding"]?.trim().toLowerCase();
@@ -82,87 +81,115 @@ export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, 
   return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
 }
 
+type OnBytes = ((bytes: number) => void) | undefined;
+
 const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
 
-/** `onBytes`: told of each piece of an answer by whoever reads it. */
-export function createHttpClient(
-  env: Env = process.env,
-  onBytes?: ((bytes: number) => void) | undefined,
-): HttpClient {
+/** The connections that one client keeps open, by the way that they take. */
+interface Ways {
+  plain: http.Agent;
+  secure: https.Agent;
+  through: (proxy: URL) => TunnelAgent;
+  close: () => void;
+}
+
+function createWays(): Ways {
   const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS };
   const plain = new http.Agent(settings);
   const secure = new https.Agent(settings);
   const tunnels = new Map<string, TunnelAgent>();
-
-  const tunnelThrough = (proxy: URL): TunnelAgent => {
-    const agent = tunnels.get(proxy.href) ?? new TunnelAgent(proxy, settings);
-    tunnels.set(proxy.href, agent);
-    return agent;
+  return {
+    plain,
+    secure,
+    through: (proxy) => {
+      const agent = tunnels.get(proxy.href) ?? new TunnelAgent(proxy, settings);
+      tunnels.set(proxy.href, agent);
+      return agent;
+    },
+    close: () => {
+      for (const agent of [plain, secure, ...tunnels.values()]) agent.destroy();
+    },
   };
+}
 
-  const open = ({ method, url, headers, signal }: HttpRequest): http.ClientRequest => {
-    const proxy = proxyFor(url, env);
-    const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-    const common = {
-      method,
-      headers: { "accept-encoding": "gzip, deflate, br", ...headers },
-      signal,
-      host: bare(url.hostname),
-      path: `${url.pathname}${url.search}`,
-      ...(url.port === "" ? {} : { port: url.port }),
-      ...(user === ":" ? {} : { auth: user }),
-    };
-    if (url.protocol === "https:") {
-      return https.request({ ...common, agent: proxy ? tunnelThrough(proxy) : secure });
-    }
-    if (!proxy) return http.request({ ...common, agent: plain });
-    const viaTls = proxy.protocol === "https:";
-    return (viaTls ? https : http).request({
-      ...common,
-      headers: { ...common.headers, host: url.host, ...proxyHeaders(proxy) },
-      host: bare(proxy.hostname),
-      port: proxy.port === "" ? (viaTls ? 443 : 80) : proxy.port,
-      // A forward proxy is told the whole address (RFC 9112, section 3.2.2).
-      path: `${url.origin}${url.pathname}${url.search}`,
-      agent: viaTls ? secure : plain,
+/** `http://name:password@host`, for the Authorization header of Basic; undefined if the URL names nobody. */
+function userOf({ username, password }: URL): string | undefined {
+  const user = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  return user === ":" ? undefined : user;
+}
+
+/** A request on its way: directly, through a tunnel of a proxy (https), or by a proxy that forwards it (http). */
+function openRequest(
+  { method, url, headers, signal }: HttpRequest,
+  env: Env,
+  ways: Ways,
+): http.ClientRequest {
+  const proxy = proxyFor(url, env);
+  const auth = userOf(url);
+  const common = {
+    method,
+    headers: { "accept-encoding": "gzip, deflate, br", ...headers },
+    signal,
+    host: bareHost(url),
+    path: `${url.pathname}${url.search}`,
+    ...(url.port === "" ? {} : { port: url.port }),
+    ...(auth === undefined ? {} : { auth }),
+  };
+  if (url.protocol === "https:") {
+    return https.request({ ...common, agent: proxy ? ways.through(proxy) : ways.secure });
+  }
+  if (!proxy) return http.request({ ...common, agent: ways.plain });
+  const viaTls = proxy.protocol === "https:";
+  return (viaTls ? https : http).request({
+    ...common,
+    ...proxyAddress(proxy),
+    headers: { ...common.headers, host: url.host, ...proxyHeaders(proxy) },
+    // A forward proxy gets the whole address (RFC 9112, section 3.2.2).
+    path: `${url.origin}${url.pathname}${url.search}`,
+    agent: viaTls ? ways.secure : ways.plain,
+  });
+}
+
+/** Sends the request and settles with the head of its answer. `open` may throw; then nothing is sent. */
+function answered(
+  open: () => http.ClientRequest,
+  { body, signal }: HttpRequest,
+  onBytes: OnBytes,
+): Promise<HttpResponse> {
+  const settled = new AbortController();
+  const answer = new Promise<HttpResponse>((resolve, reject) => {
+    const outgoing = open();
+    // Node reports an abort only if the request has a socket, which a silent proxy never gives it.
+    signal.addEventListener("abort", () => reject(abortError()), { once: true, signal: settled.signal });
+    outgoing.once("response", (response) => {
+      const received = decoded(response);
+      received.onBytes = onBytes;
+      // An abort also breaks a body that nobody reads.
+      received.on("error", () => undefined);
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
     });
-  };
+    // This listener stays, for errors after the answer, which the body reports too.
+    outgoing.on("error", reject);
+    outgoing.once("socket", keepQuiet);
+    // Node ends the request without an error if the server switches to another protocol (101).
+    outgoing.once("close", () => reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })));
+    outgoing.end(body);
+  });
+  return answer.finally(() => settled.abort());
+}
 
-  const requestOnce = (request: HttpRequest): Promise<HttpResponse> => {
-    const settled = new AbortController();
-    const answered = new Promise<HttpResponse>((resolve, reject) => {
-      const outgoing = open(request);
-      // Node tells of an abort only where the request has a socket, which a silent proxy never gives it.
-      request.signal.addEventListener("abort", () => reject(abortError()), {
-        once: true,
-        signal: settled.signal,
-      });
-      outgoing.once("response", (response) => {
-        const body = decoded(response);
-        body.onBytes = onBytes;
-        // An abort breaks the body also while nobody reads it.
-        body.on("error", () => undefined);
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
-      });
-      // Stays for errors after the answer, which the body tells too.
-      outgoing.on("error", reject);
-      outgoing.once("socket", keepQuiet);
-      // Node ends the request without an error where the server switches to another protocol (101).
-      outgoing.once("close", () =>
-        reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })),
-      );
-      outgoing.end(request.body);
-    });
-    return answered.finally(() => settled.abort());
-  };
-
+/** `onBytes`: the reader of an answer calls it with the length of each piece. */
+export function createHttpClient(env: Env = process.env, onBytes?: OnBytes): HttpClient {
+  const ways = createWays();
+  const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
+    answered(() => openRequest(request, env, ways), request, onBytes);
   return {
     request: async (request) => {
       let response = await requestOnce(request);
       let { url } = request;
       for (let followed = 0; followed < REDIRECTS; followed++) {
         const to = redirectTarget(response, url);
-        // The others turn a POST into a GET.
+        // The other statuses turn a POST into a GET.
         const keepsMethod = response.status === 307 || response.status === 308 || request.method === "GET";
         if (!to || !keepsMethod || !staysWithin(url, to)) break;
         response.body.destroy();
@@ -173,10 +200,6 @@ export function createHttpClient(
       }
       return response;
     },
-    close: () => {
-      plain.destroy();
-      secure.destroy();
-      for (const agent of tunnels.values()) agent.destroy();
-    },
+    close: ways.close,
   };
 }

@@ -9,24 +9,8 @@ import { answerError, discard } from "./answer.ts";
 import type { HttpResponse } from "./client.ts";
 import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
 import { AnswerError, BrokenAnswer, mediaType } from "./failure.ts";
+import type { Exchange } from "./open-exchanges.ts";
 import { createResume, type Resume } from "./resume.ts";
-
-/** An open request. */
-export interface Exchange {
-  /** Its answer was handed on, by whatever stream it came. */
-  answered: boolean;
-  /** Aborted when the client cancels the request. */
-  controller: AbortController;
-  handOn: (message: JSONRPCMessage) => void;
-  onAnswered: () => void;
-}
-
-export const newExchange = (handOn: Exchange["handOn"]): Exchange => ({
-  answered: false,
-  controller: new AbortController(),
-  handOn,
-  onAnswered: () => undefined,
-});
 
 export interface ReceiveOptions {
   url: URL;

@@ -30,7 +30,7 @@ interface HttpConnect extends ConnectOptions {
 }
 
 /** An attempt that failed, by what it means. */
-class Failed extends Error {
+class AttemptFailed extends Error {
   readonly failure: HttpFailure;
 
   constructor(cause: unknown) {
@@ -40,7 +40,7 @@ class Failed extends Error {
 }
 
 const failureOf = (error: unknown): HttpFailure =>
-  error instanceof Failed ? error.failure : classifyFailure(error);
+  error instanceof AttemptFailed ? error.failure : classifyFailure(error);
 
 function describeAddress(target: HttpTarget, { definition, redact }: ConnectOptions): HttpAddress {
   const url = new URL(target.url);
@@ -64,7 +64,7 @@ const describeRequest = ({
 
 type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
 
-/** One attempt over one transport. Rejects with `Failed`; nothing is left open then. */
+/** One attempt over one transport. Rejects with `AttemptFailed`; nothing is left open then. */
 async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
   const { address, definition } = connect;
   const client = createHttpClient(process.env, connect.onBytes);
@@ -113,7 +113,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     });
   } catch (error) {
     await transport.close();
-    throw new Failed(failure ?? error);
+    throw new AttemptFailed(failure ?? error);
   } finally {
     connect.signal.removeEventListener("abort", giveUp);
   }
@@ -166,10 +166,11 @@ export async function connectHttp(target: HttpTarget, options: ConnectOptions): 
       failureOf,
       onNote,
       signal,
+      delaysMs: options.retryMs,
     });
   } catch (error) {
     if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
-    const cause = error instanceof Failed ? error.cause : error;
+    const cause = error instanceof AttemptFailed ? error.cause : error;
     if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
     throw explainConnect(await probe(failureOf(error), address.url, signal), address);
   }

@@ -1,31 +1,35 @@
 /**
- * The stream on which a server speaks unasked (MCP 2025-11-25, basic/transports, listening for messages): opened
- * again whenever it ends, ever more slowly while nothing comes of it. The log says once that it is opened again, and
- * once that this has become rare. A server may offer none.
+ * The stream on which a server sends messages that answer no request (MCP 2025-11-25, basic/transports, listening for
+ * messages). Owns: opening the stream again whenever it ends, ever more slowly while the stream brings nothing. The log
+ * says once that the stream is opened again, once that this has become rare, and each time that a message was refused.
+ * A server may offer no such stream.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HttpResponse } from "./client.ts";
-import { readEvents, type ServerEvent } from "./events.ts";
+import { readEvents, type ServerEvent, TooLarge } from "./events.ts";
 
-/** Until a stream that ended is opened again, where the server names no time, and at least. */
+/** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
 export const RESUME_MS = 1_000;
-/** At most: 12 times an hour, whatever the server names. */
+/** Longest wait: the stream is opened 12 times an hour, whatever the server names. */
 export const MAX_RESUME_MS = 5 * 60 * 1_000;
-/** A stream that was open for so long was worth opening: proxies and hosts end a silent one after a while. */
+/** A stream that was open for this long was worth opening: proxies and hosts end a silent stream after a while. */
 const WORTHWHILE_MS = 10_000;
 
-/** Wait before a stream is opened again. `vain`: streams in a row that ended soon and brought nothing. */
+/** Wait in ms before a stream is opened again. `vain`: streams in a row that ended soon and brought nothing. */
 export const resumeAfterMs = (retryMs: number, vain: number): number =>
   Math.min(Math.max(retryMs, RESUME_MS) * 2 ** Math.min(vain, 20), MAX_RESUME_MS);
 
 export interface NotificationOptions {
-  /** Undefined: the server offers no such stream, which is not asked again. Rejects: it may later. */
+  /**
+   * Opens the stream behind event `lastId`. Undefined: the server offers no such stream and is not asked again. Rejects
+   * if the server may offer the stream later.
+   */
   open: (lastId: string | undefined) => Promise<HttpResponse | undefined>;
   onEvent: (event: ServerEvent) => void;
   onNote: (note: string) => void;
   maxBytes: number;
   signal: AbortSignal;
-  /** Settles after so many milliseconds, or rejects when the signal is aborted. */
+  /** Settles after `ms` milliseconds, or rejects when the signal is aborted. */
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
@@ -40,12 +44,18 @@ export async function followNotifications(options: NotificationOptions): Promise
   let isNoted = false;
   let isNotedRare = false;
   while (!signal.aborted) {
-    const outcome = await readStream(position, options);
-    if (outcome === "not offered" || signal.aborted) return;
-    vain = outcome === "worthwhile" ? 0 : vain + 1;
+    const stream = await readStream(position, options);
+    if (stream === "not offered" || signal.aborted) return;
+    vain = stream.isWorthwhile ? 0 : vain + 1;
     const waitMs = resumeAfterMs(position.retryMs, vain);
-    if (!isNoted) onNote("ended its notification stream; it is opened again from now on");
-    isNoted = true;
+    if (stream.refused) {
+      // Each time: with each refused message something of the server's is lost.
+      const { what, remedy } = stream.refused.excess;
+      onNote(`sent ${what} on its notification stream, which is opened again without it. ${remedy}`);
+    } else if (!isNoted) {
+      onNote("ended its notification stream; it is opened again from now on");
+      isNoted = true;
+    }
     if (waitMs === MAX_RESUME_MS && !isNotedRare) {
       onNote(
         `ends its notification stream at once each time; it is opened every ${waitMs / 60_000} minutes now`,
@@ -61,14 +71,22 @@ interface Position {
   retryMs: number;
 }
 
-/** Whether the stream ended or broke makes no difference: it is opened again. */
+interface EndedStream {
+  /** The stream brought something, or was open for a while. */
+  isWorthwhile: boolean;
+  /** This side ended the stream because of the size of a message. */
+  refused: TooLarge | undefined;
+}
+
+/** It makes no difference whether the stream ended or broke: the stream is opened again. */
 async function readStream(
   position: Position,
   { open, onEvent, maxBytes }: NotificationOptions,
-): Promise<"worthwhile" | "vain" | "not offered"> {
+): Promise<EndedStream | "not offered"> {
   const before = position.lastId;
   let heard = false;
   let openedAt = Number.POSITIVE_INFINITY;
+  let refused: TooLarge | undefined;
   try {
     const response = await open(before);
     if (!response) return "not offered";
@@ -86,9 +104,10 @@ async function readStream(
         position.retryMs = retryMs;
       },
     });
-  } catch {
-    // Told by what was heard until then.
+  } catch (error) {
+    // Any other error is how the stream broke, which says no more than what came before.
+    if (error instanceof TooLarge) refused = error;
   }
   const isNew = heard || position.lastId !== before;
-  return isNew || performance.now() - openedAt >= WORTHWHILE_MS ? "worthwhile" : "vain";
+  return { isWorthwhile: isNew || performance.now() - openedAt >= WORTHWHILE_MS, refused };
 }

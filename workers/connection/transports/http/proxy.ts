@@ -8,6 +8,7 @@ import https from "node:https";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -22,6 +23,15 @@ export class ProxyError extends Error {
   }
 }
 
+/** The host as sockets want it: an IPv6 address without its brackets. */
+export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+
+/** Where a proxy listens. */
+export const proxyAddress = (proxy: URL): { host: string; port: string | number } => ({
+  host: bareHost(proxy),
+  port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
+});
+
 /** Lower case first, as curl reads them; empty counts as unset. */
 const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
 
@@ -31,7 +41,7 @@ function excepts(entry: string, url: URL): boolean {
   const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(entry.replace(/^\*?\./, "")) ?? [];
   const urlPort = url.port || (url.protocol === "https:" ? "443" : "80");
   if (port !== undefined && port !== urlPort) return false;
-  const host = url.hostname.toLowerCase().replace(/^\[|\]$/g, "");
+  const host = bareHost(url).toLowerCase();
   return host === name || host.endsWith(`.${name}`) || url.hostname === name;
 }
 
@@ -53,7 +63,7 @@ export function proxyFor(url: URL, env: Env): URL | undefined {
 
 export function proxyHeaders(proxy: URL): Record<string, string> {
   if (proxy.username === "" && proxy.password === "") return {};
-  const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const user = `${percentDecoded(proxy.username)}:${percentDecoded(proxy.password)}`;
   return { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
@@ -81,8 +91,7 @@ export class TunnelAgent extends https.Agent {
     const viaTls = proxy.protocol === "https:";
     const request = (viaTls ? https : http).request({
       method: "CONNECT",
-      host: proxy.hostname.replace(/^\[|\]$/g, ""),
-      port: proxy.port === "" ? (viaTls ? 443 : 80) : proxy.port,
+      ...proxyAddress(proxy),
       path: authority,
       headers: { host: authority, ...proxyHeaders(proxy) },
       agent: false,

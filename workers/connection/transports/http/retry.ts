@@ -4,14 +4,18 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { HttpFailure } from "./failure.ts";
 
 /** Before the second and the third attempt. */
-const DELAYS_MS = [300, 1_000];
+export const RETRY_MS: readonly number[] = [300, 1_000];
 
 /**
- * Wait before the next attempt, in ms; undefined: there is none. `retry`: counts from 0. A server that asks for
+ * Wait before the next attempt, in ms; undefined: there is none. `retry`: counts from 0. `delaysMs`: before each further attempt. A server that asks for
  * more patience than `LIMITS.retryAfterMs` is not asked again: it would only refuse.
  */
-export function retryDelay(failure: HttpFailure, retry: number): number | undefined {
-  const delayMs = DELAYS_MS[retry];
+export function retryDelay(
+  failure: HttpFailure,
+  retry: number,
+  delaysMs: readonly number[] = RETRY_MS,
+): number | undefined {
+  const delayMs = delaysMs[retry];
   if (delayMs === undefined) return undefined;
   if (failure.kind === "network") return delayMs;
   if (failure.kind !== "busy") return undefined;
@@ -26,6 +30,7 @@ export async function retryWhileTransient<T>(
     failureOf: (error: unknown) => HttpFailure;
     onNote: (note: string) => void;
     signal: AbortSignal;
+    delaysMs?: readonly number[] | undefined;
   },
 ): Promise<T> {
   for (let retry = 0; ; retry++) {
@@ -33,7 +38,7 @@ export async function retryWhileTransient<T>(
       return await attempt();
     } catch (error) {
       const failure = options.failureOf(error);
-      const delayMs = retryDelay(failure, retry);
+      const delayMs = retryDelay(failure, retry, options.delaysMs);
       if (delayMs === undefined || options.signal.aborted) throw error;
       const reason =
         failure.kind === "busy" ? `status ${failure.status}` : "code" in failure ? failure.code : "";

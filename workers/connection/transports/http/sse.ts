@@ -4,13 +4,14 @@
  * the connection.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { isRequest, parseMessages } from "../../messages/messages.ts";
+import { cancelledRequest, isAnswer, isRequest } from "../../messages/messages.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError, discard } from "./answer.ts";
 import type { HttpResponse } from "./client.ts";
 import { readEvents, type ServerEvent } from "./events.ts";
 import { AFTER_ANSWER_MS } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
+import { messagesIn } from "./messages-in.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
 /** Requests whose POST the server has not ended. Some servers end it with the answer, so each lasts as its call does. */
@@ -94,11 +95,8 @@ export class LegacySseTransport implements Transport {
   }
 
   #onMessage({ data }: ServerEvent): void {
-    const messages = parseMessages(data);
-    if (!messages)
-      this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
-    for (const message of messages ?? []) {
-      if ("result" in message || "error" in message) this.#onAnswer(message.id);
+    for (const message of messagesIn(data, this.#options.onNote)) {
+      if (isAnswer(message)) this.#onAnswer(message.id);
       this.onmessage?.(message);
     }
   }
@@ -120,10 +118,8 @@ export class LegacySseTransport implements Transport {
   }
 
   async #notify(message: JSONRPCMessage): Promise<void> {
-    if ("method" in message && message.method === "notifications/cancelled") {
-      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
-      if (requestId !== undefined) this.#requests.get(requestId)?.abort();
-    }
+    const cancelled = cancelledRequest(message);
+    if (cancelled !== undefined) this.#requests.get(cancelled)?.abort();
     await this.#acknowledged.send((signal) => this.#post(message, signal));
   }
 

@@ -1,43 +1,37 @@
 /**
- * Streamable HTTP (MCP 2025-11-25, basic/transports): one POST a message, the answer as JSON or as a stream of
- * events, a session that the server may give and lose. Implements the SDK's `Transport`; unlike the SDK's own,
- * `send` of a request settles with its answer, so that a broken answer fails that request at once and no other,
- * messages are bounded, and a lost session is opened again.
+ * Streamable HTTP (MCP 2025-11-25, basic/transports): one POST for each message, the answer as JSON or as a stream of
+ * events, and a session that the server may give and lose. Implements the SDK's `Transport`, with three differences
+ * from the SDK's own: `send` of a request settles with the answer, so that a broken answer fails that request at once
+ * and no other; messages are bounded; a lost session is opened again.
  */
 
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { isRequest, parseMessages } from "../../messages/messages.ts";
+import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
+import { cancelledRequest, isRequest, parseMessages } from "../../messages/messages.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError } from "./answer.ts";
 import type { HttpClient, HttpResponse } from "./client.ts";
 import type { ServerEvent } from "./events.ts";
-import { type Exchange, newExchange, receiveAnswer } from "./exchange.ts";
-import { type AnswerError, BrokenAnswer, classifyFailure, mediaType, NotSent } from "./failure.ts";
+import { receiveAnswer } from "./exchange.ts";
+import { type AnswerError, classifyFailure, mediaType } from "./failure.ts";
+import { messagesIn } from "./messages-in.ts";
 import { followNotifications } from "./notifications.ts";
+import { createOpenExchanges, type Exchange } from "./open-exchanges.ts";
+import { HttpSession, mayRepeat, streamRefusal } from "./session.ts";
 
 export interface HttpTransportOptions {
   url: URL;
   headers: Record<string, string>;
   client: HttpClient;
   maxMessageBytes: number;
-  /** One line about something odd that is not an error. */
+  /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
-  /** What a request that failed is rejected with. */
+  /** Returns the error with which a failed request is rejected. */
   explain: (error: unknown, request: JSONRPCRequest) => unknown;
 }
 
-/** Requests without effect: repeated once when the session turns out to be lost. Never `tools/call`. */
-const READ_ONLY = new Set([
-  "ping",
-  "tools/list",
-  "resources/list",
-  "resources/templates/list",
-  "resources/read",
-  "prompts/list",
-  "prompts/get",
-  "completion/complete",
-]);
+const isInitialize = (message: JSONRPCMessage): boolean =>
+  isRequest(message) && message.method === "initialize";
 
 export class StreamableHttpTransport implements Transport {
   onclose?: () => void;
@@ -46,20 +40,20 @@ export class StreamableHttpTransport implements Transport {
 
   readonly #options: HttpTransportOptions;
   readonly #lifetime = new AbortController();
-  readonly #open = new Map<RequestId, Exchange>();
+  readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
   readonly #acknowledged = new Acknowledged();
-  #sessionId: string | undefined;
-  #protocolVersion: string | undefined;
-  /** As it was sent, to open the session again. */
-  #initialize: JSONRPCRequest | undefined;
-  #sessionLost = false;
-  #reopening: Promise<void> | undefined;
-  #reopened = 0;
+  readonly #session: HttpSession;
   #listening: AbortController | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
+    this.#session = new HttpSession({
+      initialize: (request) => this.#initializeAgain(request),
+      initialized: () => this.#notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
+      onLost: () => this.#listening?.abort(),
+      onNote: options.onNote,
+    });
   }
 
   async start(): Promise<void> {
@@ -67,10 +61,10 @@ export class StreamableHttpTransport implements Transport {
   }
 
   setProtocolVersion(version: string): void {
-    this.#protocolVersion = version;
+    this.#session.agree(version);
   }
 
-  /** A request: settles when its answer has been handed to `onmessage`. Anything else: when it is accepted. */
+  /** A request settles when its answer has been handed to `onmessage`, any other message when it is accepted. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (!isRequest(message)) return this.#notify(message);
     try {
@@ -81,35 +75,32 @@ export class StreamableHttpTransport implements Transport {
   }
 
   async #request(message: JSONRPCRequest): Promise<void> {
-    if (message.method === "initialize") this.#initialize = message;
-    const exchange = newExchange((answer) => this.onmessage?.(answer));
+    if (isInitialize(message)) this.#session.begin(message);
     this.#lifetime.signal.throwIfAborted();
-    this.#open.set(message.id, exchange);
+    const exchange = this.#open.open(message.id);
     try {
-      if (this.#sessionLost) await this.#reopen();
+      if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
     } catch (error) {
       if (classifyFailure(error).kind !== "session-lost") throw error;
-      this.#loseSession((error as AnswerError).sessionId);
-      if (!READ_ONLY.has(message.method)) throw error;
-      if (this.#sessionLost) await this.#reopen();
+      this.#session.lose((error as AnswerError).sessionId);
+      if (!mayRepeat(message.method)) throw error;
+      if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
     } finally {
-      this.#open.delete(message.id);
+      this.#open.close(message.id);
     }
   }
 
   async #notify(message: JSONRPCMessage): Promise<void> {
-    if ("method" in message && message.method === "notifications/cancelled") {
-      const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
-      if (requestId !== undefined) this.#open.get(requestId)?.controller.abort();
-    }
+    const cancelled = cancelledRequest(message);
+    if (cancelled !== undefined) this.#open.cancel(cancelled);
     this.#lifetime.signal.throwIfAborted();
     await this.#acknowledged.send((signal) => this.#post(message, signal));
     if ("method" in message && message.method === "notifications/initialized") this.#listen();
   }
 
-  /** One POST and its answer. Rejects with what happened, unexplained. */
+  /** One POST and its answer. Rejects with the error as it happened, not explained. */
   async #exchange(message: JSONRPCRequest, exchange: Exchange): Promise<void> {
     const { signal } = exchange.controller;
     signal.throwIfAborted();
@@ -117,7 +108,7 @@ export class StreamableHttpTransport implements Transport {
     await receiveAnswer(response, exchange, {
       url: this.#options.url,
       maxBytes: this.#options.maxMessageBytes,
-      deliver: (answer) => this.#deliver(answer),
+      deliver: this.#open.deliver,
       onEvent: (event) => this.#onEvent(event),
       resume: (lastId) => this.#get(lastId, signal),
       signal,
@@ -127,7 +118,7 @@ export class StreamableHttpTransport implements Transport {
   /** Rejects unless the status is 2xx. */
   async #post(message: JSONRPCMessage, signal: AbortSignal): Promise<HttpResponse> {
     const { client, url } = this.#options;
-    const sessionId = this.#sessionId;
+    const sessionId = this.#session.id;
     const response = await client.request({
       method: "POST",
       url,
@@ -140,60 +131,38 @@ export class StreamableHttpTransport implements Transport {
     });
     if (response.status >= 200 && response.status < 300) {
       const given = response.headers["mcp-session-id"];
-      if (isRequest(message) && message.method === "initialize" && typeof given === "string") {
-        this.#sessionId = given;
-      }
+      if (isInitialize(message) && typeof given === "string") this.#session.accept(given);
       return response;
     }
     const { error, body } = await answerError(response, { url, sessionId });
-    // Some servers put a proper answer under an error status.
+    // Some servers send a proper answer with an error status.
     const [answer] = parseMessages(body) ?? [];
     const answers = isRequest(message) && answer && "error" in answer && answer.id === message.id;
-    if (answers && classifyFailure(error).kind === "rejected") this.#deliver(answer);
+    if (answers && classifyFailure(error).kind === "rejected") this.#open.deliver(answer);
     throw error;
   }
 
   #headers(own: Record<string, string>): Record<string, string> {
-    return {
-      ...this.#options.headers,
-      ...own,
-      ...(this.#sessionId === undefined ? {} : { "mcp-session-id": this.#sessionId }),
-      ...(this.#protocolVersion === undefined ? {} : { "mcp-protocol-version": this.#protocolVersion }),
-    };
+    return { ...this.#options.headers, ...own, ...this.#session.headers() };
   }
 
   #onEvent({ type, data }: ServerEvent): void {
     if (type !== "message" || data === "") return;
-    const messages = parseMessages(data);
-    if (!messages)
-      this.#options.onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, 16_384)}`);
-    for (const message of messages ?? []) this.#deliver(message);
+    for (const message of messagesIn(data, this.#options.onNote)) this.#open.deliver(message);
   }
 
-  #deliver(message: JSONRPCMessage): void {
-    const isAnswer = "result" in message || "error" in message;
-    const exchange = isAnswer && message.id !== undefined ? this.#open.get(message.id) : undefined;
-    if (!exchange) {
-      this.onmessage?.(message);
-      return;
-    }
-    exchange.answered = true;
-    exchange.handOn(message);
-    exchange.onAnswered();
-  }
-
-  /** A stream of events from the server, or undefined where it offers none. Rejects where it may offer one later. */
+  /** A stream of events from the server, or undefined if it offers none. Rejects if it may offer one later. */
   async #get(lastId: string | undefined, signal: AbortSignal): Promise<HttpResponse | undefined> {
     const { client, url } = this.#options;
-    const sessionId = this.#sessionId;
+    const sessionId = this.#session.id;
     const resume: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
     const headers = this.#headers({ accept: "text/event-stream", ...resume });
     const response = await client.request({ method: "GET", url, headers, signal });
     if (response.status === 200 && mediaType(response.headers) === "text/event-stream") return response;
     const { error } = await answerError(response, { url, sessionId });
-    const { kind } = classifyFailure(error);
-    if (kind === "session-lost") this.#loseSession(sessionId);
-    if (kind === "busy" && response.status !== 501) throw error;
+    const refusal = streamRefusal(classifyFailure(error));
+    if (refusal === "session lost") this.#session.lose(sessionId);
+    if (refusal === "later") throw error;
     return undefined;
   }
 
@@ -211,44 +180,21 @@ export class StreamableHttpTransport implements Transport {
     });
   }
 
-  #loseSession(sessionId: string | undefined): void {
-    // Of several requests that learn it, later ones may find a new session already.
-    if (this.#sessionLost || sessionId !== this.#sessionId) return;
-    this.#sessionLost = true;
-    this.#listening?.abort();
-  }
-
-  /** One attempt for all that wait. After a failure the next request tries again. */
-  #reopen(): Promise<void> {
-    this.#reopening ??= this.#openSession().finally(() => {
-      this.#reopening = undefined;
-    });
-    return this.#reopening;
-  }
-
-  async #openSession(): Promise<void> {
-    const initialize = this.#initialize;
-    if (!initialize) throw new BrokenAnswer();
-    this.#sessionId = undefined;
-    const id = `reopen-${++this.#reopened}`;
+  /** For a new session. The client has had its answer to `initialize`, so the transport keeps this one. */
+  async #initializeAgain(request: JSONRPCRequest): Promise<string | undefined> {
     let rejection: string | undefined;
-    // The client has had its answer to `initialize`: this one is for the transport.
-    const exchange = newExchange((answer) => {
+    this.#lifetime.signal.throwIfAborted();
+    const exchange = this.#open.open(request.id, (answer) => {
       if ("error" in answer) rejection = answer.error.message;
     });
-    this.#lifetime.signal.throwIfAborted();
-    this.#open.set(id, exchange);
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);
     try {
-      await this.#exchange({ ...initialize, id }, exchange);
+      await this.#exchange(request, exchange);
     } finally {
       clearTimeout(limit);
-      this.#open.delete(id);
+      this.#open.close(request.id);
     }
-    if (rejection !== undefined) throw new NotSent(`it refused a new session: ${rejection}`);
-    this.#sessionLost = false;
-    this.#options.onNote("had lost the session; a new one is open");
-    await this.#notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+    return rejection;
   }
 
   /** Ends all streams at once, then the session at the server, which may take `LIMITS.sessionEndMs`. */
@@ -259,14 +205,13 @@ export class StreamableHttpTransport implements Transport {
 
   async #closeNow(): Promise<void> {
     this.#lifetime.abort();
-    // Each by itself: on Node 22 signals derived from a long-lived one are never quite forgotten by it.
-    for (const { controller } of this.#open.values()) controller.abort();
+    this.#open.cancelAll();
     this.#acknowledged.close();
     this.onclose?.();
     const { client, url } = this.#options;
-    if (this.#sessionId !== undefined && !this.#sessionLost) {
+    if (this.#session.id !== undefined && !this.#session.isLost) {
       const signal = AbortSignal.timeout(LIMITS.sessionEndMs);
-      // Servers may refuse it (405) or be gone: then there is nothing to end.
+      // A server may refuse this (405) or be gone. Then there is nothing to end.
       await client.request({ method: "DELETE", url, headers: this.#headers({}), signal }).then(
         ({ body }) => body.destroy(),
         () => undefined,

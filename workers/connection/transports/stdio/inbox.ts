@@ -2,8 +2,9 @@
  * What a server prints on its stdout, as messages: lines, each parsed within the limits. Knows which of our requests
  * are open, so that a refused answer fails its request alone, and a long answer to none of them is not even parsed.
  */
-import type { JSONRPCMessage, RequestId } from "../../mcp/wire/wire.ts";
+import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import {
+  cancelledRequest,
   isRequest,
   longMessages,
   longTurn,
@@ -93,11 +94,9 @@ export function createStdioInbox({
       return turn ? turn.then(() => read(chunk)) : read(chunk);
     },
     sent: (message) => {
+      const cancelled = cancelledRequest(message);
       if (isRequest(message)) asked.add(Number(message.id));
-      else if ("method" in message && message.method === "notifications/cancelled") {
-        const { requestId } = (message.params ?? {}) as { requestId?: RequestId };
-        if (requestId !== undefined) asked.delete(Number(requestId));
-      }
+      else if (cancelled !== undefined) asked.delete(Number(cancelled));
     },
     stop,
   };

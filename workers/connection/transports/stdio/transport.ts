@@ -5,20 +5,14 @@
  */
 
 import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import {
-  type Killed,
-  killTree,
-  type Launch,
-  type ServerProcess,
-  spawnServer,
-} from "../../../shared/programs/processes.ts";
+import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { spawnFailure } from "../../../shared/programs/spawn-failure.ts";
 import type { CloseTimes } from "../../mcp/mcp.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
 import type { TooLarge } from "../../messages/messages.ts";
+import { ProcessEnd } from "./end.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";
 
@@ -40,9 +34,6 @@ export interface StdioOptions {
   onStderr?: ((line: string) => void) | undefined;
 }
 
-/** After a server has exited, its last output is waited for this long. */
-const LAST_OUTPUT_MS = 250;
-
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -50,12 +41,11 @@ export class StdioTransport implements Transport {
 
   readonly #options: StdioOptions;
   readonly #inbox: StdioInbox;
-  #process: ServerProcess | undefined;
   readonly #stderr: ServerStderr;
-  #exited: Promise<void> = Promise.resolve();
-  #ended = false;
+  #process: ServerProcess | undefined;
+  #end: ProcessEnd | undefined;
+  #isOver = false;
   #failure: ThreadsError | undefined;
-  #exit = "";
 
   constructor(options: StdioOptions) {
     this.#options = options;
@@ -68,14 +58,14 @@ export class StdioTransport implements Transport {
     });
   }
 
-  /** Why the connection ended, where the reason was ours to see; otherwise how the process ended. */
+  /** Why this side ended the connection; undefined if this side did not. */
   get failure(): ThreadsError | undefined {
     return this.#failure;
   }
 
   /** For example `exited with code 1`; empty while it runs. */
   get exit(): string {
-    return this.#exit;
+    return this.#end?.exit ?? "";
   }
 
   get pid(): number | undefined {
@@ -92,12 +82,13 @@ export class StdioTransport implements Transport {
     const { server, command, launch } = this.#options;
     const child = spawnServer(launch);
     this.#process = child;
-    this.#exited = new Promise((resolve) => {
-      // Not "close": a child of the server may hold its stdout open long after the server is gone.
-      child.once("exit", (code, signal) => {
-        this.#onProcessEnd(child, code, signal).then(resolve, resolve);
-      });
-      child.once("error", () => resolve(undefined));
+    this.#end = new ProcessEnd(child, {
+      onExit: (pid) => {
+        this.#stderr.end();
+        this.#options.onExit(pid);
+      },
+      onEnd: () => this.#finish(),
+      onNote: this.#options.onNote,
     });
     this.#listen(child);
     try {
@@ -138,29 +129,12 @@ export class StdioTransport implements Transport {
   fail(reason: ThreadsError): void {
     this.#failure ??= reason;
     this.#inbox.stop();
-    if (this.#kill("SIGKILL") === "refused") this.#abandon();
+    this.#end?.killNow();
   }
 
-  async #onProcessEnd(
-    child: ServerProcess,
-    code: number | null,
-    signal: NodeJS.Signals | null,
-  ): Promise<void> {
-    this.#exit = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-    // What it wrote last may still lie in the pipe.
-    await within(LAST_OUTPUT_MS, once(child, "close"));
-    child.stdout.destroy();
-    child.stderr.destroy();
-    this.#stderr.end();
-    // What it started may still be in its group, and nobody else would end it.
-    this.#kill("SIGKILL");
-    if (child.pid !== undefined) this.#options.onExit(child.pid);
-    this.#end();
-  }
-
-  #end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#inbox.stop();
     this.onclose?.();
   }
@@ -168,72 +142,32 @@ export class StdioTransport implements Transport {
   /** Rejects where the process no longer reads. Waits while its pipe is full. */
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
-    if (!stdin?.writable) throw new Error(`${this.#options.server} ${this.#exit || "is not running"}`);
+    if (!stdin?.writable || !this.#end) {
+      throw new Error(`${this.#options.server} ${this.exit || "is not running"}`);
+    }
     this.#inbox.sent(message);
     // By the callback of this very write: a listener for "drain" would be one more for each message that waits.
     const { promise: taken, resolve } = Promise.withResolvers<void>();
     if (stdin.write(`${oneLine(message)}\n`, () => resolve())) return;
-    await Promise.race([taken, this.#exited]);
+    await Promise.race([taken, this.#end.exited]);
   }
 
-  /** Whether the process has ended by then, in milliseconds from now. */
-  endsWithin(ms: number): Promise<boolean> {
-    return within(ms, this.#exited);
-  }
-
-  #kill(signal: "SIGTERM" | "SIGKILL"): Killed {
-    const pid = this.pid;
-    return pid === undefined ? "gone" : killTree(pid, signal);
-  }
-
-  /** For a process that the system does not let us end: its end is not waited for. */
-  #abandon(): void {
-    const child = this.#process;
-    if (child && this.#exit === "") {
-      this.#options.onNote(`still runs as process ${child.pid}: the system refuses to end it`);
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-      child.unref();
-    }
-    this.#end();
+  /** Whether the process has ended by then, in milliseconds from now. True if it was never started. */
+  async endsWithin(ms: number): Promise<boolean> {
+    return this.#end?.endsWithin(ms) ?? true;
   }
 
   async close(): Promise<void> {
     await this.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
   }
 
-  /** Ends stdin, then SIGTERM to the group after `termMs`, SIGKILL after `killMs`, both from now. */
-  async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
-    if (this.pid !== undefined && !this.#ended) {
-      this.#process?.stdin.end();
-      if (!(await within(termMs, this.#exited))) {
-        this.#kill("SIGTERM");
-        if (!(await within(killMs - termMs, this.#exited)) && this.#kill("SIGKILL") === "refused") {
-          // macOS also refuses for a process that has just ended.
-          await within(LAST_OUTPUT_MS, this.#exited);
-          if (this.#exit === "") return this.#abandon();
-        }
-      }
-      await this.#exited;
-    }
-    this.#end();
+  /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
+  async closeWithin(times: CloseTimes): Promise<void> {
+    await this.#end?.closeWithin(times);
+    this.#finish();
   }
 }
 
 /** JSON may hold these line ends of Unicode as they are, and a server that reads with Node's readline ends a line there. */
 const oneLine = (message: JSONRPCMessage): string =>
   JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
-
-/** Whether the promise settles within the time. */
-async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController();
-  const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
-  const settled = await Promise.race([
-    promise.then(
-      () => true,
-      () => true,
-    ),
-    late,
-  ]);
-  timer.abort();
-  return settled;
-}

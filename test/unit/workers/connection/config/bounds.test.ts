@@ -6,6 +6,7 @@
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
+import { describeProblem } from "../../../../../src/shared/text/problem.ts";
 import {
   type ExposureRules,
   exposureOf,
@@ -17,7 +18,6 @@ import type { ConfigSource } from "../../../../../workers/connection/config/file
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
 import { type Merged, mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
-import { describeProblem } from "../../../../../workers/connection/config/merge/merge.ts";
 import { boundProblems } from "../../../../../workers/connection/config/merge/reported.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 

@@ -1,35 +1,39 @@
-/** 10,000 files with accidents in them: nothing throws, and every message says where. */
+/** Files with accidents in them: nothing throws, and every message says where. `npm run test:long` reads many. */
 import { expect, test } from "vitest";
 import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
+import { repeats } from "../../../../support/long.ts";
 import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "./mutate.ts";
 import { createRandom, facts, USER } from "./support.ts";
 
-test("5,000 files of our own", () => {
+/** Of our own, and as many of other programs. */
+const FILES = repeats("FUZZ_FILES", 1_000) / 2;
+
+test(`${FILES} files of our own`, () => {
   const mutate = createMutator(createRandom(20_261_121));
   let withProblems = 0;
   let servers = 0;
-  for (let i = 0; i < 5_000; i++) {
+  for (let i = 0; i < FILES; i++) {
     const read = readOwn(mutate(OWN), i);
     withProblems += read.problems > 0 ? 1 : 0;
     servers += read.servers;
   }
   // The accidents are real, and mostly cost less than the file.
-  expect(withProblems).toBeGreaterThan(1_000);
-  expect(servers).toBeGreaterThan(1_000);
+  expect(withProblems).toBeGreaterThan(FILES / 5);
+  expect(servers).toBeGreaterThan(FILES / 10);
 });
 
-test("5,000 files of other programs", async () => {
+test(`${FILES} files of other programs`, async () => {
   const mutate = createMutator(createRandom(7));
   const texts = await hostTexts();
   let servers = 0;
-  for (let i = 0; i < 5_000; i++) {
+  for (let i = 0; i < FILES; i++) {
     const at = i % HOSTS.length;
     servers += readHost(mutate(texts[at] ?? ""), HOSTS[at] ?? "cursor").servers;
   }
-  expect(servers).toBeGreaterThan(1_000);
+  expect(servers).toBeGreaterThan(FILES / 5);
 });
 
 test("a text that is nested too deeply is a problem like any other", () => {

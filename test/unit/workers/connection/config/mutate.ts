@@ -1,11 +1,11 @@
 /** Owns: configuration files with accidents in them, and what must hold of each. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
+import { describeProblem } from "../../../../../src/shared/text/problem.ts";
 import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
-import { describeProblem } from "../../../../../workers/connection/config/merge/merge.ts";
 import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
 import { decideTrust } from "../../../../../workers/connection/config/trust/decide.ts";
 import { facts, fixture, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";

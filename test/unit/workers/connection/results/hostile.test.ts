@@ -43,7 +43,7 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a URI with NUL and ..",
       { type: "resource", resource: { uri: "file:///../../etc\0/passwd" } },
-      "[Resource: file:///../../etc /passwd] Without content.",
+      "[Resource: file:///../../etc/passwd] Without content.",
     ],
     [
       "a URI of white space",
@@ -53,7 +53,7 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a URI of 10 KB",
       { type: "resource", resource: { uri: `a:${"b".repeat(10_000)}` } },
-      `[Resource: a:${"b".repeat(998)}…] Without content.`,
+      `[Resource: a:${"b".repeat(997)}…] Without content.`,
     ],
     [
       "a URI with a secret",
@@ -63,12 +63,17 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a title of escapes",
       { type: "resource_link", uri: "a:b", title: ESCAPES },
-      "[Resource link: ]8;;https://evil.test x ]8;; 2J [31m] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: x2J] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a name with ../ and NUL",
       { type: "resource_link", uri: "a:b", name: "../../\0x" },
-      "[Resource link: ../../ x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: ../../x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+    ],
+    [
+      "a title with signs that no person sees and letters turned around",
+      { type: "resource_link", uri: "a:b", title: "in\u200bvoice\u202e.\u{e0041}pdf" },
+      "[Resource link: invoice.pdf] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
     ],
     [
       "a size beyond all",
@@ -78,12 +83,12 @@ describe("labels -> one line, bounded, without control characters", () => {
     [
       "a kind of lines",
       { type: `x\n${"y".repeat(2_000)}` },
-      `[Content of an unknown kind: x ${"y".repeat(998)}…]`,
+      `[Content of an unknown kind: x ${"y".repeat(997)}…]`,
     ],
     [
       "half a pair at the cut",
       { type: `${"x".repeat(999)}😀` },
-      `[Content of an unknown kind: ${"x".repeat(999)}\ufffd…]`,
+      `[Content of an unknown kind: ${"x".repeat(999)}…]`,
     ],
   ])("%s", async (_name, block, expected) => {
     expect(textOf(await shape({ content: [block] }, { redact }))).toBe(expected);

@@ -78,12 +78,12 @@ describe("withLock", () => {
 
   test("a holder that beats for longer than the silence allowed -> keeps it, the next one waits", async () => {
     const { target } = await place();
-    const times = { waitMs: 50_000, beatMs: 10, silentMs: 2_000 };
+    const times = { waitMs: 50_000, beatMs: 10, silentMs: 600 };
     const order: string[] = [];
     const { promise: firstHolds, resolve: firstHas } = Promise.withResolvers<void>();
     const first = withLock(target, lockOf(times), async (holds) => {
       firstHas();
-      await sleep(2_500);
+      await sleep(900);
       order.push(`first, ${await holds()}`);
     });
     await firstHolds;
@@ -187,8 +187,8 @@ describe.skipIf(process.platform === "win32")(
   "withLock: processes that stand still, as in a laptop that sleeps",
   () => {
     /** Shorter than the stop. The contender looks some 40 times a second, so it would take its time to count that up. */
-    const SILENT_MS = 5_000;
-    const STOP_MS = 6_000;
+    const SILENT_MS = 2_000;
+    const STOP_MS = 2_600;
 
     test("owner and contender stop, the contender goes on first -> it waits until the owner has left", async () => {
       const { target } = await place();

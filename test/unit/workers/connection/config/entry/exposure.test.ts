@@ -6,7 +6,7 @@ import {
   namesInRules,
   toExposure,
 } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import { editDistance, nearestKey } from "../../../../../../workers/connection/config/entry/suggest.ts";
+import { nearestKey } from "../../../../../../workers/connection/config/entry/suggest.ts";
 import { definition } from "../support.ts";
 
 test.each([
@@ -125,13 +125,4 @@ test.each([
   ["x".repeat(100_000), undefined],
 ])("nearest key of %s -> %s", (key, near) => {
   expect(nearestKey(key, ["lifecycle", "idleTimeout", "command", "directTools", "url"])).toBe(near);
-});
-
-test.each([
-  ["", "abc", 3],
-  ["abc", "abc", 0],
-  ["abc", "acb", 1],
-  ["kitten", "sitting", 3],
-])("edits from %s to %s: %i", (a, b, edits) => {
-  expect(editDistance(a, b)).toBe(edits);
 });

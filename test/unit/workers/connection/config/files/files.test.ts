@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
-import { describeProblem } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
 
 const problemsOf = (text: string, source = USER): string[] =>

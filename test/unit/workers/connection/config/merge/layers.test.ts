@@ -291,7 +291,7 @@ describe("a project's override of the user's server", () => {
     expect(hiddenOf(merged)).toEqual(hidden);
     expect(server(merged)).toMatchObject({
       project: true,
-      switchedOnBy: PROJECT_FILE.file,
+      enabledByProject: PROJECT_FILE.file,
       lifecycle: "eager",
     });
   });

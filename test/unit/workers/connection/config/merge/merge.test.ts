@@ -3,16 +3,13 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { ConfigProblem } from "../../../../../../src/shared/protocol/status.ts";
+import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
 import {
   type ConfigFacts,
   cacheFile,
   configSources,
 } from "../../../../../../workers/connection/config/files/sources.ts";
-import {
-  describeProblem,
-  type LoadedConfig,
-  loadConfig,
-} from "../../../../../../workers/connection/config/merge/merge.ts";
+import { type LoadedConfig, loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { facts, put, temporaryFolder } from "../support.ts";
 
 interface Place {

@@ -5,9 +5,9 @@ import {
   type Settings,
 } from "../../../../../../workers/connection/config/entry/settings.ts";
 import {
-  applyPlan,
   type Configuration,
   isIdle,
+  type Plan,
   plan,
 } from "../../../../../../workers/connection/config/plan/changes.ts";
 import { describeEffect } from "../../../../../../workers/connection/config/plan/text.ts";
@@ -156,6 +156,16 @@ const reordered = (value: unknown): unknown =>
           .map(([key, entry]) => [key, key === "toolExposure" ? entry : reordered(entry)]),
       )
     : value;
+
+/** The configuration that a plan leads to, from the one that it was made from. */
+function applyPlan(before: Configuration, { servers, settings }: Plan): Configuration {
+  const old = new Map(before.servers.map((server) => [server.name, server]));
+  const after = servers.flatMap((change) => {
+    if (change.action === "stop") return [];
+    return [change.action === "keep" ? (old.get(change.name) ?? change.after) : change.after];
+  });
+  return { servers: after, settings: settings.keys.length === 0 ? before.settings : settings.after };
+}
 
 describe("properties of plan, 2,000 random pairs", () => {
   const next = createGenerator(4);

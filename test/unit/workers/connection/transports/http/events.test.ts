@@ -94,10 +94,10 @@ test("createEventReader counts each event by itself", () => {
   expect(read(["data: 123456\n\n".repeat(100)], 64).events).toHaveLength(100);
 });
 
-test("createEventReader looks at each byte once: 8 MiB of CR-only lines, or of bare line ends, come to an end", () => {
-  const megabytes = 8 * 1024 * 1024;
+test("createEventReader looks at each byte once: 4 MiB of CR-only lines, or of bare line ends, come to an end", () => {
+  const megabytes = 4 * 1024 * 1024;
   const lines = Buffer.alloc(megabytes, "data:\r\r");
-  expect(read([lines], megabytes).events.length).toBeGreaterThan(1_000_000);
+  expect(read([lines], megabytes).events.length).toBeGreaterThan(500_000);
   const late = Buffer.concat([Buffer.alloc(megabytes, "\n"), Buffer.from("data: x\r\r")]);
   expect(read([late], megabytes).events).toEqual(["message=x"]);
 });

@@ -103,6 +103,10 @@ test.each<[string, HttpFailure, number, number | undefined]>([
   expect(retryDelay(failure, retry)).toBe(delayMs);
 });
 
+test("retryDelay with other pauses -> those, and no attempt after the last one", () => {
+  expect([0, 1].map((retry) => retryDelay(busy(), retry, [5]))).toEqual([5, undefined]);
+});
+
 test.each<[string | undefined, unknown]>([
   [undefined, undefined],
   ["", undefined],

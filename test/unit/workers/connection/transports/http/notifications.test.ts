@@ -1,6 +1,7 @@
 /** Owns: how often a stream over HTTP is opened again, whatever the server says and however it ends. */
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
 import {
   followNotifications,
   type NotificationOptions,
@@ -43,7 +44,9 @@ async function followForAnHour(streams: Streams) {
       );
       return { status: 200, headers: {}, body };
     },
-    onEvent: () => undefined,
+    onEvent: ({ data }) => {
+      if (data === "refuse") throw unaskedTooLong(20_000_000, 16_777_216);
+    },
     onNote: (note) => notes.push(note),
     maxBytes: 1_000,
     signal: ended.signal,
@@ -102,6 +105,28 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(await named("3000")).toBe(3_000);
     expect(await named("999999999")).toBe(300_000);
     expect(await named("1000000000000")).toBe(1_000);
+  });
+
+  test("sends a message that is longer than all may be, each time -> a note each time, ever more slowly", async () => {
+    const { waits, notes } = await followForAnHour(() => ({ text: `data: ${"x".repeat(2_000)}\n\n` }));
+    expect(waits.slice(0, 3)).toEqual([2_000, 4_000, 8_000]);
+    const told =
+      "sent one message of more than 1,000 bytes on its notification stream, which is opened again without it. " +
+      "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json.";
+    expect(notes.filter((note) => note !== RARELY)).toEqual(waits.map(() => told));
+    expect(notes.filter((note) => note === RARELY)).toHaveLength(1);
+  });
+
+  test("sends one notification that is too long, then ends its stream -> the log tells both", async () => {
+    const { waits, notes } = await followForAnHour((nth) => ({
+      text: nth === 0 ? "data: refuse\n\n" : "data: x\n\n",
+    }));
+    expect(waits[0]).toBe(1_000);
+    expect(notes).toEqual([
+      "sent a notification or request of 19.1 MiB, more than 16 MiB on its notification stream, which is opened again " +
+        "without it. This is a fault of the server: only answers to requests may be longer.",
+      ONCE,
+    ]);
   });
 
   test("and then offers none -> not asked again", async () => {

@@ -1,0 +1,59 @@
+/** The main job with Pi on Bun in place of Node: the packed package, from the search to the end of every process. */
+import { execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { unpackTarball } from "../support/package-under-node-modules.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { extensionErrors } from "../support/rpc-events.ts";
+import { live, open } from "./rpc-support.ts";
+import { call, entryOf, readLog, SERVERS, searchFor } from "./support.ts";
+
+afterAll(async () => (await unpackTarball()).dispose());
+
+/** Its install script puts the program for this machine there. */
+const BUN = join(dirname(createRequire(import.meta.url).resolve("bun/package.json")), "bin", "bun.exe");
+
+/** Says what runs Pi. */
+const TELLS_RUNTIME = `export default (pi) => pi.registerCommand("runtime", {
+  description: "x", handler: async (args, ctx) => ctx.ui.notify(String(process.versions.bun)),
+});`;
+
+test("search, load, call, an edit of mcp.json while Pi runs, and the end with nothing left", async () => {
+  const { everything } = SERVERS;
+  const pi = await open({
+    mcp: { mcpServers: { everything, s: live(["one"]) } },
+    files: { "runtime.mjs": TELLS_RUNTIME },
+    extensions: [await entryOf("packed package"), "runtime.mjs"],
+    runtime: BUN,
+  });
+  await pi.rpc.command("/runtime");
+  await pi.notice(new RegExp(`^${execFileSync(BUN, ["--version"], { encoding: "utf8" }).trim()}$`));
+
+  const [searched] = await pi.prompt(searchFor("echo"));
+  expect(pi.scripted.requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
+  expect(searched?.text).toContain("everything__echo(message: string)");
+  expect(pi.scripted.requests[1]?.toolNames).toContain("everything__echo");
+  const [echoed] = await pi.prompt(call("everything__echo", { message: "on Bun" }));
+  expect(echoed).toMatchObject({ isError: false, text: "Echo: on Bun" });
+
+  await pi.prompt(searchFor("select:s__work"));
+  const first = await pi.ask("s__work");
+  expect(first.argv).toEqual(["one"]);
+  const since = pi.rpc.events.length;
+  await pi.at.writeMcp({ mcpServers: { everything, s: live(["two"]), added: live(["three"]) } });
+  expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: ~ s (args), + added (1 tool)");
+  const second = await pi.ask("s__work");
+  expect(second.argv).toEqual(["two"]);
+  expect(await waitGone([first.pid], 10_000)).toEqual([]);
+  await pi.prompt(searchFor("select:added__work"));
+  expect((await pi.ask("added__work")).argv).toEqual(["three"]);
+  expect(await pi.status()).toMatch(/^MCP: 3 of 3 servers connected/);
+
+  expect(extensionErrors(pi.rpc.events)).toEqual([]);
+  expect(pi.rpc.strayLines).toEqual([]);
+  expect(await pi.rpc.stop()).toMatchObject({ code: 0, signal: null });
+  expect(pi.rpc.stderr).toBe("");
+  expect(await processesWithMarker(pi.at.dir)).toEqual([]);
+  expect(await readLog(pi.at)).not.toMatch(/ error /i);
+});

@@ -1,0 +1,121 @@
+/**
+ * Owns: what runs now. Decides about each loaded configuration, turns it into a plan and hands the plan on. An edit
+ * and an answer may come at the same time: they are applied one after the other.
+ */
+import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
+import type { ConfigProblem, ConsentQuestion } from "../../../src/shared/protocol/status.ts";
+import { describeProblem } from "../../../src/shared/text/problem.ts";
+import type { Log } from "../../shared/log.ts";
+import { DEFAULT_SETTINGS } from "./entry/settings.ts";
+import { textsToKeep } from "./live/live.ts";
+import type { LoadedConfig } from "./merge/merge.ts";
+import { type Configuration, type Plan, plan } from "./plan/plan.ts";
+import type { Consents, PendingConsent, TrustDecision } from "./trust/trust.ts";
+
+/** What the user hears and is asked, beside what the plan does. */
+export interface ConfigState {
+  problems: ConfigProblem[];
+  files: string[];
+  questions: ConsentQuestion[];
+  /** Servers of the project that may not run, each with the reason. */
+  refused: { name: string; reason: string }[];
+}
+
+/** Carries a plan out. */
+export type OnPlan = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
+
+interface ApplyOptions {
+  consents: Consents;
+  log: Log;
+  onPlan: OnPlan;
+  /** A decision has been made: the envFiles of `consents` may be other ones. */
+  onDecided: () => void;
+}
+
+export class ApplyQueue {
+  readonly #options: ApplyOptions;
+  #work: Promise<void> = Promise.resolve();
+  #now: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
+  #applied: LoadedConfig;
+  #state: ConfigState = { problems: [], files: [], questions: [], refused: [] };
+  #pending: readonly PendingConsent[] = [];
+
+  /** `first`: counts as applied before anything is. */
+  constructor(first: LoadedConfig, options: ApplyOptions) {
+    this.#applied = first;
+    this.#options = options;
+  }
+
+  /** What runs. */
+  get now(): Configuration {
+    return this.#now;
+  }
+
+  /** The files as they were when they were last applied. */
+  get applied(): LoadedConfig {
+    return this.#applied;
+  }
+
+  get state(): ConfigState {
+    return this.#state;
+  }
+
+  /** Whether an edit has to wait: the setting that runs decides, not the one that the edit brings. */
+  get editsWait(): boolean {
+    return this.#now.settings.hotReload !== "on";
+  }
+
+  /** The open question with this hash. Undefined if something else would run by now: then there is a new question. */
+  pending(hash: string): PendingConsent | undefined {
+    return this.#pending.find((question) => question.hash === hash);
+  }
+
+  /** What this configuration would change, without applying it. */
+  async preview(config: LoadedConfig): Promise<Plan> {
+    const { allowed } = await this.#options.consents.decide(config.servers);
+    return plan(this.#now, { servers: allowed, settings: config.settings });
+  }
+
+  /** `load` is called when all that came before has been applied. Rejects as `load` and `onPlan` do. */
+  apply(load: () => LoadedConfig | Promise<LoadedConfig>): Promise<void> {
+    const done = this.#work.then(async () => this.#applyNow(await load()));
+    // The caller gets the failure; the next one in the queue does not.
+    this.#work = done.catch(() => undefined);
+    return done;
+  }
+
+  async #applyNow(config: LoadedConfig): Promise<void> {
+    const { consents, onPlan, onDecided } = this.#options;
+    const trust = await consents.decide(config.servers);
+    consents.accept(trust);
+    const next: Configuration = { servers: trust.allowed, settings: config.settings };
+    const change = plan(this.#now, next);
+    this.#now = next;
+    this.#applied = config;
+    this.#pending = trust.pending;
+    this.#state = this.#stateOf(config, trust);
+    this.#report(config, trust);
+    onDecided();
+    const servers = [...trust.accepted];
+    await onPlan(change, this.#state, this.editsWait ? { servers, texts: textsToKeep(config) } : { servers });
+  }
+
+  #stateOf(config: LoadedConfig, { pending, refused }: TrustDecision): ConfigState {
+    return {
+      problems: [...this.#options.consents.problems, ...config.problems],
+      files: config.files,
+      questions: pending.map(({ definition, hash, question }) => ({
+        server: definition.name,
+        hash,
+        question,
+      })),
+      refused: refused.map(({ definition, reason }) => ({ name: definition.name, reason })),
+    };
+  }
+
+  #report(config: LoadedConfig, { refused }: TrustDecision): void {
+    const { consents, log } = this.#options;
+    for (const problem of [...config.problems, ...consents.problems]) log.warn(describeProblem(problem));
+    for (const { definition, reason } of refused) log.warn(`${definition.name} is not started: ${reason}`);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * How the process of a server ends. Owns: waiting for its exit and its last output, ending it politely and then not,
+ * and giving up on a process that the system does not let us end. Knows nothing of MCP.
+ */
+import { once } from "node:events";
+import { settledWithin } from "../../../shared/pace/abort.ts";
+import { type Killed, killTree, type ServerProcess } from "../../../shared/programs/processes.ts";
+import type { CloseTimes } from "../../mcp/mcp.ts";
+
+/** After a server has exited, its last output may still lie in the pipe: time to read it. */
+const LAST_OUTPUT_MS = 250;
+
+/** For example `exited with code 1` or `was ended by SIGTERM`. */
+export const describeExit = (code: number | null, signal: NodeJS.Signals | null): string =>
+  signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+
+export interface ProcessEndOptions {
+  /** The process has exited, and its last output has been read. */
+  onExit: (pid: number) => void;
+  /** The process is over, or nobody waits for it any more. Called once, and never before `onExit`. */
+  onEnd: () => void;
+  /** Gets one line about something odd that is not an error. */
+  onNote: (note: string) => void;
+  /** Signals the whole process group. */
+  kill?: (pid: number, signal: "SIGTERM" | "SIGKILL") => Killed;
+}
+
+export class ProcessEnd {
+  readonly #child: ServerProcess;
+  readonly #options: ProcessEndOptions;
+  readonly #signalGroup: NonNullable<ProcessEndOptions["kill"]>;
+  #exit = "";
+  #isOver = false;
+  /** Settles when the process has exited and its last output has been read, or when it could not be started. */
+  readonly exited: Promise<void>;
+
+  constructor(child: ServerProcess, options: ProcessEndOptions) {
+    this.#child = child;
+    this.#options = options;
+    this.#signalGroup = options.kill ?? killTree;
+    this.exited = new Promise((resolve) => {
+      // Not "close": a child of the server may hold the server's stdout open long after the server is gone.
+      child.once("exit", (code, signal) => {
+        this.#onProcessEnd(describeExit(code, signal)).then(resolve, resolve);
+      });
+      child.once("error", () => resolve());
+    });
+  }
+
+  /** For example `exited with code 1`; empty while the process runs. */
+  get exit(): string {
+    return this.#exit;
+  }
+
+  /** Signals the process and everything that it has started. */
+  kill(signal: "SIGTERM" | "SIGKILL"): Killed {
+    const { pid } = this.#child;
+    return pid === undefined ? "gone" : this.#signalGroup(pid, signal);
+  }
+
+  /** Kills the process without waiting for it. */
+  killNow(): void {
+    if (this.kill("SIGKILL") === "refused") this.#abandon();
+  }
+
+  /** Whether the process has ended by then, in milliseconds from now. */
+  endsWithin(ms: number): Promise<boolean> {
+    return settledWithin(this.exited, ms);
+  }
+
+  /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
+  async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
+    if (this.#child.pid === undefined || this.#isOver) return;
+    this.#child.stdin.end();
+    if (!(await this.endsWithin(termMs))) {
+      this.kill("SIGTERM");
+      if (!(await this.endsWithin(killMs - termMs)) && this.kill("SIGKILL") === "refused") {
+        // macOS also refuses for a process that has just ended.
+        await this.endsWithin(LAST_OUTPUT_MS);
+        if (this.#exit === "") {
+          this.#abandon();
+          return;
+        }
+      }
+    }
+    await this.exited;
+  }
+
+  async #onProcessEnd(exit: string): Promise<void> {
+    const child = this.#child;
+    this.#exit = exit;
+    await settledWithin(once(child, "close"), LAST_OUTPUT_MS);
+    child.stdout.destroy();
+    child.stderr.destroy();
+    // What the server started may still be in its group, and nobody else would end it.
+    this.kill("SIGKILL");
+    if (child.pid !== undefined) this.#options.onExit(child.pid);
+    this.#end();
+  }
+
+  /** For a process that the system does not let us end: nobody waits for its end. */
+  #abandon(): void {
+    const child = this.#child;
+    if (this.#exit === "") {
+      this.#options.onNote(`still runs as process ${child.pid}: the system refuses to end it`);
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      child.unref();
+    }
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#options.onEnd();
+  }
+}
