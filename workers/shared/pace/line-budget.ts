@@ -4,7 +4,7 @@
  */
 export interface LineBudget {
   /** Composes the line and hands it on, or counts it as dropped. */
-  offer(compose: () => string, write: (line: string) => void): void;
+  write(compose: () => string, sink: (line: string) => void): void;
   /** Reports dropped lines at once, without waiting for the end of the window. */
   close(): void;
 }
@@ -41,7 +41,7 @@ export function createLineBudget(limits: LineLimits, onDropped: (count: number) 
   };
 
   return {
-    offer: (compose, write) => {
+    write: (compose, sink) => {
       const now = performance.now();
       if (now - opensAt >= limits.windowMs) open(now);
       if (lines === 0) return drop(now);
@@ -49,7 +49,7 @@ export function createLineBudget(limits: LineLimits, onDropped: (count: number) 
       if (line.length > chars) return drop(now);
       lines--;
       chars -= line.length;
-      write(line);
+      sink(line);
     },
     close: reportDropped,
   };

@@ -36,10 +36,10 @@ test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
 test("the first at once, then the latest of each span, and nothing after the end", async () => {
   const sent: string[] = [];
   const gate = createProgressPacer<CallProgress>(20, ({ message }) => sent.push(message));
-  for (const message of ["a", "b", "c"]) gate.tell({ message });
+  for (const message of ["a", "b", "c"]) gate.push({ message });
   expect(sent).toEqual(["a"]);
   await expect.poll(() => sent).toEqual(["a", "c"]);
-  gate.tell({ message: "d" });
+  gate.push({ message: "d" });
   gate.stop();
   await sleep(60);
   // Whether "d" found the interval over decides the clock; nothing held back comes after the end.
