@@ -1,5 +1,5 @@
 /**
- * Owns: a server on loopback that nobody should call, and what it was asked all the same.
+ * Owns: a server on loopback that nobody should call, and a record of the requests that it gets.
  * Must not: judge.
  */
 import { createServer } from "node:http";
