@@ -1,4 +1,7 @@
-/** Pi's entry point: assembles the extension. Contains no logic of its own. */
+/**
+ * Pi's entry point. Owns: which of Pi's events, commands and flags reach which part. Must not: hold logic of its own.
+ * Called by: Pi, once per load. To react to another event of Pi: a line here, and a method of the session.
+ */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +14,7 @@ import { createSession } from "./session/session.ts";
 import { renderersFor } from "./tools/rows/rows.ts";
 import { createMcpCommand } from "./ui/command/command.ts";
 
-/** `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`, as Pi has it. */
+/** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
 const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
 
 export default function piMcpThreads(pi: Pi): void {

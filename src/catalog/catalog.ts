@@ -1,8 +1,9 @@
 /**
- * The tools that Pi's main thread knows. Owns: the catalog made from a snapshot, the store that follows the worker's
- * events, the snapshot file that the factory reads, and walks over thousands of tools in slices.
- * Must not: know Pi, tools as Pi has them, or the runtime. Searching is catalog/search, whose code is loaded later.
- * Called by: session, tools, report, ui.
+ * The tools that Pi's main thread knows. Owns: the catalog that is made from a snapshot, the store that follows the
+ * worker's events, the snapshot file that the factory reads, and walks over thousands of tools in slices.
+ * Must not: know Pi, Pi's own form of a tool, or the runtime. Called by: session, tools, report, ui.
+ * To add a field of a tool: shared/snapshot (contract, columns), then known.ts. Searching is catalog/search, whose code
+ * is loaded later.
  */
 export { snapshotIsOlder } from "./file.ts";
 export { holdsToolsOf } from "./holds-tools.ts";

@@ -1,34 +1,34 @@
-/** Finds and reads the snapshot of a working directory. The one file that main reads. */
+/** Finds and reads the snapshot of a working directory: the only file that main reads. */
 import { hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER, type SnapshotPlace, snapshotFileName } from "../shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/file-name.ts";
 import { type Catalog, catalogFrom, emptyCatalog } from "./known.ts";
 
 const sha256Hex = (text: string): string => hash("sha256", text);
 
-export const snapshotPath = (agentDir: string, place: SnapshotPlace): string =>
-  join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(place, sha256Hex));
+export const snapshotPath = (agentDir: string, key: SnapshotKey): string =>
+  join(agentDir, SNAPSHOT_FOLDER, snapshotFileName(key, sha256Hex));
 
-/** Whether one of the files was changed since the snapshot was written: the plan may hold what it does not. */
-export function snapshotIsOlder(agentDir: string, place: SnapshotPlace, files: readonly string[]): boolean {
+/** Whether one of the files has changed since the snapshot was written. The plan may then differ from the snapshot. */
+export function snapshotIsOlder(agentDir: string, key: SnapshotKey, files: readonly string[]): boolean {
   const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   try {
-    const writtenAt = changedAt(snapshotPath(agentDir, place));
+    const writtenAt = changedAt(snapshotPath(agentDir, key));
     return writtenAt === undefined || files.some((file) => (changedAt(file) ?? 0) > writtenAt);
   } catch {
-    // A file that cannot even be looked at: the worker says what is wrong with it.
+    // The worker reports what is wrong with a file that cannot be examined.
     return true;
   }
 }
 
-/** Nobody may hold up Pi's main thread: a pipe is not waited for, and a terminal keeps its keys. Not on Windows. */
+/** Opening must not block Pi's main thread (a pipe) nor take over a terminal. Windows has neither flag. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
-/** All bytes of a regular file. Undefined for anything else, for a file that is too large, and for half of one. */
+/** All bytes of a regular file; undefined for anything else, for a file that is too large, or that shrinks meanwhile. */
 function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
-  // Looked at first: the opening itself can do something to a device.
+  // The type is checked before the opening, because opening a device can already have an effect.
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
   const file = openSync(path, FLAGS);
   try {
@@ -46,14 +46,15 @@ function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
   }
 }
 
-/** The stored catalog, or an empty one where there is none, or none that can be read: the worker makes it anew. */
-export function readCatalog(agentDir: string, place: SnapshotPlace): Catalog {
-  const path = snapshotPath(agentDir, place);
+/** The stored catalog. An empty one if no snapshot can be read: the worker makes a new snapshot. */
+export function readCatalog(agentDir: string, key: SnapshotKey): Catalog {
+  const path = snapshotPath(agentDir, key);
   try {
     const bytes = readWhole(path, LIMITS.snapshotBytes);
     return (bytes && catalogFrom(bytes)) ?? emptyCatalog();
   } catch {
-    // Unreadable is the same as absent here: the factory must not fail, and the worker reports what it cannot write.
+    // An unreadable snapshot counts as absent: the factory must not fail, and the worker reports a file that it cannot
+    // write.
     return emptyCatalog();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The tools that are known now, made from a snapshot: looked up by name, and compared with what Pi
- * has been told. Schemas are decoded when first used.
+ * The catalog: the tools that are known now, made from a snapshot. Finds a tool by its name and compares two definitions
+ * of a tool. A schema is decoded when it is first used.
  */
 import { crc32 } from "node:zlib";
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
@@ -12,29 +12,29 @@ import { decodeSnapshot, snapshotChecksum } from "../shared/snapshot/snapshot.ts
 import { searchToolDescription } from "../shared/text/search-tool.ts";
 
 export interface CatalogTool extends StoredTool {
-  /** Already decoded, where there are no bytes: a tool that comes from a transcript. */
+  /** For a tool that comes from a transcript: its schema is decoded already, and has no bytes. */
   inputSchema?: Record<string, unknown>;
 }
 
 export interface Catalog {
-  /** Of the snapshot; undefined for the empty catalog. */
+  /** Checksum of the snapshot; undefined for the empty catalog. */
   checksum: number | undefined;
   settings: CatalogSettings;
-  /** Of the tool that finds the others. */
+  /** Description of the tool that finds the others. */
   description: string;
   servers: readonly SnapshotServer[];
   /** Number of tools. */
   count: number;
-  /** All of them, made when somebody first looks: `tool` and `eachTool` make them one by one. */
+  /** All tools, made at the first access. `tool` and `eachTool` make single ones. */
   readonly tools: readonly CatalogTool[];
-  /** By position. */
+  /** The tool at a position from 0 to `count - 1`. */
   tool(at: number): CatalogTool;
   get(name: string): CatalogTool | undefined;
-  /** What the snapshot held: the bytes of the search index over its tools, by position. */
+  /** The snapshot as it came, before `catalogWithout`: the search index refers to its positions. */
   indexed: { index: Uint8Array; count: number; tool(at: number): CatalogTool };
 }
 
-/** The tools one by one, so that a walk over thousands can pause before they all are made. */
+/** Makes the tools one by one, so that a walk over thousands of them can pause. */
 export function* eachTool({ count, tool }: Pick<Catalog, "count" | "tool">): Generator<CatalogTool> {
   for (let at = 0; at < count; at++) yield tool(at);
 }
@@ -75,13 +75,16 @@ function fromSnapshot(snapshot: OpenSnapshot, checksum: number | undefined): Cat
 
 export const emptyCatalog = (): Catalog => fromSnapshot(EMPTY, undefined);
 
-/** Undefined for bytes that are no whole snapshot of this version. `isWhole`: nothing can have cut or changed them. */
+/**
+ * Undefined for bytes that are not a whole snapshot of this version. `isWhole` skips the check for bytes that nothing
+ * can have cut or changed: those of another thread.
+ */
 export function catalogFrom(bytes: Uint8Array, { isWhole = false } = {}): Catalog | undefined {
   const snapshot = isWhole ? decodeSnapshot(bytes) : decodeSnapshot(bytes, crc32);
   return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
 }
 
-/** The same catalog with less in it. */
+/** The catalog without these servers and tools. */
 export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTools): Catalog {
   const goneServers = new Set(servers);
   const goneTools = new Map<string, Set<string>>();
@@ -113,15 +116,15 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
 export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
   tool.inputSchema ?? (decode(tool.schemas.input(tool.at)) as Record<string, unknown>);
 
-/** Keys of the tool's input schema, without decoding it. */
+/** Top-level keys of the tool's input schema, without decoding the schema. */
 export const inputKeysOf = ({ inputSchema, schemas, at }: CatalogTool): readonly RootKey[] =>
   inputSchema ? rootKeysOf(inputSchema) : schemas.rootKeys(at);
 
-/** Bytes of the tool's output schema. */
+/** Bytes of the tool's output schema; undefined if the tool has none. */
 export const outputSchemaOf = ({ schemas, at }: CatalogTool): Uint8Array | undefined => schemas.output(at);
 
 const NO_BYTES: Uint8Array = new Uint8Array();
-/** Of a tool that comes from a transcript. */
+/** For a tool that comes from a transcript. */
 export const NO_SCHEMAS: StoredSchemas = {
   rootKeys: () => [],
   input: () => NO_BYTES,
@@ -130,7 +133,7 @@ export const NO_SCHEMAS: StoredSchemas = {
 
 const sameBytes = (a: Uint8Array = NO_BYTES, b: Uint8Array = NO_BYTES): boolean => Buffer.compare(a, b) === 0;
 
-/** Whether the model, and a script, would see the same bytes for both. */
+/** Whether the model and a script see the same bytes for both. */
 export const sameDefinition = (a: CatalogTool, b: CatalogTool): boolean =>
   a === b ||
   (a.name === b.name &&

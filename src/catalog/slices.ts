@@ -1,21 +1,18 @@
-/**
- * Long walks over a catalog in slices, so that main never stands still for one: keys, frames and timers come in
- * between. Called by whoever looks at every tool.
- */
+/** Divides long walks over a catalog into slices. Between two slices main handles keys, frames and timers. */
 
 import { type Catalog, type CatalogTool, eachTool } from "./known.ts";
 
-/** Main stands still no longer than this at a time. */
+/** The longest time for which a walk occupies main. */
 const SLICE_MS = 3;
-/** Steps between two looks at the clock, where each takes a microsecond or less. */
+/** Steps between two readings of the clock, for steps of a microsecond or less. */
 const STEPS = 32;
 
 export interface Slices {
-  /** To be called at each step: undefined while the slice lasts, else to be awaited before the next step. */
+  /** Called at each step. Undefined while the slice lasts; else the caller awaits the promise before the next step. */
   step(): Promise<void> | undefined;
 }
 
-/** `steps` between two looks at the clock. */
+/** `steps`: how many steps pass between two readings of the clock. */
 export function createSlices({ sliceMs = SLICE_MS, steps = STEPS } = {}): Slices {
   let endsAt = performance.now() + sliceMs;
   let done = 0;
@@ -32,7 +29,7 @@ export function createSlices({ sliceMs = SLICE_MS, steps = STEPS } = {}): Slices
   };
 }
 
-/** The tools of one server, or of all. */
+/** The tools of one server; of all servers if `server` is undefined. */
 export async function toolsOf(catalog: Catalog, server: string | undefined): Promise<CatalogTool[]> {
   const slices = createSlices();
   const tools: CatalogTool[] = [];

@@ -1,39 +1,39 @@
-/** The current catalog: from the snapshot file at first, then from the worker's events. */
+/** Holds the current catalog: at first that of the snapshot file, then what the worker's events make of it. */
 
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { SnapshotPlace } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { readCatalog } from "./file.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./known.ts";
 
 export interface CatalogStore {
   current(): Catalog;
-  /** Reads the snapshot of another place. */
-  open(place: SnapshotPlace): void;
-  /** Knows nothing until the worker tells it. */
+  /** Reads the snapshot of another folder or configuration file. */
+  open(key: SnapshotKey): void;
+  /** Empties the catalog until the worker sends a snapshot. */
   clear(): void;
   /**
-   * Checksum of the newest snapshot, also of one that nobody has looked at yet. Undefined where the catalog is
-   * without something of it: a worker that starts must send it again.
+   * Checksum of the newest snapshot, also before the snapshot is decoded. Undefined after `leaveOut`, so that a new
+   * worker sends the snapshot again.
    */
   checksum(): number | undefined;
-  /** Takes a snapshot from an event. It is decoded when somebody looks: many may come while servers connect. */
+  /** Takes a snapshot from an event. It is decoded at the first access: many may come while servers connect. */
   replace(snapshot: Uint8Array): void;
-  /** Until the next snapshot the catalog is without these. */
+  /** Removes servers and tools until the next snapshot comes. */
   leaveOut(removed: RemovedTools): void;
   /**
-   * Settles when the newest snapshot is the one of `checksum`: its event may come after the reply that names
-   * it, on another port. Gives up after a bounded time.
+   * Settles when the newest snapshot has this checksum. A reply may name a snapshot whose event is still under way,
+   * because events travel on another port. Settles without it after `LIMITS.rpcShortMs`.
    */
   reached(checksum: number | undefined): Promise<void>;
 }
 
-export function createCatalogStore(agentDir: string, place: SnapshotPlace): CatalogStore {
-  let catalog = readCatalog(agentDir, place);
+export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogStore {
+  let catalog = readCatalog(agentDir, key);
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
-  let isLess = false;
+  let isPartial = false;
   const waiting = new Set<{ checksum: number; resolve: () => void }>();
   const current = (): Catalog => {
     if (newest) {
@@ -46,26 +46,26 @@ export function createCatalogStore(agentDir: string, place: SnapshotPlace): Cata
     current,
     open: (other) => {
       newest = undefined;
-      isLess = false;
+      isPartial = false;
       catalog = readCatalog(agentDir, other);
       checksum = catalog.checksum;
     },
     clear: () => {
       newest = undefined;
-      isLess = false;
+      isPartial = false;
       catalog = emptyCatalog();
       checksum = undefined;
     },
-    checksum: () => (isLess ? undefined : checksum),
+    checksum: () => (isPartial ? undefined : checksum),
     replace: (snapshot) => {
       newest = snapshot;
-      isLess = false;
+      isPartial = false;
       checksum = snapshotChecksum(snapshot);
       for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
     },
     leaveOut: (removed) => {
       catalog = catalogWithout(current(), removed);
-      isLess = true;
+      isPartial = true;
     },
     reached: async (wanted) => {
       if (wanted === undefined || wanted === checksum) return;

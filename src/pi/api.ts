@@ -1,7 +1,7 @@
 /**
- * The part of Pi's extension API (1.5.2) that is used, as types of our own: the extension must not import
- * a host module, or Pi would load it through its slow transform. A test compiles these against the types
- * that Pi publishes.
+ * The part of Pi's extension API (1.5.2) that this extension uses, as types of our own: an extension that imports a
+ * module of Pi is loaded through Pi's slow transform. test/boundary/host-types.test.ts compiles these types against
+ * the types that Pi publishes. To use more of Pi: add it here.
  */
 
 import type { JsonValue } from "../shared/protocol/errors.ts";
@@ -9,18 +9,18 @@ import type { JsonValue } from "../shared/protocol/errors.ts";
 export type TextContent = { type: "text"; text: string };
 export type ImageContent = { type: "image"; data: string; mimeType: string };
 
-/** What a tool answers. `isError` marks a failure that keeps its `details`. */
+/** The result of a tool. `isError` marks a failure that keeps its `details`; Pi drops the details of a throw. */
 export interface ToolResult {
   content: (TextContent | ImageContent)[];
   details: unknown;
   isError?: boolean;
-  /** What a codemode script gets, where the tool declares an `outputSchema`. */
+  /** The value that a codemode script gets, if the tool declares an `outputSchema`. */
   structuredContent?: JsonValue;
 }
 
 export type ToolUpdate = (partial: ToolResult) => void;
 
-/** What a renderer returns. No line may be wider than `width` cells, or Pi ends with an error. */
+/** The value of a renderer. Pi ends with an error if a line is wider than `width` cells. */
 export interface Component {
   render(width: number): string[];
   invalidate(): void;
@@ -36,13 +36,13 @@ export interface RenderTheme {
 export interface RenderContext {
   expanded: boolean;
   isError: boolean;
-  /** Of the final result; undefined while it runs. */
+  /** Duration of the whole call; undefined while the call runs. */
   durationMs: number | undefined;
-  /** The configured keys and the description, styled; for example `ctrl+o to expand`. */
+  /** The user's keys and the description, styled; for example `ctrl+o to expand`. */
   keyHint(keybinding: "app.tools.expand", description: string): string;
 }
 
-/** A result as a renderer gets it. */
+/** The part of a result that a renderer receives. */
 export type DrawnResult = Pick<ToolResult, "content" | "details">;
 
 export interface ToolRenderers {
@@ -64,17 +64,17 @@ export interface ToolHints {
   openWorldHint?: boolean;
 }
 
-/** What a call made by another tool came to. Never rejects for the tool's own failures. */
+/** The outcome of `executeTool`, which does not reject when the called tool fails. */
 export interface NestedOutcome {
   result: Pick<ToolResult, "content" | "details">;
   isError: boolean;
-  /** Absent where the tool did not run: it is unknown, its arguments are refused, or an extension blocked it. */
+  /** Absent if the tool did not run: it is unknown, its arguments are refused, or an extension blocked the call. */
   durationMs?: number;
 }
 
-/** What a running tool is given. */
+/** The context of a running tool. */
 export interface PiToolContext extends PiContext {
-  /** Tools that `executeTool` can call. */
+  /** The tools that `executeTool` can call. */
   readonly tools: readonly { name: string }[];
   /** Runs another tool through the same validation and the same extensions as a call of the model. */
   executeTool(
@@ -96,7 +96,7 @@ export interface PiTool extends ToolRenderers {
   exposure?: ToolExposure;
   namespace?: { name: string; aliases?: readonly string[]; description?: string; instructions?: string };
   annotations?: ToolHints;
-  /** Which tools a call may reach, for extensions that decide over them. */
+  /** The tools that a call may reach. Extensions that allow or refuse tools read it. */
   reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
   execute(
     toolCallId: string,
@@ -118,12 +118,12 @@ export interface PiContext {
     editor(title: string, prefill?: string): Promise<string | undefined>;
   };
   mode: "tui" | "rpc" | "json" | "print";
-  /** Dialogs and notices reach somebody: TUI and RPC. */
+  /** True in the TUI and over RPC: dialogs and notices reach a person. */
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
   sessionManager: {
-    /** Entries from the root to the current leaf. */
+    /** The entries of the transcript from its root to the current leaf. */
     getBranch(): readonly unknown[];
   };
 }
@@ -140,7 +140,7 @@ export interface McpRegistration {
   extensionPath: string;
 }
 
-/** A message as it enters the transcript: of it, what is read of tool results. */
+/** A message as it enters the transcript; only the fields of tool results that this extension reads. */
 export interface FinishedMessage {
   role: string;
   toolName?: string;
@@ -155,7 +155,7 @@ export interface CommandInfo {
 
 export interface RegisteredTool {
   name: string;
-  /** Tools that a call may reach: all, or those whose names or namespaces are in these words. */
+  /** The tools that a call may reach: all, or those whose names or namespaces are among these words. */
   reachesTools?: ((input: Record<string, unknown>) => "all" | readonly string[]) | undefined;
 }
 
@@ -182,13 +182,13 @@ export interface Pi {
     ) => Promise<void> | undefined,
   ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
-  /** What a handler returns takes the message's place. */
+  /** The message that a handler returns replaces the original. */
   on<M extends FinishedMessage>(
     event: "message_end",
     handler: (event: { message: M }) => Promise<{ message: M } | undefined> | undefined,
   ): () => void;
   registerTool(tool: PiTool): void;
-  /** Chooses how calls are drawn, also of tools that are not registered. `next`: what others would use. */
+  /** Chooses the renderers of a tool, also of one that is not registered. `next` answers what the others choose. */
   registerToolRenderer(
     resolver: <Theirs>(
       toolName: string,
@@ -197,7 +197,7 @@ export interface Pi {
   ): void;
   registerFlag(name: string, options: { description?: string; type: "string"; default?: string }): void;
   getFlag(name: string): boolean | string | undefined;
-  /** Servers that extensions registered for this session. */
+  /** The servers that extensions have registered for this session. */
   getMcpServers(): McpRegistration[];
   registerCommand(name: string, command: PiCommand): void;
   getActiveTools(): string[];

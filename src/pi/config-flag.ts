@@ -1,17 +1,17 @@
 /**
- * The flag `--mcp-config <path>`: a file in place of `<agentDir>/mcp.json`. Pi tells flags only after the
- * factory, so the factory, which must read the right snapshot, looks at the command line itself.
+ * The flag `--mcp-config <path>`: a file in place of `<agentDir>/mcp.json`. The factory must read the right snapshot,
+ * and Pi knows the value of a flag only after the factory has run. So the factory reads the command line itself.
  */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 
 export const CONFIG_FLAG = "mcp-config";
 
-/** The file that the flag names; undefined without one. */
+/** Absolute path of the file that the flag names; undefined if the flag is not set. */
 export const configFileOf = (flag: unknown, cwd: string): string | undefined =>
   typeof flag === "string" && flag !== "" ? resolve(cwd, flag.replace(/^~(?=$|[\\/])/, homedir)) : undefined;
 
-/** The value on the command line, as Pi reads it: the next word, or after `=`; the last one counts. */
+/** The flag's value on the command line, read as Pi reads it: the next word, or what follows `=`; the last one counts. */
 export function flagOnCommandLine(argv: readonly string[]): string | undefined {
   const name = `--${CONFIG_FLAG}`;
   return argv.reduce<string | undefined>((found, word, at) => {

@@ -1,6 +1,6 @@
 /**
- * Says something to the user once: a notice where there is a UI, one line on stderr where there is none. Names and
- * words of servers and of project files are in it, so that nothing of it acts on the terminal.
+ * Shows the user a message: as a notice with a UI, as one line on stderr without. A message may hold the words of a
+ * server or of a project's file, so characters that act on a terminal are removed.
  */
 
 import { printable } from "../shared/text/width.ts";

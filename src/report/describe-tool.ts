@@ -1,4 +1,4 @@
-/** A tool written out in full for a model: its description and each parameter on a line. Pure. */
+/** A tool in full for a model: its description, and one line per parameter. Pure. */
 
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { isObject } from "../shared/protocol/is-object.ts";
@@ -20,7 +20,7 @@ function parameterLine(name: string, schema: unknown, required: boolean): string
   return oneLine(line, PARAMETER_CHARS) + (preset === "" ? "" : ` ${oneLine(preset, PARAMETER_CHARS)}`);
 }
 
-/** One line each, `path (string) *required* - Where. [default: "."]`; enums stand in the type. */
+/** One line per parameter: `path (string) *required* - Where. [default: "."]`. The type lists the values of an enum. */
 export function parameterLines(tool: CatalogTool): string[] {
   const schema = inputSchemaOf(tool);
   const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];

@@ -1,10 +1,11 @@
-/** The words that ToolSearch, the proxy tool and answers to unknown calls share. Pure. */
+/** The phrases that ToolSearch, the proxy tool and the answers to unknown calls share. Pure. */
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
 import { parameterList } from "../shared/text/signature.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { serverName } from "./server-name.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
 export const signatureLine = (tool: CatalogTool): string =>
@@ -14,7 +15,7 @@ const NAMES_SHOWN = 50;
 const NAME_CHARS = 200;
 const ERROR_CHARS = 600;
 
-/** `lead: a, b`, or nothing where there is nothing to name. Bounded. */
+/** `lead: a, b`, or no line without names. Bounded. */
 export function nameLine(lead: string, names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const shown = names.slice(0, NAMES_SHOWN).map((name) => oneLine(name, NAME_CHARS));
@@ -22,10 +23,7 @@ export function nameLine(lead: string, names: readonly string[]): string[] {
   return [`${lead}: ${shown.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
 }
 
-/** The name of a server, as it stands in a sentence of ours. */
-export const serverName = (name: string): string => oneLine(name, NAME_CHARS);
-
-/** A failure in one line: its words may be a server's, and must not pass for another line of the answer. */
+/** A failure in one line. A server may have written it, and its text must not look like another line of the answer. */
 export const errorLine = ({
   message,
   remedy = "",
@@ -34,19 +32,19 @@ export const errorLine = ({
   remedy?: string | undefined;
 }): string => `${oneLine(message, ERROR_CHARS)} ${oneLine(remedy, ERROR_CHARS)}`.trimEnd();
 
-/** The same under a heading that names the server already. */
+/** The failure in one line, without the server's name, which stands before it already. */
 export const errorLineOf = (
   server: string,
   error: { message: string; remedy?: string | undefined },
 ): string => errorLine({ ...error, message: withoutServer(server, error.message) });
 
-/** Why the configuration keeps a tool of that name from being had. Never rejects. */
+/** Why the configuration makes a tool of this name unavailable; undefined if it does not. Does not reject. */
 export type WhyMissing = (name: string) => Promise<WireError | undefined>;
 
 export interface Report {
   /** Declared to the model from the next request on. */
   loaded: readonly CatalogTool[];
-  /** Found, but kept out by Pi. */
+  /** Found, but not accepted by Pi. */
   refused: readonly CatalogTool[];
   /** Found, but not loaded. */
   more: readonly CatalogTool[];
@@ -65,7 +63,7 @@ export function reportText({ loaded, refused, more, notes }: Report): string {
   return [...lines, ...notes].join("\n");
 }
 
-/** What is missing from an answer because of the servers' state. `loaded`: names of servers whose tools it loads. */
+/** Says what an answer lacks because of the servers' states. `loaded`: names of servers whose tools the answer loads. */
 export function serverNotes(
   servers: readonly ServerStatus[],
   pending: readonly string[],
@@ -80,10 +78,10 @@ export function serverNotes(
   return [...nameLine("Still connecting, search again later", pending), ...failed];
 }
 
-/** Set off by the user: neither time nor another search will bring its tools. */
+/** Disabled by the user: neither time nor another search makes its tools available. */
 export const isDisabled = ({ state }: ServerStatus): boolean => state === "disabled";
 
-/** Why a server's tools may be missing; nothing where it is connected. */
+/** Why a server's tools may be missing; no line if the server is connected. */
 export function stateNote(status: ServerStatus | undefined): string[] {
   if (!status) return [];
   const { state, source, toolsKnown, error } = status;

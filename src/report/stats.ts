@@ -1,11 +1,11 @@
-/** The statistics of calls as `/mcp stats` shows them, as wide as the screen allows. Pure. */
+/** The table of `/mcp stats`, as wide as the screen allows. Pure. */
 
 import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
 import { formatBytes, formatMs } from "../shared/text/size.ts";
 import { cutTo, printable, visibleWidth } from "../shared/text/width.ts";
 
 const NAME_CELLS = 48;
-/** With less than this for the names they stand on lines of their own. */
+/** If fewer cells than this are left for the names, each name stands on a line of its own. */
 const NAME_CELLS_LEAST = 32;
 const GAP = "  ";
 
@@ -19,7 +19,7 @@ const numbersOf = (stats: ToolStats): string[] => [
   formatMs(stats.meanMs),
 ];
 
-/** What a server named, in a line. */
+/** Server and tool in one line; a server may have put anything into the tool's name. */
 const nameOf = ({ server, tool }: ToolStats): string =>
   printable(`${server} · ${tool}`).replaceAll("\n", " ");
 
@@ -48,7 +48,7 @@ function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number)
   return [...lines(tools, columns), ...more, saved].join("\n");
 }
 
-/** `columns`: cells of a line. */
+/** `columns`: terminal cells of a line. */
 export const renderStats = (report: StatsReport, columns: number): string =>
   report.captured
     ? table(report.summary, columns)

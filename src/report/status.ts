@@ -1,23 +1,20 @@
-/** What `/mcp` prints, as text. Pure. */
+/** The texts of `/mcp status` and `/mcp tools`. Pure. */
 import type { Catalog } from "../catalog/catalog.ts";
 import { describeErrorOf, type WireError } from "../shared/protocol/errors.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
 import { counted, offerText } from "../shared/text/counts.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
-import { cleanText, oneLine } from "../shared/text/unprintable.ts";
+import { cleanText } from "../shared/text/unprintable.ts";
+import { refusedLine } from "./refused.ts";
+import { serverName } from "./server-name.ts";
 
-/** Of all servers together, and of one server alone: more than that nobody reads in a notice. */
+/** Longest list of tools in a notice: of all servers together, and of one server. */
 const TOOL_LINES = 300;
 const TOOL_LINES_OF_ONE = 2_000;
 const SERVERS_SHOWN = 100;
-/** Kept of the start and of the end of a long question. */
+/** How much of a long question is shown: so many characters of its start and of its end. */
 const QUESTION_END_CHARS = 400;
-
-const NAME_CHARS = 200;
-
-/** A name in one line: a project's file may hold any. */
-const shown = (name: string): string => oneLine(name, NAME_CHARS);
 
 const oneErrorLine = (server: string, error: WireError): string =>
   cleanText(describeErrorOf(server, error)).replaceAll("\n", " | ");
@@ -25,20 +22,16 @@ const oneErrorLine = (server: string, error: WireError): string =>
 function serverLine(server: ServerStatus): string {
   const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
   const error = server.error ? `: ${oneErrorLine(server.name, server.error)}` : "";
-  return `${shown(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
+  return `${serverName(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
 }
 
-/** Nothing is asked here: `/mcp trust` shows all of it. */
+/** The question, cut: only `/mcp trust` asks it, and shows it whole. */
 function inBrief(question: string): string {
   const more = question.length - 2 * QUESTION_END_CHARS;
   if (more <= 0) return question;
   const [start, end] = [question.slice(0, QUESTION_END_CHARS), question.slice(-QUESTION_END_CHARS)];
   return `${start}… ${more} more characters …${end}`.toWellFormed();
 }
-
-/** A server of the project that may not run. */
-export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): string =>
-  `MCP server ${shown(name)} of this project is not started: ${reason}.`;
 
 export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
   const connected = servers.filter((server) => server.state === "connected").length;
@@ -57,16 +50,16 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
   ].join("\n");
 }
 
-/** A server that is configured and may not run; undefined where nothing is known of it. */
+/** Why a configured server does not run; undefined if the report does not know the server. */
 export function absentText(server: string, { questions, refused }: StatusReport): string | undefined {
   if (questions.some((question) => question.server === server)) {
-    return `The server ${shown(server)} waits for your consent. /mcp trust asks for it.`;
+    return `The server ${serverName(server)} waits for your consent. /mcp trust asks for it.`;
   }
   const refusal = refused.find(({ name }) => name === server);
   return refusal && refusedLine(refusal);
 }
 
-/** The tools of one server, or of all, by server. Only what is shown is written out: there may be thousands. */
+/** The tools of one server, or of all servers. There may be thousands, so only those that are shown are written out. */
 export function renderTools(
   catalog: Catalog,
   servers: readonly ServerStatus[],
@@ -74,7 +67,7 @@ export function renderTools(
 ): string {
   const known = new Set([...servers.map(({ name }) => name), ...catalog.servers.map(({ name }) => name)]);
   if (server !== undefined && !known.has(server)) {
-    const names = [...known].slice(0, SERVERS_SHOWN).map(shown);
+    const names = [...known].slice(0, SERVERS_SHOWN).map(serverName);
     const more = known.size > SERVERS_SHOWN ? [`${known.size - SERVERS_SHOWN} more`] : [];
     return `No server named ${server} is configured. Configured: ${[...names, ...more].join(", ") || "none"}.`;
   }
@@ -86,7 +79,7 @@ export function renderTools(
     const tools = toolsOf.get(name) ?? [];
     all += 1 + tools.length;
     if (lines.length >= most) continue;
-    lines.push(`${shown(name)}: ${counted(tools.length, "tool")}`);
+    lines.push(`${serverName(name)}: ${counted(tools.length, "tool")}`);
     for (const tool of tools.slice(0, most - lines.length)) {
       lines.push(`  ${tool.name} - ${firstSentence(tool.description)}`);
     }

@@ -1,15 +1,15 @@
-/** What a session gets from its runtime, and what the runtime needs of the session. Types only. */
+/** The contract of a session and its runtime. Types only. */
 import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../shared/protocol/api.ts";
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 
 export interface Crash {
-  /** For people: why the worker ended. */
+  /** Why the worker ended, in words for people. */
   reason: string;
-  /** No other worker is started: it crashed too often. */
+  /** The worker crashed too often, and no other worker is started. */
   givenUp: boolean;
-  /** Servers that caused it, as far as is known: the next worker does not connect them by itself. */
+  /** Servers that probably caused the crash. The next worker does not connect them unasked. */
   heldBack?: string[];
 }
 
@@ -21,13 +21,13 @@ export interface CrashPolicy {
   respawnsAMinute: number;
 }
 
-/** The limits that a keeper may be given in the place of those of `LIMITS`. */
+/** Limits that replace those of `LIMITS`, for tests. */
 export interface KeepLimits extends Partial<CrashPolicy> {
-  /** The worker is asked this often whether it lives, in milliseconds; no answer for as long means that it hangs. */
+  /** A worker that does not answer for so many milliseconds hangs. */
   heartbeatMs?: number;
 }
 
-/** What `/mcp`, dialogs and answers to the model ask for. */
+/** The requests of `/mcp`, of dialogs and of answers to the model. */
 export type UserRequest =
   | "status"
   | "explainMissing"
@@ -47,31 +47,31 @@ export interface Runtime {
     params: ConnectionMethods["settleTools"]["params"],
     signal: AbortSignal | undefined,
   ): Promise<ConnectionMethods["settleTools"]["value"]>;
-  /** A request of the user's: answered when it is done, or failed. */
+  /** Resolves when the request is done. Rejects with a `ThreadsError`. */
   ask<M extends UserRequest>(
     method: M,
     params: ConnectionMethods[M]["params"],
   ): Promise<ConnectionMethods[M]["value"]>;
-  /** Never fails and keeps nothing alive: for what nobody waits for. */
-  tell<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
+  /** Sends a request whose answer nobody needs. Does not fail, and does not keep the process alive. */
+  post<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
   /**
-   * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment; kills what is left. Never rejects,
-   * and does not wait for a thread that cannot be ended.
+   * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment. Then kills the server processes that
+   * are left. Does not reject, and does not wait for a thread that cannot be ended.
    */
   stop(): Promise<void>;
 }
 
 export interface RuntimeOptions {
   logFile: string;
-  /** Told to each worker that starts, the first and every one after a crash. */
+  /** The facts for each worker that starts: the first one, and each one that follows a crash. */
   facts: () => SessionFacts;
   onEvent: (event: WorkerEvent) => void;
   onCrash: (crash: Crash) => void;
-  /** The worker runs but could not open the session. */
+  /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;
-  /** The packed or raw worker of this checkout, unless a test brings its own. */
+  /** Another worker than the one beside this file, for tests. */
   workerUrl?: URL;
-  /** When a worker hangs, and how soon the next one starts. */
+  /** When a worker counts as hanging, and how soon the next one starts. */
   limits?: KeepLimits;
 }

@@ -1,13 +1,13 @@
 /**
- * Finds a worker that hangs: asks it again and again and reports, once, when one question stays unanswered. A
- * pause of this process itself (a suspended machine, a stalled main thread) is not held against the worker.
+ * Finds a worker that hangs: asks the worker at intervals and reports, once, a question that stays unanswered. A pause of
+ * this process itself (a suspended machine, a stalled main thread) does not count.
  */
 export interface Heartbeat {
   stop(): void;
 }
 
 export function startHeartbeat(options: {
-  /** How long a question may stay unanswered; asked twice as often. */
+  /** The longest time that a question may stay unanswered. The interval of questions is half of it. */
   timeoutMs: number;
   ask: () => Promise<unknown>;
   onHang: () => void;
@@ -22,7 +22,7 @@ export function startHeartbeat(options: {
     const answered = (): void => {
       askedAt = undefined;
     };
-    // A rejection means that the worker is gone, which is told elsewhere.
+    // A rejection means that the worker has ended, which keep-worker.ts handles.
     options.ask().then(answered, answered);
   };
   const tick = (): void => {
@@ -35,7 +35,7 @@ export function startHeartbeat(options: {
     }
     if (late) askedAt = now;
     if (now - askedAt < options.timeoutMs) return;
-    // The answer may lie in the queue behind this timer: let it be read first.
+    // The answer may be in the queue behind this timer: it is read first.
     setImmediate(() =>
       setImmediate(() => {
         if (askedAt === undefined || stopped) return;

@@ -1,6 +1,6 @@
 /**
- * Keeps one worker alive: starts it, finds its end or its hanging, and starts another after a pause, but
- * not for ever. Knows nothing of what is said to it.
+ * Keeps one worker alive: starts it, notices that it has ended or hangs, and starts another one after a pause, a limited
+ * number of times. Knows nothing about the content of messages.
  */
 
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
@@ -11,29 +11,32 @@ import { createRpc, type Rpc } from "./rpc.ts";
 import type { RuntimeThread } from "./thread.ts";
 
 export interface KeptWorker {
-  /** The worker that runs, or the next one while it is being started. Rejects with `runtime_stopped`. */
+  /** The running worker, or the next one while it is being started. Rejects with `runtime_stopped` or `cancelled`. */
   ready(signal: AbortSignal | undefined): Promise<Rpc>;
   /**
-   * Ends it for good; requests that are open fail. Settles soon after the farewell, also where the thread does not end:
-   * one in native code cannot be interrupted. Never rejects.
+   * Ends the worker for good, and open requests fail. Settles soon after the farewell, even if the thread does not end: a
+   * thread in native code cannot be interrupted. Does not reject.
    */
   stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void>;
 }
 
 /** How a worker ended. */
 export interface WorkerEnd {
-  /** For people: why the worker ended. */
+  /** Why the worker ended, in words for people. */
   reason: string;
   outOfMemory: boolean;
 }
 
 export interface KeepOptions {
   start: () => Promise<RuntimeThread>;
-  /** A worker runs: say what it must know. */
+  /** Called when a worker runs, to tell it what it must know. */
   onStart: (rpc: Rpc) => void;
-  /** A worker is gone, asked or not: clean up behind it. */
+  /** Called when a worker has ended, asked or unasked, to clean up behind it. */
   onGone: () => void;
-  /** Servers that caused the end. They will not do so again by themselves, so that this end is not counted. */
+  /**
+   * Answers the servers that caused the end. The next worker does not connect them unasked, so this end does not count
+   * towards giving up.
+   */
   blame?: (end: WorkerEnd) => string[];
   onCrash: (crash: Crash) => void;
   limits?: KeepLimits;
@@ -45,7 +48,7 @@ const TERMINATE_MS = 200;
 
 function createNext(): PromiseWithResolvers<Rpc> {
   const next = Promise.withResolvers<Rpc>();
-  // Nobody may be waiting when it fails.
+  // Nobody may be waiting when the promise rejects.
   next.promise.catch(() => undefined);
   return next;
 }
@@ -55,7 +58,7 @@ const stoppedError = (message: string): ThreadsError =>
 
 const STOPPED = "The MCP servers of this session are stopped.";
 
-/** Settles with the promise, however that settles, or after the time. */
+/** Settles with the promise, also if that rejects, or after `ms` milliseconds. */
 async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
@@ -111,10 +114,10 @@ export function keepWorker(options: KeepOptions): KeptWorker {
     try {
       options.onGone();
     } catch {
-      // What cannot be cleaned up must not keep the next worker from starting.
+      // A failed clean-up must not keep the next worker from starting.
     }
     if (stopping) return;
-    // Callers that wait keep waiting for the next worker; a promise that is resolved already is replaced.
+    // Callers that wait keep waiting for the next worker. A promise that is resolved already is replaced.
     if (kept) next = createNext();
     kept = false;
     const heldBack = options.blame?.(end) ?? [];
@@ -133,7 +136,7 @@ export function keepWorker(options: KeepOptions): KeptWorker {
     options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
   };
 
-  /** Takes a thread on until its end, which is told once. */
+  /** Watches a thread until its end, and reports that end once. */
   const watch = (thread: RuntimeThread): void => {
     const rpc = createRpc(thread);
     let known: string | undefined;
@@ -151,12 +154,12 @@ export function keepWorker(options: KeepOptions): KeptWorker {
       .then(({ exitCode, reason, outOfMemory = false }) =>
         onEnd({ reason: known ?? reason ?? `exit code ${exitCode}`, outOfMemory }),
       )
-      // A throw of a callback must not end Pi.
+      // A callback that throws must not end Pi.
       .catch(() => undefined);
     try {
       options.onStart(rpc);
     } catch (error) {
-      // A worker that knows nothing of the session must not stay beside the next one.
+      // A worker without the session's facts must end before the next one starts.
       end(messageOf(error));
       return;
     }

@@ -1,7 +1,6 @@
 /**
- * The server processes that the worker has reported, so that none outlives it: children of a worker
- * survive its end, and no exit hook of a worker runs. Every pid leads a process group of its own (on
- * Windows, a tree).
+ * The server processes that the worker has reported, so that main can end them: child processes survive the end of a
+ * worker, and no exit hook of a worker runs. Every pid leads a process group of its own (on Windows, a tree).
  */
 import { spawnSync } from "node:child_process";
 import { systemProgram } from "../shared/process/windows-programs.ts";
@@ -9,13 +8,13 @@ import { systemProgram } from "../shared/process/windows-programs.ts";
 export interface PidRegistry {
   add(pid: number): void;
   remove(pid: number): void;
-  /** Kills every group that is still registered. Synchronous: also runs in an exit hook. */
+  /** Kills every group that is still registered. Synchronous, because it also runs in an exit hook. */
   killAll(): void;
   /** Stops watching for the end of the process. */
   dispose(): void;
 }
 
-/** Signals that end a process without any hook, where nobody listens to them. */
+/** Signals that end a process without running exit hooks, unless somebody listens to them. */
 const DEADLY = ["SIGINT", "SIGHUP"] as const;
 
 function killGroup(pid: number): void {
@@ -27,14 +26,15 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The group is gone (ESRCH), or the system refuses (EPERM). Nothing is left to do, and an exit hook must not throw.
+    // The group has ended (ESRCH), or the system refuses (EPERM). Nothing more can be done, and an exit hook must not
+    // throw.
   }
 }
 
 /**
- * Listeners of the package signal-exit, which Pi bundles: each waits until only its like are left and then
- * raises the signal again. Counting them as somebody who decides would make both sides wait for ever.
- * Version 3 keeps its emitter on `process`, version 4 under a global symbol.
+ * Counts the listeners of the package signal-exit, which Pi bundles. Each of them waits until only listeners of
+ * signal-exit are left, and then raises the signal again. If onSignal waited for them too, both sides would wait for
+ * ever. Version 3 of the package keeps its emitter on `process`, version 4 under a global symbol.
  */
 function signalExitListeners(): number {
   const version3 = (process as { __signal_exit_emitter__?: { count?: number } }).__signal_exit_emitter__;
@@ -51,7 +51,7 @@ export function createPidRegistry(): PidRegistry {
     pids.clear();
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    // Another listener, for example Pi's own, decides what the signal means; then this is not the end.
+    // Another listener, for example Pi's own, handles the signal, and the process may go on.
     if (process.listenerCount(signal) - 1 > signalExitListeners()) return;
     killAll();
     process.off(signal, onSignal);

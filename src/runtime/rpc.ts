@@ -1,6 +1,6 @@
 /**
- * Requests to the connection worker. The one place where a request settles: by reply, deadline, abort or
- * the worker's exit, whichever is first. Every rejection is a `ThreadsError`.
+ * Requests to the connection worker. The only place where a request settles: by reply, deadline, abort or the worker's
+ * exit, whichever comes first. Every rejection is a `ThreadsError`.
  */
 import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
 import { fromWireError, messageOf, type Reply, ThreadsError } from "../shared/protocol/errors.ts";
@@ -10,7 +10,7 @@ export interface RequestOptions {
   /** Milliseconds until the request fails with `deadline`. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
-  /** Nobody waits for it: it does not keep the process alive. */
+  /** The request does not keep the process alive. */
   background?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Rpc {
   ): Promise<ConnectionMethods[M]["value"]>;
   /** Number of requests that have not settled. */
   readonly open: number;
-  /** Fails every request, open or to come: the worker will not answer any more. */
+  /** Fails every open and every later request: the worker does not answer any more. */
   end(error: ThreadsError): void;
 }
 
@@ -61,7 +61,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
     if (!options.background) thread.hold();
     try {
       const reply = await new Promise<Reply<unknown>>((resolve, reject) => {
-        // Told once; a worker that is gone or deaf needs no answer to it.
+        // The worker is told once. A worker that has ended or hangs need not confirm.
         const abandon = (error: ThreadsError): void => {
           thread.api.cancel(id).catch(() => undefined);
           reject(error);
@@ -73,7 +73,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
           signal: settled.signal,
         });
         const send = thread.api[method] as unknown as Send;
-        // comlink rejects only where the arguments cannot be cloned; the other side answers replies.
+        // comlink rejects only if the arguments cannot be cloned; the worker answers every failure as a reply.
         send(id, params).then(resolve, (error) => reject(new ThreadsError("internal", messageOf(error))));
       });
       if (reply.ok) return reply.value;

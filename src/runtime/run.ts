@@ -1,6 +1,6 @@
 /**
- * Everything that one session runs off the main thread, behind a handful of calls: the worker that is
- * kept alive, requests to it, and the processes that must not outlive it.
+ * The runtime of a session: keeps a worker alive, sends it requests, and ends the server processes that a worker leaves
+ * behind. Loaded after Pi's first paint.
  */
 
 import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
@@ -17,11 +17,11 @@ import { createSuspicion } from "./suspicion.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
-/** Above any limit of the worker's own: a server's start, the cap of a call. */
+/** Above every limit of the worker's own, such as a server's start and the cap of a call. */
 const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
 
-/** What the runtime itself has to say of a call, with the call's name: it knows only requests. */
-function ofCall({ server, tool }: CallToolParams, error: unknown): unknown {
+/** Puts the call's name into an error of the runtime itself: requests do not know which call they carry. */
+function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
   if (!(error instanceof ThreadsError)) return error;
   const { code, message, remedy } = error;
   const data = { server, ...error.data };
@@ -49,7 +49,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const onEvent = (event: WorkerEvent): void => {
     if (event.type === "spawned") pids.add(event.pid);
     if (event.type === "exited") pids.remove(event.pid);
-    // Of a thread that did not end in time; nobody else would end what it started last.
+    // A thread that did not end in time may still start a process, and nobody else would end it.
     if (isStopped && event.type === "spawned") pids.killAll();
     suspicion.see(event);
     options.onEvent(event);
@@ -66,8 +66,8 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       rpc
         .request("startSession", { ...options.facts(), ...suspicion.facts() }, startOptions)
         .then(() => files.remember(), options.onStartFailed)
-        // Without the copy only a worker that crashes after its package was deleted cannot come back.
-        .catch((error: Error) => tell("log", { level: "warn", message: `worker files: ${error.message}` }));
+        // Without the copy, only a worker that crashes after its package was deleted cannot be started again.
+        .catch((error: Error) => post("log", { level: "warn", message: `worker files: ${error.message}` }));
     },
     onGone: pids.killAll,
     blame: suspicion.blame,
@@ -84,8 +84,8 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     return rpc.request(method, params, requestOptions);
   };
   const short: RequestOptions = { deadlineMs: LIMITS.rpcShortMs };
-  /** For what nobody waits for; without a worker there is nobody to do it. */
-  const tell = <M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void => {
+  /** The answer is not needed, nor an error: without a worker there is nothing to do. */
+  const post = <M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void => {
     request(method, params, { ...short, background: true }).catch(() => undefined);
   };
 
@@ -95,26 +95,26 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         const bytes = await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal });
         return decode(bytes) as CallResult;
       } catch (error) {
-        throw ofCall(params, error);
+        throw nameCall(params, error);
       }
     },
     settleTools: (params, signal) =>
       request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
-    // As long as a server may take to start: `reconnect` and an applied edit wait for servers.
+    // `reconnect` and an applied edit wait for servers, so the deadline is that of a server's start.
     ask: (method, params) =>
       request(method, params, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
-    tell,
-    log: (level, message) => tell("log", { level, message }),
+    post,
+    log: (level, message) => post("log", { level, message }),
     stop: async () => {
       await worker.stop(async (rpc) => {
-        // A worker that does not finish in time is ended; what it leaves running is killed behind it.
+        // A worker that does not finish in time is ended, and `killAll` below ends the processes that it leaves running.
         await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
       });
       isStopped = true;
       try {
         pids.killAll();
       } catch {
-        // Nobody could do anything about it, and a rejection here would end Pi.
+        // Nothing can be done about a failure, and a rejection here would end Pi.
       }
       pids.dispose();
       await files.dispose();

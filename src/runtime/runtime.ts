@@ -1,15 +1,19 @@
 /**
- * The runtime of a session from its first moment on: it is loaded and started in the background, and whoever calls
- * it waits for that. One that is stopped before it has started never starts.
+ * Everything that one session runs off the main thread. Owns: the worker and its restarts, requests and their deadlines,
+ * and the server processes that must not outlive the worker. Must not: know Pi, tools or what the user sees.
+ * Called by: session/start.ts. To add a request: shared/protocol/api.ts, and a method of `Runtime` if `ask` does not fit.
+ *
+ * The code of the runtime (run.ts) is loaded in the background; calls wait for it. A runtime that is stopped before it
+ * has started does not start.
  */
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
 
-export type { Crash, Runtime } from "./contract.ts";
+export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
-  // At once: what Pi does after `session_start` keeps its thread busy, and the worker would start that much later.
+  // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
   const started = import("./run.ts").then(({ startRuntime }) =>
     isStopped ? undefined : startRuntime(options),
   );
@@ -21,7 +25,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     if (runtime) return runtime;
     throw new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped.");
   };
-  /** For what nobody waits for; why it did not start has been told. */
+  /** Runs the task if the runtime starts; `onStartFailed` reports why it does not. */
   const quietly = (task: (runtime: Runtime) => void): void => {
     started.then((runtime) => runtime && task(runtime)).catch(() => undefined);
   };
@@ -29,7 +33,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     callTool: async (params, signal) => (await ready()).callTool(params, signal),
     settleTools: async (params, signal) => (await ready()).settleTools(params, signal),
     ask: async (method, params) => (await ready()).ask(method, params),
-    tell: (method, params) => quietly((runtime) => runtime.tell(method, params)),
+    post: (method, params) => quietly((runtime) => runtime.post(method, params)),
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
     stop: async () => {
       isStopped = true;

@@ -1,33 +1,33 @@
 /**
- * Which servers a dead worker's successor shall not connect by itself: those that were at work when it died, as far
- * as that can be told. Pure. A wrong guess costs little: a call or the user connects the server all the same.
+ * Decides which servers the next worker must not connect unasked after a worker has died: those that were probably at
+ * work. Pure. A wrong guess costs little, because a call or the user still connects the server.
  */
 
-/** What is known of a worker's end. */
+/** What is known about a worker's end. */
 export interface Death {
   atMs: number;
-  /** In words, for example `exit code 7`. */
+  /** In words for people, for example `exit code 7`. */
   reason: string;
   outOfMemory: boolean;
-  /** The server whose message was being handled. */
+  /** The server whose message the worker was handling. */
   talking: string | undefined;
-  /** What each server has sent of late. */
+  /** How much each server has sent recently; older bytes count less (talk.ts). */
   heard: readonly { server: string; bytes: number }[];
   connecting: readonly string[];
 }
 
 export interface Suspect {
   server: string;
-  /** A sentence without its end, for the user. */
+  /** A sentence without its full stop, for the user. */
   why: string;
 }
 
 const MINUTE_MS = 60_000;
-/** Who sent less has not filled the memory. */
+/** A server that has sent less has not filled the memory. */
 const FILLING_BYTES = 1024 * 1024;
 const FILLING_SHARE = 0.5;
 
-/** Memory is filled by whoever sends most; who is talking when it is full need not have sent much. */
+/** The server that has sent most fills the memory. The server that talks when the memory is full may have sent little. */
 function fillerOf({ outOfMemory, heard }: Death): string | undefined {
   if (!outOfMemory) return undefined;
   const total = heard.reduce((sum, { bytes }) => sum + bytes, 0);

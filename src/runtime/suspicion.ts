@@ -1,6 +1,6 @@
 /**
- * Remembers over the workers of one session which servers are not to be connected by themselves. Owns what main sees
- * of a worker's servers while the worker runs; suspects.ts decides what that means once the worker has ended.
+ * Remembers, across the workers of one session, which servers a worker must not connect unasked. Owns what main sees of
+ * a worker's servers while the worker runs; suspects.ts decides what that means when the worker has ended.
  */
 
 import type { WorkerEvent } from "../shared/protocol/events.ts";
@@ -10,19 +10,19 @@ import type { WorkerEnd } from "./keep-worker.ts";
 import { type Death, suspectsOf } from "./suspects.ts";
 
 export interface Suspicion {
-  /** A worker starts: the memory for it to write into. */
+  /** Called when a worker starts. Answers the memory that this worker writes into. */
   startWorker(): SharedArrayBuffer;
   see(event: WorkerEvent): void;
-  /** The worker has ended. Answers the names of the servers that were at work. */
+  /** Called when the worker has ended. Answers the names of the servers that were probably at work. */
   blame(end: WorkerEnd): string[];
-  /** What the next worker must know. */
+  /** The facts for the next worker. */
   facts(): Pick<SessionFacts, "heldBack">;
 }
 
 export function createSuspicion(now: () => number = Date.now): Suspicion {
-  /** Server -> why it is held back. */
+  /** Name of a server -> why the server is held back. */
   const heldBack = new Map<string, string>();
-  /** Of the worker that runs. */
+  /** What the running worker writes. */
   let record = talkRecord(createTalkMemory());
   const servers = new Map<number, string>();
   const connecting = new Set<string>();
@@ -54,7 +54,7 @@ export function createSuspicion(now: () => number = Date.now): Suspicion {
       const { name, state } = event.status;
       if (state === "connecting") connecting.add(name);
       else connecting.delete(name);
-      // Somebody wanted it, and it went well.
+      // A call or the user has connected the server, and the worker has survived that.
       if (state === "connected") heldBack.delete(name);
     },
     blame: (end) => {

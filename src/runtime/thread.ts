@@ -1,6 +1,6 @@
 /**
- * The connection worker as a thread: spawns it, passes its events on, and tells when it is gone. Knows
- * nothing of what is said to it. The thread never keeps Pi alive except while a request is open.
+ * The connection worker as a thread: starts it, passes its events on, and reports its end. Knows nothing about the
+ * content of messages. The thread keeps Pi alive only while a request is open.
  */
 import * as nodeModule from "node:module";
 import { dirname } from "node:path";
@@ -16,31 +16,31 @@ import { createTalkMemory } from "../shared/protocol/talk.ts";
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;
-  /** Settles with the exit code and, where it crashed, with why. Never rejects; all of its events have come by then. */
+  /** Resolves when the thread has ended, after all of its events. Does not reject. */
   exited: Promise<ThreadEnd>;
   /** While held, the thread keeps the process alive. */
   hold(): void;
   release(): void;
-  /** Settles when the thread has ended. One in native code, which cannot be interrupted, ends after that. */
+  /** Settles when the thread has ended. A thread in native code cannot be interrupted and ends later. */
   terminate(): Promise<void>;
 }
 
 export interface ThreadEnd {
   exitCode: number;
+  /** The error that ended the thread, if one did. */
   reason: string | undefined;
-  /** It reached the limit of its heap. */
+  /** The thread reached the limit of its heap. */
   outOfMemory?: true;
 }
 
 /**
- * Folder of the compile cache that the host uses, for a worker, which does not inherit it: it saves the worker
- * a third of its start. Undefined where the worker has it from the environment, or the host has none (Bun knows
- * no such cache).
+ * The folder of the compile cache that Pi uses. A worker does not inherit the cache, which saves a third of the worker's
+ * start. Undefined if the worker gets the folder from the environment, or if Pi uses no cache (Bun has none).
  */
 function compileCacheFolder(): string | undefined {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return undefined;
   const folder = nodeModule.getCompileCacheDir?.();
-  // Below the folder that is asked for, there is one for each version of Node.
+  // Node makes a folder for each of its versions below the folder that NODE_COMPILE_CACHE names.
   return folder && dirname(folder);
 }
 
@@ -48,7 +48,7 @@ export function startThread(options: {
   logFile: string;
   onEvent: (event: WorkerEvent) => void;
   url: URL;
-  /** For the worker to write into (protocol/talk.ts). */
+  /** The memory that the worker writes into (protocol/talk.ts). */
   talk?: SharedArrayBuffer;
 }): RuntimeThread {
   const { port1: events, port2 } = new MessageChannel();
@@ -58,15 +58,15 @@ export function startThread(options: {
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: boot,
-    // Only so is it there before the worker's own file is compiled.
+    // Must be set here: the worker's own code runs after its file has been compiled.
     ...(compileCache && { env: { ...process.env, NODE_COMPILE_CACHE: compileCache } }),
     transferList: [port2],
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: LIMITS.workerHeapMebibytes },
   });
-  // The worker writes its own output to the log file. What still gets here must not reach the terminal, and
-  // reading it, even to throw it away, would keep the process alive for ever.
+  // The worker writes its own output to the log file. Other output must not reach the terminal, and reading it, even to
+  // drop it, would keep the process alive for ever.
   worker.stdout.destroy();
   worker.stderr.destroy();
 
@@ -88,7 +88,7 @@ export function startThread(options: {
     api,
     exited: new Promise((resolve) => {
       worker.once("exit", (exitCode) => {
-        // Closing would drop what has not been read: a process that was started last would be forgotten.
+        // Closing drops unread events, and the process that was started last would be forgotten.
         for (let last = receiveMessageOnPort(events); last; last = receiveMessageOnPort(events)) {
           options.onEvent(last.message as WorkerEvent);
         }
@@ -103,7 +103,7 @@ export function startThread(options: {
       if (--holders === 0) worker.unref();
     },
     terminate: async () => {
-      // Each call of Node's own would add a listener until the thread has ended.
+      // Each call of Node's `terminate` adds a listener until the thread has ended.
       terminating ??= worker.terminate();
       await terminating;
     },

@@ -1,14 +1,14 @@
 /**
- * Where the worker's code lies. An update of the package may delete it while Pi runs, and a worker that
- * crashes must come back all the same: the packed files are kept in memory and, if they are gone, written
- * to a private temp folder.
+ * The files of the worker's code. An update of the package may delete them while Pi runs, and a worker that crashes must
+ * still be started again. So the packed files are kept in memory and, if they are gone, written to a private temp
+ * folder.
  */
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** Raw TypeScript beside a checkout, one bundled file beside the packed entry. */
+/** Raw TypeScript in a checkout, one bundled file beside the packed entry. */
 export function connectionWorkerUrl(here = import.meta.url): URL {
   return here.endsWith(".ts")
     ? new URL("../../workers/connection.ts", here)
@@ -17,11 +17,11 @@ export function connectionWorkerUrl(here = import.meta.url): URL {
 
 export interface WorkerFiles {
   url: URL;
-  /** Keeps the packed files. A checkout is left alone: nobody deletes it under a running Pi. */
+  /** Keeps the packed files in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
   remember(): Promise<void>;
-  /** The URL to start from now; after a deletion, that of the copy. */
+  /** The URL to start the worker from; after a deletion, the URL of the copy. */
   locate(): Promise<URL>;
-  /** Removes the copy, if one was made. Never fails. */
+  /** Removes the copy, if one was made. Does not fail. */
   dispose(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function createWorkerFiles(url: URL): WorkerFiles {
       const folder = dirname(path);
       const names = (await readdir(folder)).filter((name) => name.endsWith(".js"));
       const read = await Promise.all(names.map((name) => readFile(join(folder, name))));
-      // All or nothing: half a worker is worse than none.
+      // All files or none: a worker with a part of its files fails later and less clearly.
       kept = new Map(names.map((name, i) => [name, read[i] ?? Buffer.alloc(0)]));
     },
     locate: async () => {
@@ -55,7 +55,7 @@ export function createWorkerFiles(url: URL): WorkerFiles {
     },
     dispose: async () => {
       if (!copy) return;
-      // The temp folder is the system's to clean where it cannot be done here.
+      // The system cleans its temp folder if the removal fails here.
       await rm(dirname(fileURLToPath(copy)), { recursive: true, force: true }).catch(() => undefined);
       copy = undefined;
     },

@@ -1,29 +1,35 @@
 /**
- * Calls that are open: forwards them to the worker and brings their progress back. A tool of ours that calls
- * others for the model says so, since only scripts read the server's own result.
+ * The calls that are open: sends them to the worker and hands their progress on. Scripts read the server's own result;
+ * our proxy tool calls tools for the model, and its nested calls get the result that is shaped for the model.
  */
 
-import type { Runtime } from "../runtime/runtime.ts";
 import type { CallResult } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { CallTool, ToolCall } from "../tools/definition/definition.ts";
+import type { Running } from "./running.ts";
 
 export interface SessionCalls {
+  /** Rejects with `runtime_stopped` when no session runs. */
   call: CallTool;
   onProgress(event: Extract<WorkerEvent, { type: "progress" }>): void;
-  /** While the task runs, what the calling tool with this id calls is for the model, not for a script. */
+  /** While the task runs, the nested calls of the tool call `callId` get results for the model, not for a script. */
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
 }
 
-/** `now`: throws where the session is over. */
-export function createSessionCalls(now: () => { runtime: Runtime; generation: number }): SessionCalls {
+/** Pi gives a nested call the id `<id of the calling call>/<n>`. */
+const callerOf = (callId: string): string => callId.replace(/\/\d+$/, "");
+
+/** `runningOrThrow`: throws `runtime_stopped` when no session runs. */
+export function createSessionCalls(
+  runningOrThrow: () => Pick<Running, "runtime" | "generation">,
+): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
   const forModel = new Set<string>();
   return {
     call: async ({ signal, onProgress, ...request }): Promise<CallResult> => {
-      const { runtime, generation } = now();
+      const { runtime, generation } = runningOrThrow();
       const { callId } = request;
-      const wantsStructured = request.wantsStructured && !forModel.has(callId.replace(/\/\d+$/, ""));
+      const wantsStructured = request.wantsStructured && !forModel.has(callerOf(callId));
       progress.set(callId, onProgress);
       try {
         return await runtime.callTool({ generation, ...request, wantsStructured }, signal);

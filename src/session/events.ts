@@ -1,37 +1,24 @@
-/** What the worker's events do to a session on the main thread. One handler a session; it ends with it. */
+/** What each event of the worker does to a session on the main thread. One handler per session. */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import type { PiContext } from "../pi/api.ts";
 import { notify } from "../pi/notices.ts";
-import { refusedLine } from "../report/status.ts";
-import type { CatalogSettings } from "../shared/protocol/catalog.ts";
+import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
-import type { AcceptedBefore } from "../shared/protocol/session.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs.ts";
 import { createHealthNotices } from "../ui/health-notices.ts";
 import { createStatusLine } from "../ui/status-line.ts";
-
-/** What lives from session_start to session_shutdown, beside the runtime. */
-export interface SessionState {
-  statuses: Map<string, ServerStatus>;
-  planned: PromiseWithResolvers<void>;
-  /** Of the plan; undefined until it is made. */
-  settings: CatalogSettings | undefined;
-  /** What was let run, for a worker after this one. */
-  accepted: AcceptedBefore | undefined;
-}
+import { type SessionState, serversOf, type WhileRunning } from "./running.ts";
 
 export interface EventTargets {
   ctx: PiContext;
-  /** Undefined once the session is over: then nothing of Pi may be touched. */
-  state: () => SessionState | undefined;
+  state: WhileRunning<SessionState>;
   store: CatalogStore;
   registrar: Registrar;
   dialogs: Dialogs;
-  /** A plan was made; the state is that of it. */
+  /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
@@ -46,21 +33,18 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     state.settings = report.settings;
     state.accepted = report.accepted;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
-    // Servers of the project that the factory found in the snapshot, but that may not run now.
+    // The factory may have registered tools of project servers that must not run now.
     registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
     targets.onPlanned(state);
     state.planned.resolve();
-    configNotices.tell([...report.problems.map(describeProblem), ...report.refused.map(refusedLine)]);
+    configNotices.show([...report.problems.map(describeProblem), ...report.refused.map(refusedLine)]);
     statusLine.show(report.servers);
     dialogs.consents(report.questions);
   };
 
-  const followCatalog = ({ statuses }: SessionState): void => {
-    const servers = [...statuses.values()];
-    registrar.follow(
-      store.current,
-      servers.some(({ name, direct }) => registrar.concernsDirect(name, direct)),
-    );
+  const followCatalog = (state: SessionState): void => {
+    const wantsDirect = serversOf(state).some(({ name, direct }) => registrar.concernsDirect(name, direct));
+    registrar.follow(store.current, wantsDirect);
   };
 
   return (event) => {
@@ -89,7 +73,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         break;
       case "server": {
         state.statuses.set(event.status.name, event.status);
-        statusLine.show([...state.statuses.values()]);
+        statusLine.show(serversOf(state));
         const notice = health.onStatus(event.status);
         if (notice) notify(ctx, notice.text, notice.level);
         break;

@@ -1,4 +1,4 @@
-/** What every worker of a session is told of it, the first and each that takes a crashed one's place. */
+/** What main tells every worker of a session: the first one, and each one that follows a crash. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
@@ -6,11 +6,11 @@ import { CONFIG_FLAG, configFileOf } from "../pi/config-flag.ts";
 import { fileStamp } from "../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 
-/** Only what can be cloned into the worker. */
+/** Copies the fields that can be cloned into the worker. */
 export const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
   servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
 
-/** A file that cannot be looked at has a stamp that no file has. */
+/** A file that cannot be examined gets a stamp that no file has. */
 function stampOf(path: string): string {
   try {
     return fileStamp(statSync(path, { throwIfNoEntry: false }));
@@ -19,7 +19,7 @@ function stampOf(path: string): string {
   }
 }
 
-/** What stays as it was when the session started. */
+/** The facts that stay the same for the whole session. */
 export type StartFacts = Pick<
   SessionFacts,
   | "generation"
@@ -32,7 +32,10 @@ export type StartFacts = Pick<
   | "startedAtMs"
 >;
 
-/** `projectFile`: before the model can have written it; the same for every worker of this session. */
+/**
+ * The stamp of `.pi/mcp.json` (`projectFile`) is taken before the model can have written the file, and every worker of
+ * the session gets this same stamp.
+ */
 export const startFacts = (
   pi: Pi,
   ctx: PiContext,

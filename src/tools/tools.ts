@@ -1,7 +1,9 @@
 /**
- * Declares the tool through which the model reaches all others: ToolSearch, or `mcp` where the settings ask
- * for it. Once a session: with what the snapshot says in the factory, else with what is known before the
- * first prompt. Later changes are told in answers, since any changed byte costs the user their prompt cache.
+ * The tool through which the model reaches all other tools: ToolSearch, or `mcp` if the settings ask for it. Owns: which
+ * of the two is declared, and with which description. Must not: search or call. Called by: session.
+ * The declaration is made once per session: from the snapshot in the factory, else from what is known before the first
+ * prompt. Answers tell later changes, because any changed byte of a declaration costs the user their prompt cache.
+ * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Pi, PiTool } from "../pi/api.ts";
@@ -16,11 +18,11 @@ import { createToolSearch } from "./tool-search/tool-search.ts";
 
 export interface SearchTools {
   declare(catalog: Catalog): void;
-  /** Where there is no catalog yet: the servers that the configuration names. */
+  /** Declares the servers that the configuration names, before there is a catalog. */
   declarePlan(servers: readonly ServerStatus[], settings: CatalogSettings): void;
-  /** Declared with all that a session's start can know. */
+  /** Whether the declaration holds the servers: those of a snapshot or of the plan. */
   complete(): boolean;
-  /** Name of the tool that is declared. */
+  /** Name of the declared tool. */
   name(): string;
 }
 
@@ -31,7 +33,7 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
   const register = (description: string, { proxyTool }: CatalogSettings): void => {
     const tool = proxyTool ? createProxyTool(description, host) : createToolSearch(description, host);
     if (declared?.name === tool.name && declared.description === tool.description) return;
-    // Tools cannot be taken back: hidden, the model does not see it.
+    // Pi cannot take a tool back; the model does not see a hidden one.
     if (declared && declared.name !== tool.name) pi.registerTool({ ...declared, exposure: "hidden" });
     declared = tool;
     pi.registerTool(tool);

@@ -1,6 +1,6 @@
 /**
- * A text in pages that a dialog shows whole: Pi cuts nothing, but what does not fit on the screen is out of sight.
- * Pure.
+ * Divides a text into pages that fit on the screen. Pi does not cut the text of a dialog, but the part that does not fit
+ * is out of sight. Pure.
  */
 import { wrap } from "../shared/text/width.ts";
 
@@ -9,15 +9,15 @@ export interface Screen {
   rows: number;
 }
 
-/** What Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
+/** Rows that Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
 const AROUND_ROWS = 18;
 const FEWEST_ROWS = 3;
 /** Pi leaves a cell free on both sides. */
 const AROUND_COLUMNS = 2;
-/** Over RPC the host draws on a screen of unknown size: a page is about what a small terminal shows. */
+/** Over RPC another program draws the dialog, on a screen of unknown size: a page has the size for a small terminal. */
 const UNKNOWN: Screen = { columns: 80, rows: AROUND_ROWS + 12 };
 
-/** Cuts the text into pages; joined, they are the text. There is at least one page. */
+/** The joined pages are the text again. There is at least one page. */
 export function pagesOf(text: string, { columns, rows }: Screen = UNKNOWN): string[] {
   const lines = Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
   const width = Math.max(columns - AROUND_COLUMNS, 10);

@@ -1,7 +1,7 @@
 /**
- * Asks the user, one dialog at a time: whether a project's server may run, whether a held edit is applied.
- * Only in modes that have dialogs; each question is asked once a session. A question that is longer than the screen
- * is asked page by page, and nothing can be allowed before its last page.
+ * The dialogs of a session, one at a time: whether a project's server may run, and whether a held edit is applied. They
+ * appear only in modes that have dialogs. Each question is asked once per session. A question that is longer than the
+ * screen is asked page by page, and the user can allow nothing before its last page.
  */
 import type { PiContext } from "../pi/api.ts";
 import type { ConsentQuestion } from "../shared/protocol/status.ts";
@@ -12,39 +12,40 @@ const ALLOW = "Allow";
 const REFUSE = "Refuse";
 const LATER = "Not now";
 const NEXT = "Next page";
-const BACK = "Page before";
+const BACK = "Previous page";
+/** `others`: the questions that wait behind this one. */
 const noneOf = (others: number): string =>
-  `Not now, nor the ${others === 1 ? "other one" : `${others} others`} that wait${others === 1 ? "s" : ""}`;
+  `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
 
 export interface Dialogs {
-  /** Asks for what was not asked for yet. */
+  /** Asks the questions that have not been asked yet. `questions`: all that are open now. */
   consents(questions: readonly ConsentQuestion[]): void;
-  /** Whether an edit is to be applied; one that is asked for already is not asked for twice. */
+  /** Asks whether an edit is applied, unless the same question is open. */
   held(id: string, text: string): void;
-  /** `/mcp trust`: what was put off is asked for again. */
+  /** For `/mcp trust`: every question may be asked again. */
   forget(): void;
 }
 
 export interface Answers {
   consent(hash: string, allow: boolean): Promise<void>;
   held(id: string, apply: boolean): Promise<void>;
-  /** The session that asked is over. */
+  /** Whether the session that asks has ended. */
   over(): boolean;
   failed(error: unknown): void;
 }
 
-/** Of the terminal, where it is Pi's own. */
+/** Size of the terminal; undefined if Pi does not draw on it. */
 const screenOf = ({ mode }: PiContext): Screen | undefined =>
   mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
 
-/** On the last of several pages the first choice allows nothing: Enter turned the pages before. */
+/** The first choice of the last page allows nothing, because Enter has turned the pages before it. */
 function choicesOn(page: number, pages: number): string[] {
   if (pages === 1) return [ALLOW, REFUSE, LATER];
   const back = page === 0 ? [] : [BACK];
   return page === pages - 1 ? [LATER, REFUSE, ALLOW, ...back] : [NEXT, REFUSE, LATER, ...back];
 }
 
-/** What the user chose; `ALLOW` only where all of the question was shown. `more`: another choice. */
+/** The user's choice. `ALLOW` is possible only after every page. `more`: further choices on every page. */
 async function askPaged(
   ctx: PiContext,
   question: string,
@@ -52,11 +53,11 @@ async function askPaged(
 ): Promise<string | undefined> {
   const pages = pagesOf(question, screenOf(ctx));
   for (let at = 0; !over(); ) {
-    const place = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
-    const title = `This project wants to run an MCP server.${place}\n${pages[at]}`;
+    const page = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
+    const title = `This project wants to run an MCP server.${page}\n${pages[at]}`;
     const choices = [...choicesOn(at, pages.length), ...more];
     const choice = await ctx.ui.select(title, choices);
-    // A host over RPC may answer what it was not offered.
+    // Over RPC the other program may answer with a choice that it was not given.
     if (choice === undefined || !choices.includes(choice)) return undefined;
     if (choice !== NEXT && choice !== BACK) return choice;
     at += choice === NEXT ? 1 : -1;
@@ -87,7 +88,7 @@ export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
     consents: (questions) => {
       if (!ctx.hasUI) return;
       const wanted = new Set(questions.map(({ hash }) => hash));
-      // What was edited since is not asked for any more, and if it comes back, it was never asked for.
+      // A question that an edit has made void is not asked. If it comes back, it counts as new.
       for (const hash of [...waiting].filter((one) => !wanted.has(one))) {
         waiting.delete(hash);
         asked.delete(hash);

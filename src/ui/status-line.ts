@@ -1,4 +1,4 @@
-/** The line below the editor: `MCP 3/4 · 120 tools`. Told to Pi only when it differs. */
+/** The line below the editor: `MCP 3/4 · 120 tools`. Pi is told only a line that differs. */
 import type { PiContext } from "../pi/api.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 

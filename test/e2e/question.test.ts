@@ -93,7 +93,7 @@ test("more than a screen -> asked page by page; Allow is offered on the last pag
   expect(first.options).toEqual(["Next page", "Refuse", LATER]);
   const { last, text } = await readAll(pi);
   expect(text).toBe(`long: sh -c "${LONG.args[1]}", from ${join(pi.at.cwd, ".mcp.json")}`);
-  expect(last.options).toEqual([LATER, "Refuse", "Allow", "Page before"]);
+  expect(last.options).toEqual([LATER, "Refuse", "Allow", "Previous page"]);
   expect(await hasRun(pi.at)).toBe(false);
   pi.answer(last, { value: "Allow" });
   await expect.poll(() => hasRun(pi.at), { timeout: 40_000 }).toBe(true);
@@ -194,8 +194,8 @@ test("many servers at once -> all can be put off in one answer, and /mcp trust a
   const servers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`s${i}`, live([`${i}`])]));
   const pi = await withFile(servers);
   const first = await pi.dialog(pi.from);
-  expect(first.options).toEqual(["Allow", "Refuse", LATER, "Not now, nor the 29 others that wait"]);
-  pi.answer(first, { value: "Not now, nor the 29 others that wait" });
+  expect(first.options).toEqual(["Allow", "Refuse", LATER, "Not now, for this one and the 29 others"]);
+  pi.answer(first, { value: "Not now, for this one and the 29 others" });
   expect((await pi.status()).match(/waits for your consent/g)).toHaveLength(30);
   expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);
   const since = pi.rpc.events.length;

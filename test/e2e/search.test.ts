@@ -233,7 +233,7 @@ describe("the proxy tool", () => {
       { tool: "fs__read_file", args: {} },
       /^Validation failed(.|\n)*Expected parameters: fs__read_file\(path: string/,
     ],
-    ["tool, broken args", { tool: "fs__read_file", args: "{" }, /^args is no valid JSON: /],
+    ["tool, broken args", { tool: "fs__read_file", args: "{" }, /^args is not valid JSON: /],
     ["tool, a slip", { tool: "fs__raed_file" }, /^No tool named fs__raed_file\.\nNearest: fs__read_file/],
     [
       "tool of a failed server",

@@ -4,7 +4,7 @@
  */
 import { expect, onTestFinished, test } from "vitest";
 import type { PiToolContext } from "../../src/pi/api.ts";
-import type { SessionWaits } from "../../src/session/first-request.ts";
+import type { SessionWaits } from "../../src/session/running.ts";
 import { createSession } from "../../src/session/session.ts";
 import { createRecordingContext } from "../unit/recording-context.ts";
 import { createRecordingPi, type RecordingPi } from "../unit/recording-pi.ts";

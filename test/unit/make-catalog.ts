@@ -1,4 +1,4 @@
-/** Owns: real catalogs for unit tests, made as the cache worker makes them. */
+/** Owns: real catalogs for unit tests, made in the same way as in the cache worker. */
 import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/known.ts";
 import { plainToolName } from "../../src/shared/naming/names.ts";
@@ -17,6 +17,8 @@ export interface MadeTool {
   schema?: Record<string, unknown>;
   annotations?: ToolAnnotations;
   direct?: boolean;
+  /** Its name in Pi is its name at the server (`toolPrefix: "none"`). */
+  bare?: boolean;
 }
 
 export interface MadeServer extends Partial<SnapshotServer> {
@@ -31,13 +33,14 @@ export function makeSnapshot(
   const all = { ...DEFAULT_CATALOG_SETTINGS, ...settings };
   const tools = servers.flatMap((server, index) =>
     server.tools.map(
-      ({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations, direct }) => ({
-        name: plainToolName(server.name, tool),
+      ({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations, direct, bare }) => ({
+        name: bare ? tool : plainToolName(server.name, tool),
         server: index,
         tool,
         description,
         ...(annotations ? { annotations } : {}),
         ...(direct ? { direct } : {}),
+        ...(bare ? { bare } : {}),
         rootKeys: rootKeysOf(schema),
         schema: encode(schema),
       }),

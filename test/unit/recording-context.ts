@@ -1,4 +1,4 @@
-/** Owns: a Pi context in memory that remembers what the user was shown. */
+/** Owns: a Pi context in memory that records what the user sees. */
 import type { NoticeLevel, PiContext } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
@@ -9,12 +9,16 @@ export interface ShownDialog {
   prefill?: string | undefined;
 }
 
-/** What the user answers; left out: the dialog is closed. */
+/** The user's answers; without one the dialog is closed. */
 export interface RecordingOptions {
   hasUI?: boolean;
   select?: (title: string) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
+  cwd?: string;
+  trusted?: boolean;
+  /** Entries of the branch, read at each call of `getBranch`. */
+  branch?: readonly unknown[];
 }
 
 export interface RecordingContext {
@@ -47,9 +51,9 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     },
     mode: options.hasUI === false ? "print" : "rpc",
     hasUI: options.hasUI ?? true,
-    cwd: "/project",
-    isProjectTrusted: () => true,
-    sessionManager: { getBranch: () => [] },
+    cwd: options.cwd ?? "/project",
+    isProjectTrusted: () => options.trusted ?? true,
+    sessionManager: { getBranch: () => options.branch ?? [] },
   };
   return { ctx, notices, statuses, dialogs };
 }

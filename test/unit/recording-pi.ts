@@ -1,5 +1,5 @@
-/** Owns: a Pi in memory that remembers what it was told, with the event bus and the tool rules that matter. */
-import type { Pi, PiTool } from "../../src/pi/api.ts";
+/** Owns: a Pi in memory that records what it was told, with Pi's event bus and the tool rules that matter here. */
+import type { McpRegistration, Pi, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */
@@ -9,8 +9,17 @@ export interface RecordingPi extends Pi {
   readonly activations: string[][];
 }
 
-/** `allowed`: what `--tools` lets through; undefined for everything. */
-export function createRecordingPi(options: { active?: string[]; allowed?: string[] } = {}): RecordingPi {
+export interface RecordingPiOptions {
+  active?: string[];
+  /** What `--tools` lets through; undefined for everything. */
+  allowed?: string[];
+  /** Value of `--mcp-config`. */
+  configFlag?: string;
+  /** Servers that other extensions have registered; read at each call of `getMcpServers`. */
+  registered?: McpRegistration[];
+}
+
+export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi {
   const registrations: string[] = [];
   const tools = new Map<string, PiTool>();
   const activations: string[][] = [];
@@ -24,17 +33,21 @@ export function createRecordingPi(options: { active?: string[]; allowed?: string
     registerTool: (tool) => {
       registrations.push(tool.name);
       tools.set(tool.name, tool);
+      // As in Pi, a hidden tool is not active.
+      if (tool.exposure === "hidden") active = active.filter((name) => name !== tool.name);
     },
     registerCommand: () => undefined,
     registerFlag: () => undefined,
-    getFlag: () => undefined,
-    getMcpServers: () => [],
+    getFlag: () => options.configFlag,
+    getMcpServers: () => options.registered ?? [],
     registerToolRenderer: () => undefined,
     getAllTools: () => [...tools.values()],
     getActiveTools: () => [...active],
     setActiveTools: (names) => {
       activations.push([...names]);
-      active = names.filter((name) => !options.allowed || options.allowed.includes(name));
+      const isHidden = (name: string): boolean => tools.get(name)?.exposure === "hidden";
+      const isAllowed = (name: string): boolean => !options.allowed || options.allowed.includes(name);
+      active = names.filter((name) => isAllowed(name) && !isHidden(name));
     },
     getCommands: () => [],
     events: {

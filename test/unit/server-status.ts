@@ -1,4 +1,4 @@
-/** Owns: server states and reports for tests of what a user is shown. */
+/** Owns: server states and reports for tests of what the user sees. */
 import type { ServerStatus, StatusReport } from "../../src/shared/protocol/status.ts";
 
 export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({

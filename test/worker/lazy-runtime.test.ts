@@ -52,7 +52,7 @@ describe("startRuntimeLater", () => {
   test("stopped before it has started -> never starts; who asked is told, nothing is thrown at others", async () => {
     const { runtime, failures, sessions } = start();
     const asked = runtime.ask("status", {});
-    runtime.tell("turnEnded", {});
+    runtime.post("turnEnded", {});
     const stopped = runtime.stop();
     await expect(asked).rejects.toMatchObject({ code: "runtime_stopped" });
     await stopped;

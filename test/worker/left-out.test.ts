@@ -55,7 +55,7 @@ describe("connection worker (built)", () => {
         canAsk: true,
         limits,
       };
-      at.runtime.tell("startSession", { ...facts, snapshotChecksum: undefined });
+      at.runtime.post("startSession", { ...facts, snapshotChecksum: undefined });
       await at.event("planned", (event) => event.generation === generation);
     };
     const names = (): string[] => newestCatalog(at).tools.map(({ name }) => name);

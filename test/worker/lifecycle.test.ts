@@ -171,7 +171,7 @@ describe("an eager server", () => {
     expect(dropped).toMatchObject({ state: "idle", toolsKnown: true, error: { code: "server_died" } });
     expect(dropped?.error?.message).toMatch(/^s was ended by SIGKILL/);
     const since = at.events.length;
-    for (let i = 0; i < 3; i++) at.runtime.tell("turnEnded", {});
+    for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
     const { status } = await at.event("server", inState("s", "connected"), since);
     expect(status.error).toBeUndefined();
     expect(await count(place, "start")).toBe(2);
@@ -198,7 +198,7 @@ describe("an eager server", () => {
     await at.settled("eager");
     await at.event("server", unused("lazy"));
     const since = at.events.length;
-    at.runtime.tell("turnEnded", {});
+    at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
     // The end of the idle one's process may be told a moment after its state.
     expect(at.events.slice(since).filter(({ type }) => type !== "exited")).toEqual([]);
@@ -289,7 +289,7 @@ describe("a keep-alive server", () => {
     });
     onCleanup(() => supervisor.close());
     supervisor.carryOut(plan({ servers: [], settings }, { servers, settings }));
-    supervisor.learn({});
+    supervisor.restoreAndConnect({});
     const stateCount = (state: ServerState): number =>
       statuses.filter((status) => status.state === state).length;
     await until(async () => stateCount("connected") > 0 || undefined);
@@ -329,7 +329,7 @@ describe("a connect that fails", () => {
 
   test("turn ends of an eager one within 60 s -> not tried again", async () => {
     const { at, place } = await failing({ lifecycle: "eager" });
-    for (let i = 0; i < 3; i++) at.runtime.tell("turnEnded", {});
+    for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
     expect(await count(place, "start")).toBe(1);
   });

@@ -210,7 +210,7 @@ describe("a server at whose message the worker ends", () => {
       expect(status.error?.remedy).toBe("A call of one of its tools or /mcp reconnect bad connects it.");
       expect(textOf(await at.call("good", "work"))).toBe("through the noise");
       expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
-      at.runtime.tell("turnEnded", {});
+      at.runtime.post("turnEnded", {});
       expect(await at.settled("bad")).toMatchObject({ state: "failed" });
       expect(at.crashes).toHaveLength(1);
     },

@@ -1,15 +1,15 @@
 /**
- * The names that somebody may have meant: a few slips of the keyboard away from what was written. Bounded for
- * each name: lengths and a mask of the letters rule most names out, and of the rest only the part that differs is
- * compared, and of that only as much as so few slips can shift. In slices, since there may be thousands.
+ * Finds the names that a written name may stand for: names that are a few slips of the keyboard away. The work for each
+ * name is bounded: its length and a mask of its letters exclude most names, and shared/text/slips.ts compares the others
+ * within limits. The walk is in slices, because there may be thousands of names.
  */
 import { COMPARED_CHARS, slipsBetween } from "../../shared/text/slips.ts";
 import { createSlices } from "../catalog.ts";
 
-/** Slips that still count as the same word, by its length. */
+/** How many slips still count as the same word, by the length of the word. */
 const slipsFor = (length: number): number => (length < 5 ? 1 : length < 12 ? 2 : 3);
 
-/** One bit a letter, `_` and digits in a few bits of their own. */
+/** A set of the letters as 32 bits: one bit per letter; digits and `_` share bits. */
 function letterMask(name: string): number {
   let mask = 0;
   for (let at = 0; at < name.length; at++) mask |= 1 << (name.charCodeAt(at) & 31);
@@ -32,10 +32,10 @@ function keepNearest(found: Near[], most: number): void {
   found.length = Math.min(found.length, most);
 }
 
-/** Found names are sorted out when there are so many. */
+/** The number of found names at which only the nearest are kept. */
 const FOUND_MOST = 64;
 
-/** Positions of the names within a few slips of `written`, closest first, then as they stand. */
+/** Positions of the names within a few slips of `written`: the closest first, equally close ones in their order. */
 export async function nearestNames(
   written: string,
   names: Iterable<string>,
@@ -53,12 +53,12 @@ export async function nearestNames(
     if (pause) await pause;
     if (Math.abs(name.length - wanted.length) > slipsMost) continue;
     const lower = name.toLowerCase();
-    // One slip changes the set of letters by two at most.
+    // One slip changes at most two bits of the set of letters.
     if (bitsOf(letterMask(lower) ^ mask) > 2 * slipsMost) continue;
     const slips = slipsBetween(wanted, lower, slipsMost);
     if (slips > slipsMost) continue;
     found.push({ at, slips });
-    // Thousands of names may be near: of those that are as near, the first ones count.
+    // Thousands of names may be near. Of equally near names the first ones are kept.
     if (found.length >= FOUND_MOST) keepNearest(found, most);
   }
   keepNearest(found, most);

@@ -1,6 +1,6 @@
 /**
- * Searches a catalog through the index of its snapshot, which is opened when first used. Apart from the catalog
- * itself, since the ranker's code is loaded after Pi's first paint.
+ * Searches a catalog through the index of its snapshot. The index is opened at the first search. This file is apart from
+ * the catalog, because the code of the ranker is loaded after Pi's first paint.
  */
 
 import { MAX_PINS } from "../../shared/search/ranked/pins.ts";
@@ -15,14 +15,17 @@ export interface CatalogHit {
   pinned: boolean;
 }
 
-/** Below this share of the best score a tool is not worth its place: that costs 0.4 points and saves one in four. */
+/**
+ * Hits below this share of the best score are not loaded: that costs 0.4 points in the search benchmark and saves one
+ * loaded tool in four.
+ */
 const LIKELY = 0.5;
 
-/** The hits that are about as good as the best one. `hits`: best first. */
+/** The hits that are nearly as good as the best one. `hits`: best first. */
 export const likelyHits = (hits: readonly CatalogHit[]): CatalogHit[] =>
   hits.filter(({ score }) => score >= (hits[0]?.score ?? 0) * LIKELY);
 
-/** One a snapshot, whatever was taken out of its catalog since. */
+/** One engine per snapshot; `catalogWithout` does not change the snapshot. */
 const engines = new WeakMap<Catalog["indexed"], SearchEngine>();
 
 function engineOf({ indexed, settings }: Catalog): SearchEngine {
@@ -36,13 +39,13 @@ function engineOf({ indexed, settings }: Catalog): SearchEngine {
 
 const isThere = (catalog: Catalog, tool: CatalogTool): boolean => catalog.get(tool.name) === tool;
 
-/** Undefined where nothing was taken out since the index was made. */
+/** Undefined if the catalog still holds every tool of the index. */
 const presence = (catalog: Catalog): ((at: number) => boolean) | undefined => {
   const { count, tool } = catalog.indexed;
   return count === catalog.count ? undefined : (at) => isThere(catalog, tool(at));
 };
 
-/** Best first. `server`: only its tools. Tools that the query names come first and may exceed the limit. */
+/** Best first. `server` restricts the search to its tools. Tools that the query names come first, beyond the limit too. */
 export function searchCatalog(
   catalog: Catalog,
   query: string,
@@ -58,7 +61,7 @@ export function searchCatalog(
   };
 }
 
-/** Whether a tool has that name, however it is written. `server`: a tool of this server. */
+/** Whether a tool has this name in some spelling. `server` restricts the search to its tools. */
 export function hasTool(catalog: Catalog, name: string, server?: string): boolean {
   const exact = catalog.get(name);
   if (exact) return server === undefined || exact.server.name === server;
@@ -67,8 +70,8 @@ export function hasTool(catalog: Catalog, name: string, server?: string): boolea
 }
 
 /**
- * Tools of that name, however it is written: local, with the server, with `mcp__`, with hyphens. Of very many of
- * one name the first ones, with those whose own name it is to the letter. `server`: only its tools.
+ * The tools of this name in any spelling: without the server, with it, with `mcp__`, with hyphens. If very many tools
+ * share the name, the first ones and those with exactly this name. `server` restricts the search to its tools.
  */
 export function toolsNamed(catalog: Catalog, name: string, server?: string): CatalogTool[] {
   const isOf = (tool: CatalogTool): boolean => server === undefined || tool.server.name === server;

@@ -1,6 +1,6 @@
 /**
- * From a name as a model wrote it to a tool: the one place that decides what counts as the same name and
- * what is close enough to be offered. Pure.
+ * The way from a name as a model wrote it to a tool: the only place that decides which names count as the same, and
+ * which are near enough to be suggested. Pure.
  */
 import { ownerOf } from "../../shared/naming/names.ts";
 import { shownName } from "../../shared/text/unprintable.ts";
@@ -11,7 +11,7 @@ import { searchCatalog, toolsNamed } from "./query.ts";
 
 export type Resolution =
   | { kind: "tool"; tool: CatalogTool }
-  /** One name on several servers. */
+  /** Tools of several servers share the name. */
   | { kind: "several"; tools: CatalogTool[] }
   | { kind: "unknown" };
 
@@ -19,38 +19,38 @@ const NEAREST = 3;
 
 const withoutMcp = (name: string): string => name.replace(/^mcp[_\-./:]+/i, "");
 
-/** The name without marks: what is left of `my-server` and `my_server` is the same. */
+/** The name in small letters without marks, so that `my-server` and `My_Server` are equal. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
 
 /** The server whose name begins a tool's name as a model wrote it. */
 export const serverOfName = (written: string, servers: readonly string[]): string | undefined =>
   ownerOf(withoutMcp(written), servers);
 
-/** Whatever is known of servers: the plan's, and the catalog's before there is one. */
+/** Both sources of server names: the plan, and the catalog, which is there before the plan. */
 export interface ServersKnown {
   servers(): readonly { name: string }[];
   catalog(): Pick<Catalog, "servers">;
 }
 
-/** Their names, each once. */
+/** All server names, each once. */
 export const serverNames = ({ servers, catalog }: ServersKnown): string[] => [
   ...new Set([...servers(), ...catalog().servers].map(({ name }) => name)),
 ];
 
-/** The server that is meant: by its exact name, as a list shows it, or but for case and marks. */
+/** The server of a written name: exactly its name, its name as a list shows it, or its name without case and marks. */
 export const findServer = (written: string, servers: readonly string[]): string | undefined =>
   servers.find((name) => name === written) ??
   servers.find((name) => shownName(name) === written) ??
   servers.find((name) => plain(name) === plain(written));
 
-/** Longer names are no names, and what is looked for in them is bounded with them. */
+/** The part of a written name that is looked up, so that a long one costs little. */
 const WRITTEN_CHARS = 1_000;
-/** Of a name that is searched for by its words. */
+/** The part of a name whose words are searched for. */
 const WORDS_CHARS = 80;
 
 /**
- * Tools that may have been meant by a name that is none: a few slips away, or with the same words. Takes its time in
- * slices. `server`: the tools must be of this server.
+ * The tools that an unknown name may stand for: their names are a few slips away, or have the same words. Works in
+ * slices. `server` restricts them to its tools.
  */
 export async function nearestTools(
   catalog: Catalog,
@@ -76,7 +76,7 @@ function* values(tools: readonly CatalogTool[], key: "name" | "tool"): Generator
 
 const namesOf = ({ servers }: Catalog): string[] => servers.map(({ name }) => name);
 
-/** `server`: the tool must be one of this server. */
+/** `server` restricts the search to its tools. */
 export function resolveTool(catalog: Catalog, written: string, server?: string): Resolution {
   const tools = toolsNamed(catalog, written, server);
   const exact = tools.filter((tool) => tool.tool === written);

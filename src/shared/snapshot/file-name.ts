@@ -3,7 +3,7 @@ export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 
 /** What a snapshot is of: a working directory, and the file that `--mcp-config` puts in place of the user's own. */
-export interface SnapshotPlace {
+export interface SnapshotKey {
   cwd: string;
   /** Absolute. */
   configFile?: string | undefined;
@@ -11,6 +11,6 @@ export interface SnapshotPlace {
 
 /** File of a place's snapshot below the agent folder. `sha256Hex` hashes a string. */
 export const snapshotFileName = (
-  { cwd, configFile }: SnapshotPlace,
+  { cwd, configFile }: SnapshotKey,
   sha256Hex: (text: string) => string,
 ): string => `${sha256Hex(configFile === undefined ? cwd : `${cwd}\u0000${configFile}`).slice(0, 32)}.bin`;

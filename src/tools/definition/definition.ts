@@ -1,6 +1,8 @@
 /**
- * An MCP tool as a Pi tool: its definition, and its call through the runtime. A failure becomes an error
- * result that ends with the expected parameters; nothing is thrown into Pi.
+ * An MCP tool as a Pi tool. Owns: the tool's definition in Pi, its call, and the form of results and failures.
+ * Must not: know when a tool is registered (tools/registry) or how the call reaches the server. Called by: registry.
+ * A failure becomes an error result that ends with the expected parameters; nothing is thrown into Pi.
+ * To give Pi another property of a tool: `createMcpTool`, where each object counts.
  */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../../pi/api.ts";
@@ -21,28 +23,28 @@ export interface ToolCall {
   tool: string;
   args: Record<string, unknown>;
   signal: AbortSignal | undefined;
-  /** Whoever made the call reads the server's own result. */
+  /** True for a call from a script, which reads the server's own result. */
   wantsStructured: boolean;
   onProgress: (message: string, counted?: Omit<CallProgress, "message">) => void;
 }
 
 export type CallTool = (call: ToolCall) => Promise<CallResult>;
 
-/** How it is called. */
 const expectedCall = (tool: CatalogTool): string => `${tool.name}${parameterList(inputSchemaOf(tool))}`;
 
-/** The end of an error that a call may have brought on itself. */
+/** The last line of an error that wrong arguments may have caused. */
 export const expectedLine = (tool: CatalogTool): string => `Expected parameters: ${expectedCall(tool)}`;
 
 /**
- * A call that another tool made, such as a codemode script: Pi gives it the id `<calling id>/<n>`. Only
- * there `structuredContent`, the server's whole result, is read, and in RPC mode Pi writes every result to its event stream.
+ * Whether another tool, such as a codemode script, makes the call: Pi gives such a call the id `<calling id>/<n>`. Only
+ * such a caller reads `structuredContent`, the server's whole result. Other calls omit it, because in RPC mode Pi writes
+ * every result to its event stream.
  */
 const isNested = (callId: string): boolean => /\/\d+$/.test(callId);
 
 /**
- * For a script, which sees no `details`: the server's own error as a result, with code, message and data of the
- * JSON-RPC error (data as far as it was kept). A call that got no answer has none, so Pi rejects it with the text.
+ * The server's own error as a result for a script, which does not see `details`: code, message and data of the JSON-RPC
+ * error (the data may be cut). Empty for a call that the server did not answer: Pi then rejects it with the text.
  */
 function answeredError(data: ErrorData | undefined, message: string): Pick<ToolResult, "structuredContent"> {
   if (typeof data?.rpcCode !== "number") return {};
@@ -53,13 +55,13 @@ function answeredError(data: ErrorData | undefined, message: string): Pick<ToolR
 
 const readJson = (json: Uint8Array): JsonValue => JSON.parse(Buffer.from(json).toString()) as JsonValue;
 
-/** A name at a server may have 1,000 characters. */
+/** Longest label of a row. A tool's name at its server may have 1,000 characters. */
 const LABEL_CHARS = 200;
 
 type Namespace = NonNullable<PiTool["namespace"]>;
 const namespaces = new WeakMap<SnapshotServer, Namespace>();
 
-/** One object a server, however many tools it has. */
+/** One object per server, shared by all of its tools. */
 function namespaceOf(server: SnapshotServer): Namespace {
   let namespace = namespaces.get(server);
   if (!namespace) {
@@ -86,7 +88,7 @@ function toResult(tool: CatalogTool, result: CallResult): ToolResult {
     ...(forUser === undefined ? {} : { forUser }),
   };
   if (scriptProblem !== undefined) {
-    // A script that went on with a part of the result would be wrong: its call rejects with these words.
+    // A script must not go on with a part of the result, so its call rejects with this text.
     const details = { ...row, code: "message_too_large" };
     return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
   }
@@ -112,7 +114,7 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   };
 }
 
-/** Made for thousands of tools at once in the factory: as few objects each as can be. */
+/** The factory calls this for thousands of tools at once, so each tool consists of few objects. */
 export function createMcpTool(
   tool: CatalogTool,
   call: CallTool,
@@ -155,7 +157,7 @@ export function createMcpTool(
       }
     },
   };
-  // No spread in the literal: it makes each of 2,000 objects a slow one.
+  // A spread in the literal would make each of 2,000 objects a slow one for V8.
   if (tool.annotations) piTool.annotations = tool.annotations;
   return piTool;
 }

@@ -1,6 +1,6 @@
 /**
- * A tool's input schema as Pi gets it: an ordinary object. What is not the same for most tools is read from its
- * bytes when somebody first looks: registering thousands of tools then decodes none of them.
+ * A tool's input schema in the form that Pi receives: an ordinary object. Keys whose values differ between most tools
+ * are decoded at the first access, so registering thousands of tools decodes no schema.
  */
 import { type CatalogTool, inputKeysOf, inputSchemaOf } from "../../catalog/catalog.ts";
 import type { RootKey } from "../../shared/snapshot/root-keys.ts";
@@ -20,8 +20,8 @@ function readKey(schema: object, key: string): unknown {
 }
 
 /**
- * By key, whatever the tool: where two objects have different getters for one key, V8 makes the second one a
- * dictionary, which takes four times as long.
+ * One getter per key, for all tools. If two objects have different getters for one key, V8 turns the second object into
+ * a dictionary, which takes four times as long.
  */
 const accessors = new Map<string, PropertyDescriptor>();
 
@@ -37,12 +37,12 @@ function accessorOf(key: string): PropertyDescriptor {
   return accessor;
 }
 
-/** Own, enumerable properties: spread, JSON and structured clone see a plain JSON Schema. */
+/** All properties are own and enumerable, so spread, JSON and structured clone see a plain JSON Schema. */
 export function lazyInputSchema(tool: CatalogTool): Schema {
   const schema: Schema = {};
   const rootKeys = inputKeysOf(tool);
-  // Without an iterator, and one by one through `Reflect`: `Object.defineProperties` takes twice as long. That
-  // counts for 2,000 tools.
+  // An index loop and `Reflect`, because an iterator and `Object.defineProperties` take twice as long. That counts for
+  // 2,000 tools.
   for (let at = 0; at < rootKeys.length; at++) {
     const entry = rootKeys[at] as RootKey;
     if (typeof entry === "string") Reflect.defineProperty(schema, entry, accessorOf(entry));

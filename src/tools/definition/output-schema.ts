@@ -1,14 +1,13 @@
 /**
- * The output schema of a Pi tool that stands for an MCP tool: the `CallToolResult` that codemode scripts get,
- * as Pi's built-in MCP declares it, with the tool's own schema as `structuredContent`, read from its bytes
- * when somebody first looks.
+ * The output schema of an MCP tool in Pi: the `CallToolResult` that codemode scripts get, as Pi's built-in MCP declares
+ * it. The tool's own schema is that of `structuredContent`, decoded at the first access.
  */
 import { type CatalogTool, outputSchemaOf } from "../../catalog/catalog.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Every kind of block as one, since its declaration is shown for every tool. */
+/** One object type for every kind of block, because codemode shows this declaration for every tool. */
 const CONTENT: Schema = {
   type: "array",
   items: {
@@ -29,11 +28,11 @@ const resultSchema = (properties: Schema): Schema => ({
   type: "object",
   properties,
   required: ["content"],
-  // What newer versions of the protocol add.
+  // Newer versions of the protocol add properties.
   additionalProperties: true,
 });
 
-/** A server may send structured content without a schema for it. */
+/** For a tool without an output schema: the server may send structured content all the same. */
 const ANY_RESULT = resultSchema({ content: CONTENT, structuredContent: {}, isError: IS_ERROR });
 
 export function lazyOutputSchema(tool: CatalogTool): Schema {

@@ -1,4 +1,4 @@
-/** What the proxy tool needs of the session. */
+/** The part of the session that the proxy tool needs. */
 import type { ToolHost } from "../tool-search/tool-search.ts";
 
 export type ProxyHost = Pick<

@@ -1,7 +1,8 @@
 /**
- * The one tool `mcp`, on request (`settings.proxyTool`), for the smallest prompt: it finds, describes and
- * calls every MCP tool through its own parameters. Same catalog, ranking and calls as ToolSearch and the
- * tools it loads.
+ * The proxy tool `mcp`, for the smallest prompt (`settings.proxyTool`): it finds, describes and calls every MCP tool
+ * through its own parameters. Owns: its declaration; run.ts owns what it does. Must not: have a catalog, a ranking or
+ * calls of its own: it uses those of ToolSearch. Called by: tools.ts.
+ * To add a mode: a parameter here, a case in run.ts.
  */
 
 import type { PiTool } from "../../pi/api.ts";
@@ -38,7 +39,7 @@ export function createProxyTool(description: string, host: ProxyHost): PiTool {
     promptSnippet: "Find and call MCP tools",
     parameters: PARAMETERS,
     exposure: "model-only",
-    // What it calls is asked for on its own.
+    // Extensions that allow or refuse tools judge each tool that it calls by that tool's own hints.
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
     async execute(callId, params, signal, onUpdate, ctx) {

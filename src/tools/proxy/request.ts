@@ -1,6 +1,6 @@
 /**
- * What the proxy tool is asked and whom it asks: its parameters, and the servers and tools that they name. A
- * request that cannot be met is a `Refusal`, whose words the model reads.
+ * A request to the proxy tool: its parameters, and the servers and tools that they name. A request that cannot be met
+ * throws a `Refusal`, whose message the model reads.
  */
 
 import type { CatalogTool } from "../../catalog/catalog.ts";
@@ -27,18 +27,18 @@ export interface ProxyCall {
 
 export class Refusal extends Error {}
 
-/** A parameter that was given. */
+/** The trimmed text of a parameter; undefined if it is empty or not a string. */
 export const text = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 
-/** `args`: an object or JSON of one. Throws a Refusal. */
+/** `args`: an object, or the JSON of an object. Throws a Refusal. */
 export function parseArgs(args: unknown): Record<string, unknown> {
   let value = args;
   if (typeof value === "string") {
     try {
       value = value.trim() === "" ? {} : JSON.parse(value);
     } catch (error) {
-      throw new Refusal(`args is no valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+      throw new Refusal(`args is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   if (value === undefined || value === null) return {};
@@ -46,7 +46,7 @@ export function parseArgs(args: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** As configured. Throws a Refusal. */
+/** Answers the server's name as it is configured. Throws a Refusal. */
 export function knownServer(host: ProxyHost, written: string): string {
   const found = findServer(written, serverNames(host));
   if (found !== undefined) return found;
@@ -54,7 +54,7 @@ export function knownServer(host: ProxyHost, written: string): string {
   throw new Refusal(`No server named ${written}. ${servers}.`);
 }
 
-/** Waits only if the tool is not known yet. Throws a Refusal with the nearest names. */
+/** Waits for servers only if the tool is not known yet. Throws a Refusal with the nearest names. */
 export async function toolNamed(
   host: ProxyHost,
   name: string,

@@ -1,7 +1,8 @@
-/** What the proxy tool `mcp` does when the model calls it: one of its modes. A failure is a result, never thrown. */
+/** A call of the proxy tool `mcp`, in one of its modes. A failure becomes an error result. */
 import type { ToolResult } from "../../pi/api.ts";
 import { describeTool } from "../../report/describe-tool.ts";
-import { errorLineOf, serverName } from "../../report/search.ts";
+import { errorLineOf } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
 import { describeError, ThreadsError } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
 import { counted, offerText } from "../../shared/text/counts.ts";
@@ -11,7 +12,7 @@ import type { ProxyHost } from "./host.ts";
 import { knownServer, type ProxyCall, parseArgs, Refusal, text, toolNamed } from "./request.ts";
 import { searchMode, serverMode } from "./search.ts";
 
-/** Through Pi, so that extensions that watch or block calls see the tool itself. */
+/** Calls the tool through Pi, so that extensions that watch or block calls see the tool itself. */
 async function callMode(
   host: ProxyHost,
   name: string,
@@ -54,7 +55,7 @@ async function connectMode(host: ProxyHost, written: string): Promise<string> {
   return serverLine(status);
 }
 
-/** The first that is given counts: tool, connect, describe, search, server; else the status. */
+/** The first parameter that is given decides: tool, connect, describe, search, server. Without any: the status. */
 async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
   const { params, signal } = call;
   const answer = (lines: string): ToolResult => ({ content: [{ type: "text", text: lines }], details: {} });

@@ -1,22 +1,23 @@
-/** What the proxy tool lists: the tools that a search finds, and those of one server. */
+/** The lists of the proxy tool: the tools that a search finds, and the tools of one server. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createSlices, holdsToolsOf, toolsOf } from "../../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../../catalog/search/search.ts";
 import { parameterLines } from "../../report/describe-tool.ts";
-import { nameLine, serverName, serverNotes, stateNote } from "../../report/search.ts";
+import { nameLine, serverNotes, stateNote } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";
 import type { ProxyHost } from "./host.ts";
 import { knownServer, type ProxyCall, Refusal, text } from "./request.ts";
 
-/** Lines that one answer lists. */
+/** Tools that one answer lists. */
 const LISTED = 300;
 /** Results of a regular expression. */
 const MATCHES = 50;
-/** Of a tool's name at its server: longer ones are cut, as the index of the search does. */
+/** Longest name at a server that a pattern sees. The search index cuts names at the same length. */
 const NAME_CHARS = 256;
-/** Of one answer: a listing with schemas may be of hundreds of tools. */
+/** Longest answer: a list with schemas can name hundreds of tools. */
 const ANSWER_CHARS = 100_000;
 
 function linesOf(tool: CatalogTool, withParameters: boolean): string[] {
@@ -24,7 +25,7 @@ function linesOf(tool: CatalogTool, withParameters: boolean): string[] {
   return withParameters ? [line, ...parameterLines(tool).map((parameter) => `  ${parameter}`)] : [line];
 }
 
-/** In slices: for its parameters the schema of each tool is decoded. */
+/** Works in slices, because a tool's schema is decoded for its parameters. */
 async function toolLines(tools: readonly CatalogTool[], withParameters: boolean): Promise<string[]> {
   const slices = createSlices({ steps: 1 });
   const lines: string[] = [];
@@ -45,7 +46,7 @@ interface Results {
   notes: readonly string[];
 }
 
-/** What a pattern is matched with: the tools' names in Pi, at their servers, and the first sentences of descriptions. */
+/** The texts that a pattern is matched with: names in Pi, names at the servers, first sentences of descriptions. */
 async function textColumns(tools: readonly CatalogTool[]): Promise<string[]> {
   const slices = createSlices();
   const names: string[] = [];
@@ -74,7 +75,7 @@ async function byPattern(host: ProxyHost, pattern: string, server: string | unde
   };
 }
 
-/** Words are OR'd and ranked; what scores below half of the best is left out. */
+/** Any word may match. Ranked; tools that score below half of the best are left out. */
 function byWords(catalog: Catalog, words: string, server: string | undefined): Results {
   const { hits, unmatched } = searchCatalog(catalog, words, LIMITS.searchResultsMost, server);
   return {

@@ -1,7 +1,6 @@
 /**
- * The tools that a session's branch has declared to the model, read from its transcript. After a resume, a
- * fork or `/tree` they must be registered by the end of `before_agent_start`, or Pi drops them for good.
- * Pure.
+ * The tools that a session's branch has declared to the model, read from its transcript. Pure. After a resume, a fork or
+ * `/tree` these tools must be registered by the end of `before_agent_start`, or Pi drops them for good.
  */
 
 import { type CatalogTool, NO_SCHEMAS } from "../../catalog/catalog.ts";
@@ -15,17 +14,17 @@ export interface DeclaredTool {
   name: string;
   description: string;
   parameters: Record<string, unknown>;
-  /** Which tool it stands for, where a search or a call of the branch has written it down. */
+  /** The tool at its server, if a search or a call of the branch has recorded it. */
   owner?: ToolOwner;
 }
 
 export interface ToolOwner {
   server: string;
-  /** Name at the server, which the name in Pi need not tell: it may be cut, or without a server. */
+  /** The tool's name at the server. The name in Pi may be cut, or lack the server. */
   tool: string;
 }
 
-/** For the `details` of a result, which Pi keeps in the transcript. */
+/** Records the owners of tools for the `details` of a result, which Pi keeps in the transcript. */
 export const ownersOf = (tools: readonly CatalogTool[]): Record<string, ToolOwner> =>
   Object.fromEntries(tools.map(({ name, server, tool }) => [name, { server: server.name, tool }]));
 
@@ -36,7 +35,7 @@ const readOwner = (value: unknown): ToolOwner | undefined =>
     ? { server: value.server, tool: value.tool }
     : undefined;
 
-/** What results of the branch tell of tools: the searches that loaded them, and their own calls. */
+/** Reads owners from a result of the branch: of a search that loaded tools, or of a call of the tool itself. */
 function noteOwners(message: Record<string, unknown>, owners: Map<string, ToolOwner>): void {
   const { toolName, details } = message;
   if (message.role !== "toolResult" || typeof toolName !== "string" || !isObject(details)) return;
@@ -48,7 +47,7 @@ function noteOwners(message: Record<string, unknown>, owners: Map<string, ToolOw
   }
 }
 
-/** Replays `toolsAdded` and `toolsRemoved` of the branch's system messages, oldest first. */
+/** Replays `toolsAdded` and `toolsRemoved` of the branch's system messages. `branch`: the oldest entry first. */
 export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredTool> {
   const declared = new Map<string, DeclaredTool>();
   const owners = new Map<string, ToolOwner>();
@@ -73,14 +72,14 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
   return declared;
 }
 
-/** Longest first, where one begins like another. A name without a prefix tells nothing of its server. */
+/** The longest prefix first, because one prefix can begin with another. `none` says nothing about the server. */
 const MODES: readonly ToolPrefix[] = ["mcp", "server", "short"];
 
-/** What stands before the tool's own name, if the name can be one of this server's. */
+/** The prefix before the tool's own name, if the name can belong to a tool of this server. */
 const prefixIn = (toolName: string, server: string): string | undefined =>
   MODES.map((mode) => namePrefix(server, mode)).find((prefix) => toolName.startsWith(prefix));
 
-/** The server whose tool Pi called so, as far as names tell: of `git` and `git__hub` the longer. */
+/** The server to which the tool's name points. If several servers fit, such as `git` and `git__hub`, the longest. */
 export function serverByName<Server extends { name: string }>(
   toolName: string,
   servers: readonly Server[],
@@ -94,7 +93,7 @@ export function serverByName<Server extends { name: string }>(
     );
 }
 
-/** A tool that no catalog holds, as its transcript has it. */
+/** Makes a tool that no catalog holds from its declaration in the transcript. */
 export function fromTranscript(
   { name, description, parameters, owner }: DeclaredTool,
   server: SnapshotServer,

@@ -1,10 +1,10 @@
 /**
- * `MCP_DIRECT_TOOLS`: which tools are declared from the first request on, whatever the configuration says.
- * Comma-separated: `*`, `server`, `server/tool`; `__none__` for none. Pure.
+ * Which tools are declared from the first request on. The variable `MCP_DIRECT_TOOLS` overrides the configuration; it
+ * holds `*`, `server` or `server/tool`, separated by commas, or `__none__`. Pure.
  */
 export interface DirectRule {
   isDirect(tool: { tool: string; server: { name: string }; direct?: boolean }): boolean;
-  /** Whether some tool of this server may be direct. `configured`: what the configuration says. */
+  /** Whether some tools of this server may be direct. `configured`: what the configuration says. */
   concerns(server: string, configured: boolean): boolean;
 }
 

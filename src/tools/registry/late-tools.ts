@@ -1,7 +1,7 @@
 /**
- * Tools that became known after Pi had bound and that nobody has loaded are not registered, since each
- * registration then costs Pi a rebuild of its registry. A tool that reaches other tools, such as `codemode`
- * or `tool_search`, needs them: before such a call runs they are registered, a few at a time.
+ * Registers tools late: just before a tool that reaches other tools, such as `codemode` or `tool_search`, runs. Tools that
+ * become known after Pi has bound are not registered earlier, because each registration costs Pi a rebuild of its
+ * registry. The registrations are made in slices.
  */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createSlices } from "../../catalog/catalog.ts";
@@ -11,13 +11,10 @@ import type { Registrar } from "./registrar.ts";
 
 export type Reach = "all" | readonly string[];
 
-/** As codemode writes a tool's name in a script. */
+/** The form in which codemode writes a tool's name in a script. */
 const identifier = (name: string): string => name.replace(/\W/g, "_");
 
-/**
- * The tools that a call may reach: words name a tool, or hold the name of its server as the part before the
- * tool's.
- */
+/** The tools that a call may reach: a word is the tool's name, or holds the prefix of the tool's server. */
 export function reached(tools: readonly CatalogTool[], reach: Reach): CatalogTool[] {
   if (reach === "all") return [...tools];
   const words = new Set(reach.map(identifier));
@@ -35,20 +32,20 @@ export function reached(tools: readonly CatalogTool[], reach: Reach): CatalogToo
 }
 
 export interface LateTools {
-  /** Settles when the tools that this call may reach are registered. */
+  /** Settles when the tools that the call may reach are registered. */
   beforeCall(toolName: string, input: Record<string, unknown>): Promise<void>;
 }
 
 export interface LateToolsOptions {
   registrar: Pick<Registrar, "outdated" | "renew">;
   catalog: () => Catalog;
-  /** Our own tools that load what they find themselves. */
+  /** Names of our own tools, which load what they find. */
   ownTools: readonly string[];
-  /** Some server has not told its tools yet. */
+  /** Whether the tools of some server will become known soon. */
   isLearning: () => boolean;
-  /** Waits for those, within limits. */
+  /** Waits for such servers, within limits. */
   settle: () => Promise<unknown>;
-  /** Nothing may be registered any more. */
+  /** Whether the session has ended, after which nothing may be registered. */
   isOver: () => boolean;
 }
 
@@ -57,7 +54,7 @@ export function createLateTools(pi: Pi, options: LateToolsOptions): LateTools {
 
   const renewInSlices = async (reach: Reach): Promise<void> => {
     const due = reached(await registrar.outdated(catalog()), reach);
-    // One registration may take Pi 2 ms.
+    // One registration can take Pi 2 ms.
     const slices = createSlices({ sliceMs: 2, steps: 1 });
     for (const tool of due) {
       await slices.step();
@@ -75,7 +72,7 @@ export function createLateTools(pi: Pi, options: LateToolsOptions): LateTools {
         .find(({ name }) => name === toolName)
         ?.reachesTools?.(input);
       if (reach === undefined || reach.length === 0) return;
-      // Without a worker there is nothing to wait for; what is known is registered anyway.
+      // The wait fails without a worker. The tools that are known are registered anyway.
       if (isLearning()) await settle().catch(() => undefined);
       if (!isOver()) await renewInSlices(reach);
     },

@@ -1,21 +1,22 @@
 /**
- * How a call looks in Pi's terminal: `server · tool` with its arguments, then the first lines of the result,
- * progress, time and size. Makes components of its own, since Pi's are not to be had without its slow
- * transform; Pi draws the images of a result itself, below the row. Called by Pi for each row.
+ * The rows of our calls in Pi's terminal. Owns: `server · tool` with its arguments, the first lines of the result,
+ * progress, time and size. Must not: know how a call is made. Called by: Pi, for each row.
+ * The components are our own: an import of Pi's components would load the extension through Pi's slow transform. Pi
+ * draws the images of a result itself, below the row. To show another detail of a call: `RowDetails`, then `footer`.
  */
 import type { Component, DrawnResult, RenderContext, RenderTheme, ToolRenderers } from "../../pi/api.ts";
 import { formatBytes, formatMs } from "../../shared/text/size.ts";
 import { cutTo, printable, visibleWidth, wrap } from "../../shared/text/width.ts";
 import { argumentsLine, argumentsText, progressLine, shareOf } from "./text.ts";
 
-/** Lines of a result before it is expanded, as Pi's own tools show. */
+/** Lines of a result in a row that is not expanded; Pi's own tools show as many. */
 const PREVIEW_LINES = 5;
-/** Expanded: more than any result within the default guard has, and few enough to draw in no time. */
+/** Lines of an expanded result: more than any result within the default output guard has, and quick to draw. */
 const EXPANDED_LINES = 5_000;
-/** Of the arguments, expanded: what the model wrote may be a whole file. */
+/** Lines of the arguments in an expanded row. An argument may be a whole file. */
 const ARGUMENT_LINES = 200;
 
-/** What mcp-tool.ts puts into `details`; of an older or foreign session anything. */
+/** The `details` that tools/definition writes. In an older or foreign session they may hold anything. */
 export interface RowDetails {
   server: string;
   tool: string;
@@ -27,7 +28,7 @@ export interface RowDetails {
   total?: number;
 }
 
-/** Keeps the lines of the last width: Pi asks for them at every frame. */
+/** Keeps the lines for the last width, because Pi asks for them at every frame. */
 function component(draw: (width: number) => string[]): Component {
   let drawn: { width: number; lines: string[] } | undefined;
   return {
@@ -64,20 +65,20 @@ function drawCall(
 const detailsOf = (result: DrawnResult): Partial<RowDetails> =>
   typeof result.details === "object" && result.details !== null ? result.details : {};
 
-/** Characters of a result that are looked at: more than fill all lines. Without a guard it may have megabytes. */
+/** Characters of a result that are drawn: enough for every line. Without the output guard a result may have megabytes. */
 const OUTPUT_CHARS = 512 * 1024;
 
 interface Output {
   text: string;
-  /** There is more text than that. */
+  /** Whether the result has more text. */
   isCut: boolean;
 }
 
-/** The text of a result, then a line an image: the terminal may not be able to draw it. */
+/** The text of a result, and a line for each image, which the terminal may be unable to draw. */
 function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): Output {
   const texts = (Array.isArray(result.content) ? result.content : []).map((content) => {
     if (content.type === "text") return String(content.text);
-    // Of a foreign session anything.
+    // A foreign session may hold anything.
     const chars = typeof content.data === "string" ? content.data.length : 0;
     return `[Image: ${content.mimeType}, ${formatBytes(Math.floor((chars * 3) / 4))}]`;
   });
@@ -101,7 +102,7 @@ function countNewlines(text: string, from: number): number {
   return lines;
 }
 
-/** `… 12 more lines (ctrl+o to expand)`; without the key where there is no room for it. */
+/** `… 12 more lines (ctrl+o to expand)`; without the key if the line is too narrow for it. */
 function moreLine(
   { text, isCut }: Output,
   rest: number,
@@ -176,14 +177,14 @@ export function createRenderers(label: string): Required<ToolRenderers> {
 }
 
 /**
- * `server__tool`, and `mcp__server__tool`, as Pi's built-in MCP names tools, too: we are in its place. Not a bare
- * name (`toolPrefix: "none"`): Pi asks by the name alone, and any other extension's tool may have had it.
+ * Names that can be ours: `server__tool`, and `mcp__server__tool`, the form of Pi's built-in MCP, which this extension
+ * replaces. A bare name (`toolPrefix: "none"`) is excluded: any extension's tool may have had it.
  */
 const OURS = /^(?:mcp__(?=[A-Za-z0-9_-]+?__))?([A-Za-z0-9_-]+?)__([A-Za-z0-9_-]+)$/;
 
 /**
- * For `registerToolRenderer`: rows of a resumed session whose tool is not registered now. Whoever else
- * draws the tool goes first. Undefined for a name that cannot be ours.
+ * For `registerToolRenderer`: draws rows of a resumed session whose tool is not registered now. A renderer of another
+ * extension goes first. Undefined for a name that cannot be ours.
  */
 export function renderersFor<Theirs>(
   toolName: string,

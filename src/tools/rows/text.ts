@@ -1,13 +1,13 @@
-/** The words of a call's row, without colours: arguments in a line, progress, size and time. Pure. */
+/** The text of a call's row, without colours: the arguments, and the progress. Pure. */
 import { cutTo, printable } from "../../shared/text/width.ts";
 
 const VALUE_CHARS = 200;
-/** Of one argument, where the row is expanded. */
+/** Longest argument in an expanded row. */
 const TEXT_CHARS = 32 * 1024;
 const VALUES_SHOWN = 20;
 const DEPTH_SHOWN = 3;
 
-/** A value in one line, bounded before it is written out: an argument may hold megabytes. */
+/** A value in one line. Cut before it is written out, because an argument may hold megabytes. */
 function shortValue(value: unknown, depth = 0): string {
   if (typeof value === "string") {
     const cut = value.length > VALUE_CHARS ? `${value.slice(0, VALUE_CHARS)}…` : value;
@@ -42,12 +42,12 @@ function indented(value: unknown): string {
   try {
     return JSON.stringify(value, null, 2) ?? String(value);
   } catch {
-    // Nested beyond what V8 writes.
+    // V8 cannot write out a value that is nested too deeply.
     return shortValue(value);
   }
 }
 
-/** One block an argument, strings as they are. */
+/** One block per argument; strings as they are, other values as JSON. */
 export function argumentsText(args: unknown): string {
   if (typeof args !== "object" || args === null) return "";
   const blocks = Object.entries(args).map(([key, value]) => {
@@ -62,13 +62,13 @@ const BAR_CELLS = 20;
 const FULL = "█";
 const EMPTY = "░";
 
-/** Share of the total, 0 to 1; undefined where the server tells none. */
+/** Share of the total from 0 to 1; undefined if the server does not tell it. */
 export const shareOf = (progress: unknown, total: unknown): number | undefined =>
   typeof progress === "number" && typeof total === "number" && total > 0
     ? Math.min(1, Math.max(0, progress / total))
     : undefined;
 
-/** `████░░░░ 40% message`, or the message alone. Narrow screens get a shorter bar. */
+/** `████░░░░ 40% message`, or the message alone. The bar is shorter on a narrow screen. */
 export function progressLine(message: string, share: number | undefined, width: number): string {
   const text = printable(message).replaceAll("\n", " ");
   if (share === undefined || Number.isNaN(share)) return cutTo(text, width);

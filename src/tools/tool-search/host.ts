@@ -1,4 +1,4 @@
-/** What the tools that find and call others need of the session. One object serves them all; each takes its part. */
+/** The session as the tools see it that find and call other tools. One object serves them all; each takes its part. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import type { WhyMissing } from "../../report/search.ts";
 import type { ConnectionMethods } from "../../shared/protocol/api.ts";
@@ -7,19 +7,19 @@ import type { Activation } from "../registry/registry.ts";
 
 export interface ToolHost {
   /**
-   * Waits, within limits, until all servers, or the named ones, have told their tools. Answers the servers that are
-   * still connecting.
+   * Waits, within limits, until the tools of all servers, or of the named ones, are known. Answers the names of the
+   * servers that are still connecting.
    */
   settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   /** Declares tools to the model from the next request on. */
   activate(tools: readonly CatalogTool[]): Activation;
-  /** Lets other tools call this one, without declaring it. Answers the tool as Pi knows it. */
+  /** Lets other tools call this tool, without declaring it. Answers the tool under its name in Pi. */
   provide(tool: CatalogTool): CatalogTool;
-  /** While the task runs, results of the calls that the tool call `callId` makes are shaped for the model, not for a script. */
+  /** While the task runs, the nested calls of the tool call `callId` get results for the model, not for a script. */
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
-  /** Matches a regular expression off main, where a slow one holds nobody up. */
+  /** Matches a regular expression in the worker, where a slow one does not block Pi. */
   matchTools(
     params: ConnectionMethods["matchTools"]["params"],
   ): Promise<ConnectionMethods["matchTools"]["value"]>;

@@ -1,7 +1,4 @@
-/**
- * What ToolSearch does when the model calls it: finds tools by name or by words, loads them, and says how to call
- * them and what is missing.
- */
+/** A call of ToolSearch: finds tools by name or by words, loads them, and says how to call them and what is missing. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createSlices, holdsToolsOf } from "../../catalog/catalog.ts";
 import {
@@ -26,25 +23,25 @@ const EMPTY_QUERY =
 interface Question {
   request: Exclude<SearchRequest, { kind: "empty" }>;
   limit: number;
-  /** As configured; undefined for all. */
+  /** Name of the server as it is configured; undefined for all servers. */
   server: string | undefined;
 }
 
 interface Found {
   tools: readonly CatalogTool[];
-  /** Found, but not to be loaded. */
+  /** Tools that were found and are not loaded. */
   more: readonly CatalogTool[];
   notes: readonly string[];
 }
 
-/** Names of one request that are looked up: more is a list of everything, not a choice. */
+/** Names of one request that are looked up. A longer list asks for everything and chooses nothing. */
 const NAMES = 60;
-/** Unknown names whose nearest ones are looked for: each is a walk over all tools. */
+/** Unknown names for which the nearest names are looked up. Each of them is a walk over all tools. */
 const GUESSED = 5;
-/** What is repeated of a name that is none. */
+/** Longest part of an unknown name that the answer repeats. */
 const NAME_SHOWN = 80;
 
-/** Those of the names that no tool has. A name that thousands of tools share takes time, so in slices. */
+/** The names that no tool has. Works in slices, because a name that thousands of tools share takes time. */
 async function unknownNames(
   catalog: Catalog,
   names: readonly string[],
@@ -96,7 +93,7 @@ async function findByName(
 
 function findByWords(catalog: Catalog, text: string, limit: number, server: string | undefined): Found {
   const { hits, unmatched } = searchCatalog(catalog, text, limit + LIMITS.searchNamesMore, server);
-  // Tools that the query names count beside the limit: leaving one of them out is never what was meant.
+  // Tools that the query names are loaded beyond the limit: a query never means to leave one of them out.
   const named = hits.filter(({ pinned }) => pinned).length;
   const most = Math.min(Math.max(limit, named), LIMITS.searchResultsMost);
   const tools = likelyHits(hits.slice(0, most)).map(({ tool }) => tool);
@@ -118,14 +115,14 @@ const find = async (catalog: Catalog, { request, limit, server }: Question): Pro
     ? findByName(catalog, request.names, server)
     : findByWords(catalog, request.text, limit, server);
 
-/** As the catalog has them now: it may have changed while they were looked for. */
+/** The same tools in the newest catalog, which may have changed during the search. */
 const stillThere = (tools: readonly CatalogTool[], before: Catalog, now: Catalog): readonly CatalogTool[] =>
   before === now ? tools : tools.flatMap((tool) => now.get(tool.name) ?? []);
 
-/** Names whose reasons one answer gives. */
+/** Names for which one answer gives a reason. */
 const REASONS = 10;
 
-/** Of names that are no tool: those that the configuration keeps from being one, with the reason. */
+/** A line for each unknown name that the configuration explains, for example a tool that a rule hides. */
 async function reasonsFor(host: ToolSearchHost, { request, server }: Question): Promise<string[]> {
   if (request.kind !== "select") return [];
   const unknown = await unknownNames(host.catalog(), request.names, server);
@@ -138,7 +135,7 @@ async function reasonsFor(host: ToolSearchHost, { request, server }: Question): 
   return reasons.flat();
 }
 
-/** Whether the tools that are not known yet could change the answer. */
+/** Whether tools that are not known yet could change the answer. */
 async function mustWait(host: ToolSearchHost, { request, server }: Question): Promise<boolean> {
   const catalog = host.catalog();
   if (server !== undefined) {
@@ -154,7 +151,7 @@ interface Settled {
   problem: string[];
 }
 
-/** Without a worker the search still answers from what is known, and says what is wrong. */
+/** Without a worker the search answers from the known tools, and says what is wrong. */
 async function settled(
   host: ToolSearchHost,
   signal: AbortSignal | undefined,
@@ -201,7 +198,7 @@ export async function runToolSearch(
   const startedAt = performance.now();
   const { tools, more, notes } = await find(catalog, question);
   const tookMs = performance.now() - startedAt;
-  // Not the query itself: nobody knows what a model writes into it.
+  // The log does not hold the query, because a model may write anything into it.
   host.log(`scored ${catalog.count} tools in ${tookMs.toFixed(2)} ms, found ${tools.length}`);
   const { active, refused } = host.activate(stillThere(tools, catalog, host.catalog()));
   const servers = host.servers().filter(({ name }) => server === undefined || name === server);

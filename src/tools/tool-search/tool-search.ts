@@ -1,6 +1,8 @@
 /**
- * The ToolSearch tool as it is declared. Its declaration changes at most once a session, since any changed byte
- * costs the user their prompt cache; src/shared/text/search-tool.ts makes it.
+ * The tool ToolSearch. Owns: its declaration; run.ts owns what it does. Must not: know Pi's registry (tools/registry).
+ * Called by: tools.ts. The declaration changes at most once per session, because any changed byte costs the user their
+ * prompt cache; src/shared/text/search-tool.ts makes the description.
+ * To let the tools that find others ask the session for more: `ToolHost` (host.ts).
  */
 
 import type { PiTool } from "../../pi/api.ts";

@@ -1,6 +1,6 @@
 /**
- * Arguments that do not fit a tool's schema are refused by Pi itself, before any extension. The result says
- * what is wrong; how the tool is called is put below it before the model reads it.
+ * Adds the expected parameters to a refusal of Pi. Pi itself refuses arguments that do not fit a tool's schema, before
+ * any extension sees the call, and says only what is wrong.
  */
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { FinishedMessage, TextContent } from "../../pi/api.ts";
@@ -10,7 +10,7 @@ import { expectedLine } from "../definition/definition.ts";
 const isRefusal = (text: unknown, toolName: string): boolean =>
   typeof text === "string" && text.startsWith(`Validation failed for tool "${toolName}"`);
 
-/** For `message_end`: the message with the expected parameters, or undefined to leave it as it is. */
+/** For `message_end`: the message with the expected parameters, or undefined to leave the message as it is. */
 export function explainRefusedArguments<M extends FinishedMessage>(
   message: M,
   catalog: () => Catalog,

@@ -1,14 +1,15 @@
-/** What the model reads in answer to a call of a tool that is not declared; the tool that was meant is loaded. */
+/** Answers a call of a tool that is not declared: loads the tool that was meant, or says why there is none. */
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool, serverNames, serverOfName } from "../../catalog/search/search.ts";
-import { errorLine, serverName, signatureLine, stateNote } from "../../report/search.ts";
+import { errorLine, signatureLine, stateNote } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
 import { plainToolName } from "../../shared/naming/names.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import type { WireError } from "../../shared/protocol/errors.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import type { UnknownCallHost } from "./host.ts";
 
-/** What the model reads, and for scripts and the row the code where a tool is not to be had at all. */
+/** `text` is for the model. `error` is for scripts and the row, if the tool is unavailable. */
 export interface Answer {
   text: string;
   error?: WireError | undefined;
@@ -16,7 +17,7 @@ export interface Answer {
 
 const NAME_SHOWN = 200;
 
-/** With the proxy tool nothing is loaded: whoever asked for it wants the smallest prompt. */
+/** The proxy tool is for the smallest prompt, so nothing is loaded beside it. */
 function throughProxy(name: string, tools: readonly CatalogTool[]): string {
   const calls = tools.map((tool) => `${PROXY_TOOL} with tool: ${JSON.stringify(tool.name)} and args`);
   return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
@@ -32,7 +33,7 @@ function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHo
   return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
 }
 
-/** The tool was there, and the configuration does not say why it no longer is. */
+/** For a withdrawn tool about which the configuration gives no reason. */
 function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): Answer {
   const stays = catalog.servers.some((other) => other.name === server.name);
   const data = { server: server.name };
@@ -50,13 +51,13 @@ function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): An
   return { text: `Tool ${name} not found: ${error.message}`, error };
 }
 
-/** Of the same server and name there, whatever it is called in Pi. */
+/** Compares server and name at the server; the name in Pi may differ. */
 const isSameTool =
   (one: CatalogTool) =>
   (other: CatalogTool): boolean =>
     other.tool === one.tool && other.server.name === one.server.name;
 
-/** Undefined where the call has nothing to do with MCP. */
+/** Undefined if the call has nothing to do with MCP. */
 export async function answerUnknownCall(name: string, host: UnknownCallHost): Promise<Answer | undefined> {
   const catalog = host.catalog();
   const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;

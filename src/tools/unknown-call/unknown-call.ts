@@ -1,7 +1,9 @@
 /**
- * A call of a tool that is not declared. Pi refuses it with "Tool x not found" and asks no extension; but the
- * result can still be put in better words before the model reads it, and the tool that was meant can be loaded.
- * Calls that have nothing to do with MCP keep Pi's words.
+ * Calls that Pi refuses. Owns: the better words for the result, and loading the tool that was meant. Must not: touch
+ * calls that have nothing to do with MCP, which keep Pi's words. Called by: session, for `message_end`.
+ * Pi refuses a call of an undeclared tool with "Tool x not found" and asks no extension. The result can still be
+ * replaced before the model reads it.
+ * To explain another refusal: a function from the message to a better message, as refused-arguments.ts.
  */
 
 import type { FinishedMessage } from "../../pi/api.ts";
@@ -16,7 +18,7 @@ function refusedName({ role, toolName, isError, content }: FinishedMessage): str
   return block?.text === `Tool ${toolName} not found` ? toolName : undefined;
 }
 
-/** For `message_end`: the message in better words, or undefined to leave it as it is. */
+/** For `message_end`: the message in better words, or undefined to leave the message as it is. */
 export function explainUnknownCall<M extends FinishedMessage>(
   message: M,
   host: UnknownCallHost,

@@ -1,4 +1,8 @@
-/** The `/mcp` command: its words and their completion. What they do is loaded with the first one. */
+/**
+ * The command `/mcp`. Owns: its subcommands (words.ts), their completion, and what each does (run.ts, loaded with the
+ * first one). Must not: know the runtime's inside; it asks through `McpCommandHost`. Called by: src/index.ts.
+ * To add a subcommand: a row in words.ts, a case in run.ts, its text in src/report.
+ */
 
 import type { PiCommand } from "../../pi/api.ts";
 import type { McpCommandHost } from "./host.ts";
@@ -8,7 +12,7 @@ export type { McpCommandHost } from "./host.ts";
 
 type Completion = { value: string; label: string };
 
-/** Completions of what stands behind `/mcp `: a subcommand, then a server. */
+/** Completes the text after `/mcp `: a subcommand, then a server. */
 export function completeMcp(prefix: string, servers: readonly string[]): Completion[] | null {
   const { word, rest } = splitWord(prefix.trimStart());
   const takesServer = Object.hasOwn(WORDS, word) && WORDS[word as keyof typeof WORDS].includes("server");

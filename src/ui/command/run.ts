@@ -1,4 +1,4 @@
-/** What each word behind `/mcp` does. */
+/** What each subcommand of `/mcp` does. */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import { renderStats } from "../../report/stats.ts";
@@ -13,7 +13,7 @@ const USAGE = `Usage: /mcp ${Object.entries(WORDS)
 const PROJECT = "--project";
 const BOM = "\uFEFF";
 
-/** Takes `--project` out of the words behind a subcommand. */
+/** Separates `--project` from the server's name in the text after a subcommand. */
 function readOptions(rest: string | undefined): { server: string | undefined; project: boolean } {
   const words = (rest ?? "").split(/\s+/).filter((word) => word !== "");
   const server = words.filter((word) => word !== PROJECT).join(" ");
@@ -22,17 +22,17 @@ function readOptions(rest: string | undefined): { server: string | undefined; pr
 
 async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { file, text: before } = await host.ask("readConfig", { project });
-  // An editor may show a BOM as a character, or drop it.
+  // An editor may show a BOM as a character, or drop it, so the editor gets the text without it.
   const bom = before.startsWith(BOM) ? BOM : "";
   const text = before.slice(bom.length);
   if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
   const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
-  if (edited === undefined || edited === text) return notify(ctx, `${file} is as it was.`, "info");
+  if (edited === undefined || edited === text) return notify(ctx, `${file} is unchanged.`, "info");
   await host.ask("writeConfig", { project, before, text: bom + edited });
   notify(ctx, `${file} is written.`, "info");
 }
 
-/** Pi keeps a cell free on both sides of a notice. Where there is no screen of ours nothing is too wide. */
+/** Pi keeps a cell free on both sides of a notice. In other modes than the TUI no line is too wide. */
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
@@ -79,7 +79,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   }
 }
 
-/** `args`: what stands behind `/mcp`. A failure is told, never thrown. */
+/** `args`: the text after `/mcp`. A failure becomes an error notice. */
 export async function runMcp(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   try {
     await run(args, ctx, host);

@@ -1,6 +1,6 @@
-/** The words behind `/mcp`. */
+/** The subcommands of `/mcp`. */
 
-/** Subcommand -> what may follow it. */
+/** Subcommand -> the form of its arguments. */
 export const WORDS = {
   status: "",
   tools: "[server]",
@@ -11,7 +11,8 @@ export const WORDS = {
   trust: "",
   stats: "",
 } as const;
-/** The first word, and everything behind it: a server's name may hold spaces. */
+
+/** The first word, and the whole text after it, because a server's name may hold spaces. */
 export function splitWord(args: string): { word: string; rest: string | undefined } {
   const at = args.search(/\s/);
   return at === -1

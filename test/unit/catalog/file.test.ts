@@ -1,4 +1,4 @@
-/** Owns: finding and reading the snapshot of a working directory, whatever lies there. */
+/** Owns: finding and reading the snapshot of a working directory, whatever kind of file is there. */
 import { execFile } from "node:child_process";
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
@@ -60,7 +60,7 @@ describe("readCatalog", () => {
     expect(readCatalog(`${await tempFolder()}/nowhere`, { cwd: "/project" }).checksum).toBeUndefined();
   });
 
-  test("a folder in the place of the file -> empty", async () => {
+  test("a folder instead of the file -> empty", async () => {
     const agentDir = await tempFolder();
     await mkdir(snapshotPath(agentDir, { cwd: "/project" }), { recursive: true });
     expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeUndefined();
@@ -86,7 +86,7 @@ describe("readCatalog", () => {
     expect(readCatalog(agentDir, { cwd: "/project" }).checksum).toBeTypeOf("number");
   });
 
-  test("a file in the place of the agent folder -> empty", async () => {
+  test("a file instead of the agent folder -> empty", async () => {
     const file = `${await tempFolder()}/file`;
     await writeFile(file, "");
     expect(readCatalog(file, { cwd: "/project" }).checksum).toBeUndefined();

@@ -58,7 +58,7 @@ describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) =>
   const names = (query: string, server?: string): string[] =>
     searchCatalog(catalog, query, 5, server).hits.map(({ tool }) => tool.name);
 
-  test("words -> the tools themselves, best first, with the words that no tool has", () => {
+  test("words -> the tools, best first, and the words that no tool has", () => {
     const { hits, unmatched } = searchCatalog(catalog, "read db nothing", 5);
     expect(hits[0]?.tool).toBe(catalog.get("db__read"));
     expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).sort((a, b) => b - a));
@@ -88,7 +88,7 @@ describe.each(["ranked", "weighted"] as const)("catalog.search, %s", (search) =>
   });
 });
 
-test("emptyCatalog: asked anything -> nothing known", () => {
+test("emptyCatalog: any question -> no answer", () => {
   const catalog = emptyCatalog();
   expect(catalog).toMatchObject({ checksum: undefined, servers: [], tools: [] });
   expect(catalog.get("a")).toBeUndefined();
@@ -121,7 +121,7 @@ describe.each(["ranked", "weighted"] as const)("catalogWithout, %s", (search) =>
   const names = (catalog: typeof whole, query: string, limit = 5): string[] =>
     searchCatalog(catalog, query, limit).hits.map(({ tool }) => tool.name);
 
-  test("a server -> it and its tools are nowhere", () => {
+  test("a server -> neither the server nor its tools are found", () => {
     const catalog = catalogWithout(whole, { servers: ["db"], tools: [] });
     expect(catalog.servers.map(({ name }) => name)).toEqual(["fs"]);
     expect(catalog.tools.map(({ name }) => name)).toEqual(["fs__read"]);
@@ -130,14 +130,14 @@ describe.each(["ranked", "weighted"] as const)("catalogWithout, %s", (search) =>
     expect(names(catalog, "query read")).toEqual(["fs__read"]);
   });
 
-  test("a tool -> the others of its server stay, and take its place among the results", () => {
+  test("a tool -> the other tools of its server stay, and move up among the results", () => {
     expect(names(whole, "read of fs", 1)).toEqual(["fs__read"]);
     const catalog = catalogWithout(whole, { servers: [], tools: [{ server: "fs", tool: "read" }] });
     expect(catalog.servers).toHaveLength(2);
     expect(names(catalog, "read of fs", 1)).toEqual(["db__read"]);
   });
 
-  test("twice -> both are gone; nothing -> the same", () => {
+  test("two removals -> both are gone; an empty removal -> no change", () => {
     const once = catalogWithout(whole, { servers: ["fs"], tools: [] });
     const twice = catalogWithout(once, { servers: [], tools: [{ server: "db", tool: "query" }] });
     expect(twice.tools.map(({ name }) => name)).toEqual(["db__read"]);

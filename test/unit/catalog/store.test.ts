@@ -1,4 +1,4 @@
-/** Owns: the current catalog on main: from events, and without what is gone before the next snapshot comes. */
+/** Owns: the current catalog on main: it follows events, and loses removed tools before the next snapshot comes. */
 import { expect, test } from "vitest";
 import { type CatalogStore, createCatalogStore } from "../../../src/catalog/store.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
@@ -15,7 +15,7 @@ const makeStore = async (): Promise<CatalogStore> =>
   createCatalogStore(await tempFolder(), { cwd: "/nowhere", configFile: undefined });
 const names = (store: CatalogStore): string[] => store.current().tools.map(({ name }) => name);
 
-test("no snapshot -> empty; one from an event -> its tools and checksum", async () => {
+test("no snapshot -> empty; a snapshot from an event -> its tools and its checksum", async () => {
   const store = await makeStore();
   expect([names(store), store.checksum()]).toEqual([[], undefined]);
   store.replace(BYTES);
@@ -23,19 +23,19 @@ test("no snapshot -> empty; one from an event -> its tools and checksum", async 
   expect(names(store)).toEqual(["a__one", "a__two", "b__three"]);
 });
 
-test("something is left out -> gone at once, also of a snapshot that nobody has looked at; the next one counts whole", async () => {
+test("tools are left out -> they are gone at once, also before the snapshot is decoded; the next snapshot counts in full", async () => {
   const store = await makeStore();
   store.replace(BYTES);
   store.leaveOut({ servers: ["b"], tools: [{ server: "a", tool: "two" }] });
   expect(names(store)).toEqual(["a__one"]);
-  // A worker that starts now, knowing this checksum, would not send what main has no longer.
+  // A worker that got this checksum now would not send again what main has left out.
   expect(store.checksum()).toBeUndefined();
   store.replace(BYTES);
   expect(names(store)).toHaveLength(3);
   expect(store.checksum()).toBe(CHECKSUM);
 });
 
-test("waiting for a snapshot: one that is there, none, one that comes", async () => {
+test("reached: a snapshot that is there, no snapshot, a snapshot that comes later", async () => {
   const store = await makeStore();
   await store.reached(undefined);
   const reached = store.reached(CHECKSUM);

@@ -1,4 +1,4 @@
-/** Owns: which configuration file the command line names, as Pi reads it. */
+/** Owns: which configuration file the command line names; the command line is read as Pi reads it. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";

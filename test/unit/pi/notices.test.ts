@@ -1,4 +1,4 @@
-/** Owns: that nothing of a notice acts on the terminal. */
+/** Owns: no part of a notice acts on the terminal. */
 import { expect, test } from "vitest";
 import { notify } from "../../../src/pi/notices.ts";
 import { createRecordingContext } from "../recording-context.ts";
@@ -11,7 +11,7 @@ test.each([
     "\u001b]8;;http://x\u0007docs\u001b]8;;\u0007 \u001b]0;t\u0007!\u0007",
     "docs !",
   ],
-  ["marks that turn the direction", "\u202egnp.exe", "gnp.exe"],
+  ["marks that change the direction of text", "\u202egnp.exe", "gnp.exe"],
 ])("%s", (_, message, shown) => {
   const { ctx, notices } = createRecordingContext();
   notify(ctx, message, "warning");

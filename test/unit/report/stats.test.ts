@@ -37,7 +37,7 @@ test("wide enough -> names and numbers side by side", () => {
   }
 });
 
-test("60 columns -> a name a line, its numbers below", () => {
+test("60 columns -> one line per name, the numbers below it", () => {
   expect(shown([stats("everything", "trigger-long-running-operation"), ...TWO.slice(1)], 58)).toEqual([
     "tool",
     "  calls  errors  received    shown   mean",
@@ -69,7 +69,7 @@ describe("any width", () => {
   });
 });
 
-test("200 tools -> thirty of them, and how many more; all count for the tokens", () => {
+test("200 tools -> thirty of them and the number of the others; the tokens count all", () => {
   const entries = Array.from(
     { length: 200 },
     (_, i): StatsEntry => ({
@@ -89,12 +89,12 @@ test("200 tools -> thirty of them, and how many more; all count for the tokens",
   expect(lines.slice(-2)).toEqual(["and 170 more tools", "About 54,975 tokens saved."]);
 });
 
-test("names that a server wrote -> no escapes, one line", () => {
+test("names that a server wrote -> one line without escapes", () => {
   const lines = shown([stats("s", "a\u001b[2J\nb\u202e")], 80);
   expect(lines[1]).toMatch(/^s · a b {2}/);
 });
 
-test("no calls, nothing captured -> said", () => {
+test("no calls, nothing captured -> the table says so", () => {
   expect(shown([], 58)).toEqual(["No calls are recorded yet."]);
   expect(renderStats({ captured: false }, 58)).toBe(
     'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.',

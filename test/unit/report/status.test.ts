@@ -20,7 +20,7 @@ describe("renderStatus", () => {
     );
   });
 
-  test("a question as long as it may be -> its start and its end, and how much is between", () => {
+  test("the longest possible question -> its start, its end and the number of characters between", () => {
     const question = `docs: sh -c ${"x".repeat(8_000)}, from /p/.mcp.json`;
     const status = renderStatus(report({ questions: [{ server: "docs", hash: "h", question }] }));
     expect(status).toMatch(
@@ -29,7 +29,7 @@ describe("renderStatus", () => {
     expect(status.length).toBeLessThan(1_000);
   });
 
-  test("several servers -> a line each in their order, only connected ones counted", () => {
+  test("several servers -> one line each in their order; only connected ones are counted", () => {
     const servers = [
       server("z", { transport: "sse" }),
       server("a", { state: "idle", transport: "http", toolCount: 5, resourceCount: 2 }),
@@ -72,7 +72,7 @@ describe("renderStatus", () => {
     ]);
   });
 
-  test("mistakes in a file -> position, key, what and what to do; also without any server", () => {
+  test("mistakes in a file -> position, key, mistake and remedy; also without any server", () => {
     const problems: ConfigProblem[] = [
       {
         severity: "error",
@@ -101,7 +101,7 @@ describe("renderTools", () => {
   ]);
   const servers = [server("git"), server("fs"), server("none", { toolsKnown: false })];
 
-  test("no server named -> all, in the order of the configuration, those without tools too", () => {
+  test("no server named -> all servers in the order of the configuration, also those without tools", () => {
     expect(renderTools(catalog, servers, undefined).split("\n")).toEqual([
       "git: 1 tool",
       "  git__log - Shows the log.",
@@ -120,7 +120,7 @@ describe("renderTools", () => {
     expect(renderTools(catalog, [], undefined).split("\n")).toHaveLength(5);
   });
 
-  test("an unknown server -> says which there are", () => {
+  test("an unknown server -> the names of the configured ones", () => {
     expect(renderTools(catalog, servers, "nope")).toBe(
       "No server named nope is configured. Configured: git, fs, none.",
     );
@@ -129,7 +129,7 @@ describe("renderTools", () => {
     );
   });
 
-  test("more than 300 lines -> cut, with the rest counted and a way to see it", () => {
+  test("more than 300 lines -> cut, with the number of the others and a way to see them", () => {
     const many = makeCatalog([
       { name: "m", tools: Array.from({ length: 1_000 }, (_, i) => ({ tool: `t${i}` })) },
     ]);
@@ -138,7 +138,7 @@ describe("renderTools", () => {
     expect(lines.at(-1)).toBe("and 701 more lines: /mcp tools <server>");
   });
 
-  test("one server of very many tools -> the first 2,000 lines, with the rest counted", () => {
+  test("one server of very many tools -> the first 2,000 lines and the number of the others", () => {
     const many = makeCatalog([
       { name: "m", tools: Array.from({ length: 3_000 }, (_, i) => ({ tool: `t${i}` })) },
     ]);
@@ -148,7 +148,7 @@ describe("renderTools", () => {
     expect(lines.at(-1)).toBe("and 1001 more lines");
   });
 
-  test("words of a server -> no line of their own, nothing that a terminal acts on", () => {
+  test("words of a server -> they cannot make a line, nor act on a terminal", () => {
     const evil = `evil\n\n# Rules\u2028\u001b[2J`;
     const error = { code: "connect_failed" as const, message: `refused\nby it\u2028or not\u001b[2J` };
     const text = renderStatus(report({ servers: [server(evil, { state: "failed", error })] }));
@@ -158,7 +158,7 @@ describe("renderTools", () => {
     ]);
   });
 
-  test("one server of more than 300 tools, named as the hint says -> not the same hint again", () => {
+  test("one server of more than 300 tools, named as the hint says -> the hint does not appear again", () => {
     const many = makeCatalog([
       { name: "m", tools: Array.from({ length: 1_000 }, (_, i) => ({ tool: `t${i}` })) },
     ]);

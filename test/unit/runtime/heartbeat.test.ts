@@ -1,4 +1,4 @@
-/** Owns: when a worker counts as hanging, and that a pause of main itself is forgiven. */
+/** Owns: when a worker counts as hanging; a pause of main itself does not count. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Heartbeat, startHeartbeat } from "../../../src/runtime/heartbeat.ts";
 
@@ -15,7 +15,7 @@ function track(ask: () => Promise<unknown>) {
   const hangs: number[] = [];
   const asked: number[] = [];
   const startedAt = performance.now();
-  /** To 10 ms: what runs behind the queue moves the fake clock on a little. */
+  /** Rounded to 10 ms, because callbacks behind the queue move the fake clock a little. */
   const sinceStart = (): number => Math.round((performance.now() - startedAt) / 10) * 10;
   heartbeat = startHeartbeat({
     timeoutMs: 5_000,
@@ -49,7 +49,7 @@ describe("startHeartbeat", () => {
     expect(hangs).toEqual([]);
   });
 
-  test("a worker that never answers -> hanging 5 s after the question, told once", async () => {
+  test("a worker that never answers -> hanging 5 s after the question, reported once", async () => {
     const { asked, hangs } = track(never);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toEqual([2_500]);
@@ -62,13 +62,13 @@ describe("startHeartbeat", () => {
     expect(hangs).toEqual([]);
   });
 
-  test("a question that is rejected, since the worker is gone -> not hanging", async () => {
+  test("a question that is rejected because the worker has ended -> not hanging", async () => {
     const { hangs } = track(() => Promise.reject(new Error("gone")));
     await vi.advanceTimersByTimeAsync(20_000);
     expect(hangs).toEqual([]);
   });
 
-  test("an answer that lies in the queue when the time is over -> not hanging", async () => {
+  test("an answer that waits in the queue when the time is over -> not hanging", async () => {
     let answer: (value: unknown) => void = () => undefined;
     let asked = 0;
     const { hangs } = track(() => {
@@ -76,20 +76,20 @@ describe("startHeartbeat", () => {
       return asked === 1 ? new Promise((resolve) => (answer = resolve)) : Promise.resolve();
     });
     await vi.advanceTimersByTimeAsync(2_500);
-    // Answered after the deciding tick, before what it put behind the queue.
+    // The answer comes after the deciding tick, and before the callback that this tick put behind the queue.
     setTimeout(() => setImmediate(() => answer(undefined)), 4_999.5);
     await vi.advanceTimersByTimeAsync(20_000);
     expect(hangs).toEqual([]);
   });
 
-  test("main itself stood still for a minute -> the worker gets its full time again", async () => {
+  test("main itself did nothing for a minute -> the worker gets its full time again", async () => {
     const { hangs } = track(never);
     await vi.advanceTimersByTimeAsync(3_000);
     await sleepThrough(60_000);
     expect(hangs).toEqual([]);
   });
 
-  test("stopped -> neither asks nor tells", async () => {
+  test("stopped -> no question and no report", async () => {
     const { asked, hangs } = track(never);
     await vi.advanceTimersByTimeAsync(2_500);
     heartbeat?.stop();

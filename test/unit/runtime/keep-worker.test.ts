@@ -1,4 +1,4 @@
-/** Owns: when a worker is started again, how soon, and when no more; over threads in memory. */
+/** Owns: when a worker is started again, how soon, and when no longer. The threads are fakes in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Crash } from "../../../src/runtime/contract.ts";
 import {
@@ -20,11 +20,11 @@ afterEach(() => {
 interface FakeThread {
   thread: RuntimeThread;
   crash: (reason: string) => void;
-  /** How often it was to be ended. */
+  /** How often `terminate` was called. */
   terminations: () => number;
 }
 
-/** `isStuck`: in native code, which cannot be interrupted. */
+/** `isStuck`: the thread is in native code, which cannot be interrupted. */
 function createFakeThread(isStuck: boolean): FakeThread {
   const { promise, resolve } = Promise.withResolvers<ThreadEnd>();
   const answer = () => (isStuck ? new Promise(() => undefined) : Promise.resolve({ ok: true }));
@@ -47,7 +47,7 @@ function createFakeThread(isStuck: boolean): FakeThread {
 }
 
 interface Keep extends Partial<KeepOptions> {
-  /** Which starts, from 0, do not throw. */
+  /** Whether the start with this number, from 0, succeeds. */
   startable?: (start: number) => boolean;
   isStuck?: boolean;
 }
@@ -128,7 +128,7 @@ describe("afterCrash", () => {
 });
 
 describe("keepWorker", () => {
-  test("crashes -> started again after 0.1, 1 and 5 s; what is left is cleaned up each time", async () => {
+  test("crashes -> started again after 0.1, 1 and 5 s, with a clean-up each time", async () => {
     const { worker, starts, crash, crashes, gone } = keep();
     for (const delay of [100, 1_000, 5_000, 5_000]) {
       await vi.advanceTimersByTimeAsync(0);
@@ -141,7 +141,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("the sixth crash within a minute -> given up, said once; requests fail with a remedy", async () => {
+  test("the sixth crash within a minute -> given up, reported once; requests fail with a remedy", async () => {
     const { worker, starts, crash, crashes } = keep();
     for (let i = 0; i < 6; i++) {
       await vi.advanceTimersByTimeAsync(5_000);
@@ -155,7 +155,7 @@ describe("keepWorker", () => {
     expect((error as ThreadsError).message).toContain("boom");
   });
 
-  test("crashes more than a minute apart -> never given up, each time soon again", async () => {
+  test("crashes more than a minute apart -> never given up, started again soon each time", async () => {
     const { worker, starts, crash, crashes } = keep();
     for (let i = 0; i < 10; i++) {
       await vi.advanceTimersByTimeAsync(61_000);
@@ -167,7 +167,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("asked between a crash and the next start -> waits for it", async () => {
+  test("asked between a crash and the next start -> waits for that start", async () => {
     const { worker, crash } = keep();
     await vi.advanceTimersByTimeAsync(0);
     await crash();
@@ -177,7 +177,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("asked before a start that fails -> gets the worker of the next start", async () => {
+  test("asked before a start that fails -> answered with the worker of the next start", async () => {
     const { worker, starts } = keep({ startable: (start) => start > 0 });
     let settled: string | undefined;
     void codeOf(worker.ready(undefined)).then((code) => {
@@ -189,7 +189,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("asked before starts that all fail -> told so in the end", async () => {
+  test("asked before starts that all fail -> rejected in the end", async () => {
     const { worker } = keep({ startable: () => false });
     let settled: string | undefined;
     void codeOf(worker.ready(undefined)).then((code) => {
@@ -199,7 +199,7 @@ describe("keepWorker", () => {
     expect(settled).toBe("runtime_stopped");
   });
 
-  test("cancelled while it waits -> cancelled", async () => {
+  test("cancelled during the wait -> rejected with `cancelled`", async () => {
     const { worker, crash } = keep();
     await vi.advanceTimersByTimeAsync(0);
     await crash();
@@ -210,7 +210,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("a signal that was aborted before -> cancelled, not left waiting", async () => {
+  test("a signal that was aborted before -> rejected at once with `cancelled`", async () => {
     const { worker, crash } = keep();
     await vi.advanceTimersByTimeAsync(0);
     await crash();
@@ -223,7 +223,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("stopped during the pause after a crash -> no other start, waiting requests are told", async () => {
+  test("stopped during the pause after a crash -> no other start, and waiting requests are rejected", async () => {
     const { worker, starts, crash } = keep();
     await vi.advanceTimersByTimeAsync(0);
     await crash();
@@ -235,7 +235,7 @@ describe("keepWorker", () => {
     expect(await codeOf(worker.ready(undefined))).toBe("runtime_stopped");
   });
 
-  test("stopped -> its own end is no crash", async () => {
+  test("stopped -> the worker's end does not count as a crash", async () => {
     const { worker, crashes, gone } = keep();
     await vi.advanceTimersByTimeAsync(0);
     await worker.stop(async () => undefined);
@@ -244,7 +244,7 @@ describe("keepWorker", () => {
     expect(gone()).toBe(1);
   });
 
-  test("stopped while the first start is under way -> what came up is ended", async () => {
+  test("stopped during the first start -> the new thread is ended", async () => {
     const { worker, starts } = keep();
     await worker.stop(async () => undefined);
     await vi.advanceTimersByTimeAsync(600_000);
@@ -252,7 +252,7 @@ describe("keepWorker", () => {
     expect(await codeOf(worker.ready(undefined))).toBe("runtime_stopped");
   });
 
-  test("hangs and cannot be ended -> it is ended once, and no other is started beside it", async () => {
+  test("a worker that hangs and cannot be ended -> ended once, and no other worker is started beside it", async () => {
     const { worker, starts, threads, crashes, crash } = keep({ isStuck: true });
     await vi.advanceTimersByTimeAsync(120_000);
     expect(threads.map(({ terminations }) => terminations())).toEqual([1]);
@@ -262,7 +262,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("stopped while it cannot be ended -> settles within a moment, open requests fail", async () => {
+  test("stopped while the thread cannot be ended -> settles within a moment, and open requests fail", async () => {
     const { worker } = keep({ isStuck: true });
     await vi.advanceTimersByTimeAsync(0);
     const rpc = await worker.ready(undefined);
@@ -279,7 +279,7 @@ describe("keepWorker", () => {
     expect(await codeOf(rpc.request("status", {}, { deadlineMs: 3_600_000 }))).toBe("runtime_stopped");
   });
 
-  test("nothing can be said to it -> it is ended before the next one is started; one crash each", async () => {
+  test("a worker that cannot be told the facts -> ended before the next one starts; one crash each", async () => {
     let failing = 1;
     const { worker, starts, threads, crashes } = keep({
       onStart: () => {
@@ -294,7 +294,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("cleaning up fails -> the next one is started all the same", async () => {
+  test("the clean-up fails -> the next worker is started all the same", async () => {
     const { worker, starts, crash } = keep({
       onGone: () => {
         throw new Error("EINVAL");
@@ -307,7 +307,7 @@ describe("keepWorker", () => {
     await worker.stop(async () => undefined);
   });
 
-  test("ends for which a server is to blame -> never given up, and named; the pauses grow all the same", async () => {
+  test("ends that a server has caused -> never given up, and the server is named; the pauses grow all the same", async () => {
     const { worker, starts, crash, crashes } = keep({
       blame: ({ reason }) => (reason === "boom" ? ["bad"] : []),
     });

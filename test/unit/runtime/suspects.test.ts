@@ -23,8 +23,8 @@ describe("suspectsOf", () => {
     ["a server talking", death({ talking: "a", connecting: ["b"] }), undefined, ["a"]],
     ["a server talking, the second time", death({ talking: "a" }), earlier(["b"]), ["a"]],
     ["servers connecting, twice", death({ connecting: ["a", "b"] }), earlier(["a", "b"]), ["a", "b"]],
-    ["one of them both times", death({ connecting: ["a", "b"] }), earlier(["b", "c"]), ["b"]],
-    ["others than the first time", death({ connecting: ["a"] }), earlier(["b"]), ["a"]],
+    ["one of the servers both times", death({ connecting: ["a", "b"] }), earlier(["b", "c"]), ["b"]],
+    ["other servers than the first time", death({ connecting: ["a"] }), earlier(["b"]), ["a"]],
     ["servers connecting, an hour after", death({ connecting: ["a"] }), earlier(["a"], -3_600_000), []],
     ["nobody connecting, twice", death(), earlier([]), []],
     [

@@ -1,4 +1,4 @@
-/** Owns: which servers stay held back over the workers of a session, and what ends that. */
+/** Owns: which servers stay held back across the workers of a session, and until when. */
 import { describe, expect, test } from "vitest";
 import { createSuspicion, type Suspicion } from "../../../src/runtime/suspicion.ts";
 import type { ServerState } from "../../../src/shared/protocol/status.ts";
@@ -20,11 +20,11 @@ function dieTalking(suspicion: Suspicion, server: string): string[] {
 }
 
 describe("createSuspicion", () => {
-  test("a session that goes well -> no word to the worker", () => {
+  test("a session without crashes -> no fact for the worker", () => {
     expect(createSuspicion().facts()).toEqual({});
   });
 
-  test("a server that talked at the end -> held back, through later ends of which it is innocent", () => {
+  test("a server that talked at the end of a worker -> held back, also after later ends that it did not cause", () => {
     const suspicion = createSuspicion();
     expect(dieTalking(suspicion, "a")).toEqual(["a"]);
     expect(dieTalking(suspicion, "b")).toEqual(["b"]);
@@ -33,7 +33,7 @@ describe("createSuspicion", () => {
     expect(heldBack(suspicion)).toEqual(["a", "b"]);
   });
 
-  test("connected because somebody wanted it -> free, until it talks at an end again", () => {
+  test("connected because a call wanted it -> no longer held back, until it talks at an end again", () => {
     const suspicion = createSuspicion();
     dieTalking(suspicion, "a");
     suspicion.startWorker();
@@ -45,7 +45,7 @@ describe("createSuspicion", () => {
     expect(heldBack(suspicion)).toEqual(["a"]);
   });
 
-  test("two ends while servers connect, no word of who talked -> the second holds those back that still were", () => {
+  test("two ends while servers connect and nobody talks -> the second end holds back the servers that still connected", () => {
     const suspicion = createSuspicion();
     const die = (): string[] => {
       suspicion.startWorker();
@@ -57,7 +57,7 @@ describe("createSuspicion", () => {
     expect(die()).toEqual(["b", "c"]);
   });
 
-  test("a slot of an earlier worker -> means nothing in the next one", () => {
+  test("a slot of an earlier worker -> has no meaning in the next worker", () => {
     const suspicion = createSuspicion();
     dieTalking(suspicion, "a");
     const record = talkRecord(suspicion.startWorker());

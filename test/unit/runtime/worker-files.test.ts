@@ -1,4 +1,4 @@
-/** Owns: where a worker is started from, also after its files were deleted. */
+/** Owns: the files from which a worker is started, also after they were deleted. */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -33,7 +33,7 @@ describe("connectionWorkerUrl", () => {
 });
 
 describe("createWorkerFiles", () => {
-  test("the files are there -> the same place, no copy", async () => {
+  test("the files exist -> the same URL, no copy", async () => {
     const { url, temp } = await packed();
     const files = createWorkerFiles(url);
     await files.remember();
@@ -41,7 +41,7 @@ describe("createWorkerFiles", () => {
     expect(await readdir(temp)).toEqual([]);
   });
 
-  test("the files are gone -> one private copy of the code, however often it is asked for", async () => {
+  test("the files are gone -> one private copy of the code, at every call the same", async () => {
     const { folder, url, temp } = await packed();
     const files = createWorkerFiles(url);
     await files.remember();
@@ -60,14 +60,14 @@ describe("createWorkerFiles", () => {
     expect(JSON.parse(await readFile(join(copied, "package.json"), "utf8"))).toEqual({ type: "module" });
   });
 
-  test("gone before they were remembered -> the same place: the start fails there and says so", async () => {
+  test("gone before they were kept -> the same URL, where the start fails and says so", async () => {
     const { folder, url } = await packed();
     const files = createWorkerFiles(url);
     await rm(folder, { recursive: true });
     expect((await files.locate()).href).toBe(url.href);
   });
 
-  test("gone while they are remembered -> says so to its caller, and nothing is copied", async () => {
+  test("gone while they are read -> the caller gets the error, and nothing is copied", async () => {
     const { folder, url, temp } = await packed();
     const files = createWorkerFiles(url);
     await rm(folder, { recursive: true });
@@ -76,7 +76,7 @@ describe("createWorkerFiles", () => {
     expect(await readdir(temp)).toEqual([]);
   });
 
-  test("one of them cannot be read -> no copy that lacks it", async () => {
+  test("one file cannot be read -> no copy without that file", async () => {
     const { folder, url } = await packed();
     await rm(join(folder, "worker.js"));
     await mkdir(join(folder, "worker.js"));

@@ -5,14 +5,14 @@ import { createRecordingContext } from "../recording-context.ts";
 
 const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `line ${i}`);
 
-test("some lines -> one notice; the same again -> none; a new one -> that alone", () => {
+test("some lines -> one notice; the same lines again -> none; a new line -> only that line", () => {
   const { ctx, notices } = createRecordingContext();
-  const { tell } = createConfigNotices(ctx);
-  tell(["a", "b"]);
-  tell(["a", "b"]);
-  tell(["b", "c"]);
-  tell([]);
-  tell(["a"]);
+  const { show } = createConfigNotices(ctx);
+  show(["a", "b"]);
+  show(["a", "b"]);
+  show(["b", "c"]);
+  show([]);
+  show(["a"]);
   expect(notices).toEqual([
     ["a\nb", "warning"],
     ["c", "warning"],
@@ -20,9 +20,9 @@ test("some lines -> one notice; the same again -> none; a new one -> that alone"
   ]);
 });
 
-test("16,000 lines of 10,000 characters -> one notice of bounded length that counts the others", () => {
+test("16,000 lines of 10,000 characters -> one notice of bounded length with the number of the other lines", () => {
   const { ctx, notices } = createRecordingContext();
-  createConfigNotices(ctx).tell(Array.from({ length: 16_000 }, (_, i) => `${i}${"x".repeat(10_000)}`));
+  createConfigNotices(ctx).show(Array.from({ length: 16_000 }, (_, i) => `${i}${"x".repeat(10_000)}`));
   expect(notices).toHaveLength(1);
   const [text] = notices[0] ?? [""];
   expect(text.length).toBeLessThan(6_000);
@@ -30,8 +30,8 @@ test("16,000 lines of 10,000 characters -> one notice of bounded length that cou
   expect(text).toMatch(/\nand 15,990 more: \/mcp shows what is wrong\.$/);
 });
 
-test("as many lines as are shown -> all of them and no count", () => {
+test("as many lines as a notice shows -> all lines and no number", () => {
   const { ctx, notices } = createRecordingContext();
-  createConfigNotices(ctx).tell(lines(10));
+  createConfigNotices(ctx).show(lines(10));
   expect(notices).toEqual([[lines(10).join("\n"), "warning"]]);
 });

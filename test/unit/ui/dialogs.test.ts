@@ -1,4 +1,4 @@
-/** Owns: how a question is asked: whole, page by page where it is long, and allowed only after the last page. */
+/** Owns: how a question is asked: in full, a long one page by page, and allowed only on its last page. */
 import { describe, expect, test } from "vitest";
 import { pagesOf } from "../../../src/ui/dialog-pages.ts";
 import { createDialogs } from "../../../src/ui/dialogs.ts";
@@ -15,7 +15,7 @@ interface Asked {
   idle(): Promise<void>;
 }
 
-/** Answers each dialog with what `choose` says of its title and options. */
+/** Answers each dialog with the choice of `choose`, which gets the title and the options. */
 function asking(choose: (title: string, options: readonly string[]) => string | undefined): Asked {
   const answered: Asked["answered"] = [];
   const { ctx, dialogs } = createRecordingContext({
@@ -61,7 +61,7 @@ describe("pagesOf", () => {
 });
 
 describe("a question", () => {
-  test("that fits the screen -> one dialog, Allow is there", async () => {
+  test("that fits the screen -> one dialog with Allow", async () => {
     const { ask, dialogs, answered, idle } = asking(() => "Allow");
     ask.consents([question("a")]);
     await idle();
@@ -71,7 +71,7 @@ describe("a question", () => {
     expect(answered).toEqual([["a", true]]);
   });
 
-  test("that does not -> Allow is on the last page alone, and not where Enter turned the pages before", async () => {
+  test("that does not fit -> Allow is only on the last page, and not the choice that Enter has turned pages with", async () => {
     const { ask, dialogs, answered, idle } = asking((_, [first]) => first);
     ask.consents([question("a", LONG)]);
     await idle();
@@ -84,8 +84,8 @@ describe("a question", () => {
     expect(answered).toEqual([]);
   });
 
-  test("pages can be turned back; Allow on the last one counts", async () => {
-    const turns = ["Next page", "Page before", "Next page", "Next page", "Allow"];
+  test("pages can be turned back; Allow on the last page counts", async () => {
+    const turns = ["Next page", "Previous page", "Next page", "Next page", "Allow"];
     const { ask, dialogs, answered, idle } = asking(() => turns.shift());
     ask.consents([question("a", LONG)]);
     await idle();
@@ -93,8 +93,8 @@ describe("a question", () => {
     expect(answered).toEqual([["a", true]]);
   });
 
-  test.each(["Allow", "allow", "Page before", "anything"])(
-    "that is long, answered %s on its first page, which was not offered -> not allowed",
+  test.each(["Allow", "allow", "Previous page", "anything"])(
+    "that is long, answered with %s, which its first page did not offer -> not allowed",
     async (choice) => {
       const { ask, dialogs, answered, idle } = asking(() => choice);
       ask.consents([question("a", LONG)]);
@@ -116,11 +116,11 @@ describe("a question", () => {
 describe("many questions", () => {
   const three = [question("a"), question("b"), question("c")];
 
-  test("are put off in one answer; forgotten, all are asked again", async () => {
+  test("are postponed with one answer; after `forget` all are asked again", async () => {
     const { ask, dialogs, answered, idle } = asking((_, options) => options.at(-1));
     ask.consents(three);
     await idle();
-    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, nor the 2 others that wait"]);
+    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, for this one and the 2 others"]);
     ask.consents(three);
     await idle();
     expect(dialogs).toHaveLength(1);
@@ -128,13 +128,13 @@ describe("many questions", () => {
     ask.consents(three.slice(1));
     await idle();
     expect(dialogs.map(({ options }) => options?.at(-1))).toEqual([
-      "Not now, nor the 2 others that wait",
-      "Not now, nor the other one that waits",
+      "Not now, for this one and the 2 others",
+      "Not now, for this one and the other one",
     ]);
     expect(answered).toEqual([]);
   });
 
-  test("one that is out of date before its turn -> not asked; asked if it comes back", async () => {
+  test("a question that is void before its turn -> not asked; asked if it comes back", async () => {
     let open = Promise.withResolvers<string | undefined>();
     const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
     const ask = createDialogs(ctx, {

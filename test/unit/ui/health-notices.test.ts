@@ -8,7 +8,7 @@ const error = { code: "connect_failed" as const, message: "s: no answer.", remed
 const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." };
 const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
 
-/** What is said about each of these states of the server `s`, one after the other. */
+/** The notice after each of these states of the server `s`, one after the other. */
 function told(states: readonly ServerState[]): (Notice | undefined)[] {
   const health = createHealthNotices();
   return states.map((state) =>
@@ -36,7 +36,7 @@ describe("createHealthNotices", () => {
     expect(told(states)).toEqual(notices);
   });
 
-  test("two servers -> each for itself", () => {
+  test("two servers -> each has its own notices", () => {
     const health = createHealthNotices();
     expect(health.onStatus(makeStatus("a", { state: "failed", error }))?.text).toMatch(/^MCP server a: /);
     expect(health.onStatus(makeStatus("b"))).toBeUndefined();
@@ -44,7 +44,7 @@ describe("createHealthNotices", () => {
     expect(health.onStatus(makeStatus("a"))?.text).toBe("MCP server a works again.");
   });
 
-  test("a failure for another reason than the one that was told -> told", () => {
+  test("a failure for another reason than before -> a new notice", () => {
     const health = createHealthNotices();
     health.onStatus(makeStatus("s", { state: "failed", error }));
     const other = { code: "needs_auth" as const, message: "s: answered 401." };
@@ -54,7 +54,7 @@ describe("createHealthNotices", () => {
   });
 });
 
-test("an error with the long words of a server -> cut, and its remedy is still shown", () => {
+test("an error with the long words of a server -> cut, with its remedy still visible", () => {
   const error = { code: "connect_failed" as const, message: "no ".repeat(100_000), remedy: "Try again." };
   const text = createHealthNotices().onStatus(makeStatus("s", { state: "failed", error }))?.text ?? "";
   expect(text.length).toBeLessThan(5_000);

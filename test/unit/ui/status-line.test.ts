@@ -1,4 +1,4 @@
-/** Owns: the line below the editor, and how rarely Pi is told of it. */
+/** Owns: the line below the editor, and that Pi is told only changes of it. */
 import { describe, expect, it, test } from "vitest";
 import type { ServerState } from "../../../src/shared/protocol/status.ts";
 import { createStatusLine, statusText } from "../../../src/ui/status-line.ts";
@@ -29,7 +29,7 @@ describe("statusText", () => {
 });
 
 describe("createStatusLine", () => {
-  test("the same text again -> told once; another -> told; none -> cleared", () => {
+  test("the same text again -> told once; another text -> told; no text -> the line is cleared", () => {
     const { ctx, statuses } = createRecordingContext();
     const line = createStatusLine(ctx);
     const servers = [makeStatus("a")];
@@ -45,7 +45,7 @@ describe("createStatusLine", () => {
     ]);
   });
 
-  test("no UI -> nothing told", () => {
+  test("no UI -> Pi is told nothing", () => {
     const { ctx, statuses } = createRecordingContext({ hasUI: false });
     createStatusLine(ctx).show([makeStatus("a")]);
     expect(statuses).toEqual([]);

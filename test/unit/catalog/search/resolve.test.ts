@@ -1,4 +1,4 @@
-/** Owns: what counts as the same tool name, and what is near enough to be offered. */
+/** Owns: which names count as the same tool name, and which are near enough to be suggested. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog } from "../../../../src/catalog/known.ts";
 import { nearestNames } from "../../../../src/catalog/search/nearest.ts";
@@ -17,7 +17,7 @@ const CATALOG = makeCatalog([
   { name: "odd", tools: [{ tool: "read_file" }, { tool: "readFile" }] },
 ]);
 
-/** Of the tool that is meant, of all that may be, or of what is nearest. */
+/** Names of the tool, of all tools that share the name, or of the nearest tools. */
 async function resolved(
   catalog: Catalog,
   written: string,
@@ -58,14 +58,14 @@ describe("resolveTool", () => {
     );
   });
 
-  test("with a server -> only its tools, also for what is near", async () => {
+  test("with a server -> only its tools, also among the nearest", async () => {
     expect((await resolved(CATALOG, "search", "web")).names).toEqual(["web__search"]);
     expect((await resolved(CATALOG, "serach", "web")).names).toContain("web__search");
     expect((await resolved(CATALOG, "serach", "web")).names).not.toContain("git_hub__search");
   });
 
   test.each(["ranked", "weighted"] as const)(
-    "one name on hundreds of servers, ranked %s -> the first ones; with a server, or to the letter, the one that is meant",
+    "one name on hundreds of servers, ranked %s -> the first ones; with a server, or spelled exactly, the one tool",
     async (search) => {
       const servers = Array.from({ length: 300 }, (_, at) => ({
         name: `s${at}`,
@@ -135,25 +135,25 @@ test("slipsBetween: only what differs is compared, whatever stands around it", (
 });
 
 describe("nearestNames", () => {
-  test("closest first, then as they stand, no more than asked", async () => {
+  test("the closest first, then in their order, at most as many as asked", async () => {
     const list = ["write_file", "read_files", "raed_file", "read_file", "delete"];
     expect(await nearestNames("read_file", list, 3)).toEqual([3, 1, 2]);
     expect(await nearestNames("READ_FILE", list, 1)).toEqual([3]);
   });
 
-  test("nothing near -> nothing", async () => {
+  test("no near name -> no answer", async () => {
     expect(await nearestNames("zebra", ["read_file"], 3)).toEqual([]);
     expect(await nearestNames("zebra", [], 3)).toEqual([]);
   });
 
-  test("thousands of near names -> the closest, of those the first", async () => {
+  test("thousands of near names -> the closest; of equally close ones the first", async () => {
     const list = Array.from({ length: 5_000 }, (_, at) =>
       at === 4_000 ? "read_file" : `read_file${at % 10}`,
     );
     expect(await nearestNames("read_file", list, 3)).toEqual([4_000, 0, 1]);
   });
 
-  test("very many names -> other work of main comes in between", async () => {
+  test("very many names -> main does other work in between", async () => {
     const list = Array.from({ length: 300_000 }, (_, at) => `${"prefix_that_all_share_".repeat(2)}${at}`);
     let turns = 0;
     const timer = setInterval(() => turns++, 0);

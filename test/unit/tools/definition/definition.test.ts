@@ -41,7 +41,7 @@ describe("createMcpTool: definition", () => {
     });
   });
 
-  test("annotations -> the boolean hints, nothing else of an untrusted party", () => {
+  test("annotations -> the boolean hints, and no other words of the untrusted server", () => {
     expect(tool.annotations).toEqual({ readOnlyHint: true, destructiveHint: false });
   });
 
@@ -54,7 +54,7 @@ describe("createMcpTool: definition", () => {
     expect("annotations" in createMcpTool(made, () => Promise.reject())).toBe(false);
   });
 
-  test("a server without description -> no description in the namespace", () => {
+  test("a server without a description -> no description in the namespace", () => {
     expect(createMcpTool(makeTool({ tool: "t" }), () => Promise.reject()).namespace).toEqual({
       name: "srv",
       aliases: ["srv"],
@@ -63,7 +63,7 @@ describe("createMcpTool: definition", () => {
 });
 
 describe("createMcpTool: execute", () => {
-  test("a call -> names of the server's own, arguments, id and signal are handed on", async () => {
+  test("a call -> the server's own names, the arguments, the id and the signal are passed on", async () => {
     const calls: ToolCall[] = [];
     const { signal } = new AbortController();
     await createMcpTool(TOOL, async (call) => {
@@ -75,7 +75,7 @@ describe("createMcpTool: execute", () => {
     ]);
   });
 
-  test("a result -> its content as it is, with server, tool and duration", async () => {
+  test("a result -> its content unchanged, with server, tool and duration", async () => {
     const content = [{ type: "text" as const, text: "hello" }];
     expect(await run(async () => ({ content, isError: false, durationMs: 12.6 }))).toEqual({
       content,
@@ -127,7 +127,7 @@ describe("createMcpTool: execute", () => {
     expect(result.structuredContent).toEqual(expected);
   });
 
-  test("a script, a result that is too much for it -> its call rejects with the reason, and nothing that would pass for the result", async () => {
+  test("a script, a result that is too large -> the call rejects with the reason and without a partial result", async () => {
     const scriptProblem = "my-fs/read-file answered 9 MB of JSON. All of it is in /tmp/x.json.";
     const content = [{ type: "text" as const, text: "the part that a model would get" }];
     const tool = createMcpTool(TOOL, async () => ({ content, isError: false, durationMs: 1, scriptProblem }));
@@ -150,14 +150,14 @@ describe("createMcpTool: execute", () => {
     expect(JSON.stringify(result.content)).toMatch(/my_fs__read-file failed: .*boom.*Expected parameters/);
   });
 
-  test("a call that throws before it is asynchronous -> an error result", async () => {
+  test("a call that throws synchronously -> an error result", async () => {
     const result = await run(() => {
       throw new ThreadsError("runtime_stopped", "Stopped.");
     });
     expect(result).toMatchObject({ isError: true, details: { code: "runtime_stopped" } });
   });
 
-  test("null for the arguments, as a host may pass for none -> an empty object", async () => {
+  test("null for the arguments, which Pi may pass for none -> an empty object", async () => {
     let args: unknown;
     const call: CallTool = async (asked) => {
       args = asked.args;

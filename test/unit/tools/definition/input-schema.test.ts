@@ -38,7 +38,7 @@ describe("lazyInputSchema", () => {
     expect(schema.properties).toBe(schema.properties);
   });
 
-  test("broken bytes -> nothing thrown until a value is looked at", () => {
+  test("broken bytes -> no throw before a value is read", () => {
     const tool = makeTool({ tool: "t", schema: PLAIN });
     const schemas = { ...tool.schemas, input: () => Uint8Array.of(0x81) };
     const schema = lazyInputSchema({ ...tool, schemas });

@@ -1,4 +1,4 @@
-/** Owns: what is declared of a result to codemode scripts. */
+/** Owns: the declaration of a tool's result for codemode scripts. */
 import { expect, test } from "vitest";
 import type { CatalogTool } from "../../../../src/catalog/known.ts";
 import { encode } from "../../../../src/shared/protocol/codec.ts";
@@ -23,11 +23,11 @@ test("a tool with an output schema -> a CallToolResult that holds it", () => {
   expect(JSON.stringify(schema)).toContain('"count"');
 });
 
-test("a tool without one -> any structured content, one object for all such tools", () => {
+test("a tool without an output schema -> any structured content, one object for all such tools", () => {
   expect(lazyOutputSchema(TOOL)).toMatchObject({ properties: { structuredContent: {} } });
   expect(lazyOutputSchema(TOOL)).toBe(lazyOutputSchema(makeTool({ tool: "u" })));
 });
 
-test("bytes that nobody looks at -> not decoded", () => {
+test("bytes that nobody reads -> not decoded", () => {
   expect(() => lazyOutputSchema(withOutput(new Uint8Array([0xc1])))).not.toThrow();
 });

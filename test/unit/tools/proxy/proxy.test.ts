@@ -1,4 +1,4 @@
-/** Owns: what the one tool `mcp` makes of its parameters, and what it hands on to Pi. */
+/** Owns: how the proxy tool `mcp` reads its parameters, and what it passes on to Pi. */
 import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../../src/pi/api.ts";
 import type { WireError } from "../../../../src/shared/protocol/errors.ts";
@@ -37,7 +37,7 @@ interface World {
   /** Of `--tools`. */
   allows?: boolean;
   connect?: (server: string) => Promise<void>;
-  /** What the worker says of a tool that is not to be had. */
+  /** The worker's reason for an unavailable tool. */
   missing?: WireError;
 }
 
@@ -102,7 +102,7 @@ describe("tool", () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ["broken JSON", "{", /^args is no valid JSON: /],
+    ["broken JSON", "{", /^args is not valid JSON: /],
     ["a list", [1], /^args must be a JSON object\./],
     ["JSON of a list", "[1]", /^args must be a JSON object\./],
     ["a number", 5, /^args must be a JSON object\./],
@@ -132,7 +132,7 @@ describe("tool", () => {
     expect(answer).toMatchObject({ isError: true, ran: [], waits });
   });
 
-  test("the configuration keeps it away -> the reason, with its code", async () => {
+  test("a tool that the configuration makes unavailable -> the reason with its code", async () => {
     const missing = { code: "tool_excluded" as const, message: "fs offers drop, but it is excluded." };
     const answer = await ask({ tool: "fs__drop" }, { missing });
     expect(answer).toMatchObject({ isError: true, text: missing.message, ran: [] });
@@ -169,7 +169,7 @@ describe("the other modes", () => {
       /^web__search.*\n.*\npapers__search/,
     ],
     ["a pattern over first sentences", { search: "nothing else", regex: true }, /^No tools found\.$/],
-    ["words that nothing has", { search: "zzz" }, /^No tools found\.\nNo tool matches: zzz/],
+    ["words that no tool has", { search: "zzz" }, /^No tools found\.\nNo tool matches: zzz/],
     ["nothing", {}, /^MCP: 4\/4 servers, 8 tools\nfs: connected, 2 tools\n/],
     ["blank parameters", { tool: " ", search: "" }, /^MCP: 4\/4 servers/],
   ])("%s", async (_name, params, expected) => {
@@ -196,7 +196,7 @@ describe("the other modes", () => {
     expect(answer.isError).toBe(true);
   });
 
-  test("search while a server connects -> waited for, and named", async () => {
+  test("search while a server connects -> the search waits, and names the server", async () => {
     const servers = [...SERVERS, makeStatus("slow", { state: "connecting", toolsKnown: false })];
     const answer = await ask({ search: "read file" }, { servers, pending: ["slow"] });
     expect(answer.waits).toBe(1);
@@ -219,7 +219,7 @@ describe("the other modes", () => {
     expect(answer.text).toMatch(/^web: failed, tools unknown: nobody listens/);
   });
 
-  test("a worker that cannot be reached -> its words, not thrown", async () => {
+  test("a worker that cannot be reached -> an error result with the worker's words", async () => {
     const connect = () => Promise.reject(new Error("The MCP servers of this session are stopped."));
     const answer = await ask({ connect: "web" }, { connect });
     expect(answer).toMatchObject({ isError: true, text: "The MCP servers of this session are stopped." });

@@ -38,7 +38,7 @@ describe("declaredTools", () => {
     expect(namesOf(branch)).toEqual(names);
   });
 
-  test("searches and calls of the branch -> whose tool it is", () => {
+  test("searches and calls of the branch -> the server and the name there", () => {
     const result = (toolName: unknown, details: unknown, role = "toolResult") => ({
       type: "message",
       message: { role, toolName, details, content: [] },
@@ -59,12 +59,12 @@ describe("declaredTools", () => {
     }
   });
 
-  test("a tool declared twice -> as it was last", () => {
+  test("a tool declared twice -> its last declaration", () => {
     const branch = [system({ toolsAdded: [tool("a", "old")] }), system({ toolsAdded: [tool("a", "new")] })];
     expect(declaredTools(branch).get("a")?.description).toBe("new");
   });
 
-  test("a transcript that somebody edited -> what is whole in it", () => {
+  test("a transcript that somebody edited -> the entries that are whole", () => {
     const odd = [
       null,
       5,

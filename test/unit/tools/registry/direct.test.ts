@@ -1,4 +1,4 @@
-/** Owns: what `MCP_DIRECT_TOOLS` may say. */
+/** Owns: the values of `MCP_DIRECT_TOOLS`. */
 import { describe, expect, it } from "vitest";
 import { directRule } from "../../../../src/tools/registry/direct.ts";
 

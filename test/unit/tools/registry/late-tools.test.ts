@@ -1,4 +1,4 @@
-/** Owns: which tools a call may reach, and that they are registered before it runs. */
+/** Owns: which tools a call may reach; they are registered before the call runs. */
 import { expect, it, test } from "vitest";
 import type { PiTool } from "../../../../src/pi/api.ts";
 import { directRule } from "../../../../src/tools/registry/direct.ts";
@@ -28,7 +28,7 @@ it.each<[Reach, string[]]>([
   expect(reached(CATALOG.tools, reach).map(({ name }) => name)).toEqual(names);
 });
 
-test("reached: a name without a server, as a word of its own", () => {
+test("reached: a name without a server -> the tool whose whole name is the word", () => {
   const bare = CATALOG.tools.map((tool) => ({ ...tool, name: tool.tool }));
   expect(reached(bare, ["search_all"]).map(({ name }) => name)).toEqual(["search-all"]);
 });
@@ -77,7 +77,7 @@ it.each([
   expect(registered()).toEqual(names);
 });
 
-test("beforeCall: servers that are learning -> waited for, and what is known registered if that fails", async () => {
+test("beforeCall: servers whose tools will soon be known -> waited for; if the wait fails, the known tools are registered", async () => {
   let waits = 0;
   const settle = (): Promise<never> => {
     waits++;
@@ -91,7 +91,7 @@ test("beforeCall: servers that are learning -> waited for, and what is known reg
   expect(registered()).toHaveLength(3);
 });
 
-test("beforeCall: the session ended meanwhile -> nothing is registered", async () => {
+test("beforeCall: the session has ended meanwhile -> nothing is registered", async () => {
   const { late, registered } = setup({ isOver: () => true });
   await late.beforeCall("codemode", {});
   expect(registered()).toEqual([]);

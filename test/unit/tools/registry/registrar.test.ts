@@ -1,4 +1,4 @@
-/** Owns: what Pi is told of tools, and when it is not told again. */
+/** Owns: what Pi is told about tools, and when Pi is not told again. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../../src/catalog/known.ts";
 import type { SnapshotServer } from "../../../../src/shared/snapshot/contract.ts";
@@ -23,7 +23,7 @@ const toolOf = (catalog: Catalog, name: string): CatalogTool => {
 };
 
 describe("registrar.registerAll", () => {
-  test("a catalog -> every tool is registered once, none is activated", () => {
+  test("a catalog -> every tool is registered once and none is activated", () => {
     const pi = createRecordingPi();
     createRegistrar(pi, OPTIONS).registerAll(catalogOf({ a: "A", b: "B" }));
     expect(pi.registrations).toEqual(["s__a", "s__b"]);
@@ -50,7 +50,7 @@ describe("registrar.follow", () => {
     expect(structuredClone(pi.tools.get("s__a")?.parameters)).toEqual(schema);
   });
 
-  test("an active tool with the same bytes -> not registered again, the prompt cache stays", () => {
+  test("an active tool with the same bytes -> not registered again, so the prompt cache stays valid", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A" }));
@@ -58,7 +58,7 @@ describe("registrar.follow", () => {
     expect(pi.registrations).toEqual(["s__a"]);
   });
 
-  test("a changed tool that is not active, a new one -> Pi is told nothing", () => {
+  test("a changed tool that is not active, a new tool -> Pi is told nothing", () => {
     const pi = createRecordingPi({ active: ["read"] });
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A", gone: "G" }));
@@ -103,7 +103,7 @@ describe("registrar.follow", () => {
     for (const name of registered) expect(pi.tools.get(name)?.exposure).toBe("direct");
   });
 
-  test("an active tool of Pi's own that shares a name -> not taken over", () => {
+  test("an active tool of another extension with the same name -> left alone", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     createRegistrar(pi, OPTIONS).follow(() => catalogOf({ a: "A" }), false);
     expect(pi.registrations).toEqual([]);
@@ -130,7 +130,10 @@ describe("registrar.restore", () => {
   const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
   const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
   const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): number =>
-    createRegistrar(pi, OPTIONS).restore(new Map([["s__a", declared("s__a")]]), catalog, () => server);
+    createRegistrar(pi, OPTIONS).restore(catalog, {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => server,
+    });
 
   test("a tool of the catalog -> registered as the catalog has it", () => {
     const pi = createRecordingPi();
@@ -146,18 +149,21 @@ describe("registrar.restore", () => {
     expect(JSON.stringify(tool?.parameters)).toBe(JSON.stringify(SCHEMA));
   });
 
-  test("a tool of nobody's -> not ours to register", () => {
+  test("a tool that belongs to no known server -> not registered", () => {
     const pi = createRecordingPi();
     restoreIn(pi, makeCatalog([]));
     expect(pi.registrations).toEqual([]);
   });
 
-  test("a tool that Pi has from somebody else, or from us -> left as it is", () => {
+  test("a tool that Pi has from another extension or from us -> unchanged", () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(catalogOf({ a: "A" }));
     restoreIn(pi, catalogOf({ a: "other" }));
-    registrar.restore(new Map([["s__a", declared("s__a")]]), catalogOf({ a: "other" }), () => undefined);
+    registrar.restore(catalogOf({ a: "other" }), {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => undefined,
+    });
     expect(pi.registrations).toEqual(["s__a"]);
   });
 });
@@ -190,7 +196,7 @@ describe("registrar.activate", () => {
     expect(pi.tools.get("s__a")?.description).toBe("new");
   });
 
-  test("tools that Pi does not let through -> refused, the others active", () => {
+  test("tools that Pi does not allow -> refused; the other tools are active", () => {
     const pi = createRecordingPi({ allowed: ["s__a"] });
     const catalog = catalogOf({ a: "A", b: "B" });
     const result = createRegistrar(pi, OPTIONS).activate([...catalog.tools]);
@@ -204,7 +210,7 @@ describe("registrar.activate", () => {
   });
 });
 
-test("outdated: tens of thousands of tools -> other work of main comes in between", async () => {
+test("outdated: tens of thousands of tools -> main does other work in between", async () => {
   const [one] = catalogOf({ a: "Does it." }).tools;
   if (!one) throw new Error("no tool was made");
   const tools = Array.from({ length: 60_000 }, (_, at) => ({ ...one, name: `s__t${at}`, tool: `t${at}` }));
@@ -225,7 +231,7 @@ test("outdated: tens of thousands of tools -> other work of main comes in betwee
   expect(turns).toBeGreaterThan(0);
 });
 
-describe("names that change or are another's", () => {
+describe("names that change or belong to another extension", () => {
   /** A catalog of one server `s`, in which each tool bears the given name. */
   const named = (names: Record<string, string>, bare = false): Catalog => {
     const catalog = catalogOf(Object.fromEntries(Object.keys(names).map((tool) => [tool, "Does it."])));
@@ -248,6 +254,19 @@ describe("names that change or are another's", () => {
     expect(pi.getActiveTools()).toEqual(["read", "s__a", "bash"]);
   });
 
+  test("follow: a withdrawn tool that is back under another name -> declared again, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(named({ a: "s__a" }));
+    pi.setActiveTools(["s__a"]);
+    registrar.follow(() => makeCatalog([]), false);
+    expect(pi.getActiveTools()).toEqual([]);
+    const catalog = named({ a: "mcp__s__a" });
+    for (let i = 0; i < 2; i++) registrar.follow(() => catalog, false);
+    expect(pi.registrations).toEqual(["s__a", "s__a", "mcp__s__a"]);
+    expect(pi.getActiveTools()).toEqual(["mcp__s__a"]);
+  });
+
   test("registerAll: names without a server -> not in the factory; activate: registered then", () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
@@ -257,7 +276,7 @@ describe("names that change or are another's", () => {
     expect(registrar.activate(catalog.tools).active).toMatchObject([{ name: "a" }]);
   });
 
-  test("activate: another extension has the name -> the server's whole one, told once, kept", () => {
+  test("activate: another extension has the name -> the name with the server, reported once and kept", () => {
     const pi = createRecordingPi();
     pi.registerTool({ name: "a", label: "", description: "", parameters: {}, execute: neverCalled });
     const told: string[] = [];
@@ -272,7 +291,7 @@ describe("names that change or are another's", () => {
     expect(told).toEqual(["a is s__a"]);
   });
 
-  test("outdated, renew: what Pi does not know or knows by an old name, until it is told", async () => {
+  test("outdated, renew: tools that Pi does not know, or knows by an old name, until Pi is told", async () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(named({ a: "s__a", gone: "s__gone" }));

@@ -52,7 +52,7 @@ describe("the call", () => {
     expect(call({ a: 1 }, 80, {}, marked)).toEqual(["<toolTitle>*github · search*</>  <muted>a: 1</>"]);
   });
 
-  test("expanded: an argument a line, strings as they are", () => {
+  test("expanded: one line per argument, strings as they are", () => {
     expect(call({ query: "a\nb", n: 3 }, 80, { expanded: true })).toEqual([
       "github · search",
       "  query: a",
@@ -91,7 +91,7 @@ describe("the call", () => {
     expect(line).not.toContain("\u001b");
   });
 
-  test.each([1, 2, 5, 16, 19])("at %i cells it is cut, not broken", (width) => {
+  test.each([1, 2, 5, 16, 19])("at %i cells the line is cut", (width) => {
     const lines = call({ a: 1 }, width, {}, coloured);
     expect(lines).toHaveLength(1);
     expect(visibleWidth(lines[0] ?? "")).toBeLessThanOrEqual(width);
@@ -106,7 +106,7 @@ describe("the result", () => {
     bytes: { received: 9_437_184, shown: 49_971 },
   };
 
-  test("first lines, how to expand, time and size, the file", () => {
+  test("the first lines, how to expand, time and size, the file", () => {
     const text = Array.from({ length: 12 }, (_, i) => `line ${i}`).join("\n");
     const row = { ...details, storedAt: "/home/me/.pi/agent/mcp-results/a/b.txt" };
     expect(result(text, 80, { details: row })).toEqual([
@@ -128,19 +128,19 @@ describe("the result", () => {
     expect(result("fine", 80, { theme: marked })).toEqual(["", "<toolOutput>fine</>"]);
   });
 
-  test("one line too many is told in the singular; the time is Pi's where we have none", () => {
+  test("one more line is counted in the singular; without a time of ours, Pi's time is shown", () => {
     expect(result("1\n2\n3\n4\n5\n6", 80, { durationMs: 12 }).slice(-2)).toEqual([
       "… 1 more line (ctrl+o to expand)",
       "12 ms",
     ]);
   });
 
-  test("an image has a line also where the terminal draws none", () => {
+  test("an image has a line, also if the terminal draws no images", () => {
     const content = [{ type: "image" as const, mimeType: "image/png", data: "A".repeat(4_000) }];
     expect(result(content, 80)).toEqual(["", "[Image: image/png, 2.9 KB]"]);
   });
 
-  test("what was for the person only comes first", () => {
+  test("text that is only for the person comes first", () => {
     expect(result("for the model", 80, { details: { forUser: "for you" } })).toEqual([
       "",
       "for you",
@@ -164,7 +164,7 @@ describe("the result", () => {
     }
   });
 
-  test.each([0, 1, 2, 3, 10])("at %i cells, too", (width) => {
+  test.each([0, 1, 2, 3, 10])("at %i cells no line is too wide either", (width) => {
     const lines = result("日本語 text ".repeat(20), width, { details: { ...details, storedAt: "/a/b" } });
     for (const line of lines) expect(visibleWidth(line)).toBeLessThanOrEqual(width);
   });
@@ -178,14 +178,14 @@ describe("the result", () => {
 
   test.each<[string, unknown]>([
     ["no content", undefined],
-    ["content that is no list", "text"],
+    ["content that is not a list", "text"],
     ["an image without data", [{ type: "image", mimeType: "image/png" }]],
     ["an unknown block", [{ type: "video" }]],
   ])("%s, of another session, breaks nothing", (_name, content) => {
     expect(() => result(content as ToolResult["content"], 80)).not.toThrow();
   });
 
-  test.each([60, 80, 200])("escapes of every kind at %i cells: none reaches the terminal", (width) => {
+  test.each([60, 80, 200])("escapes of every kind at %i cells: no escape reaches the terminal", (width) => {
     const escapes =
       "a\u001b]8;;https://x.test\u0007b\u001b[2Jc\u009b1md\u001bPq\u001b\\e\u0007\u001b]0;f\n日本\u202e";
     const forUser = `you: ${escapes}`;
@@ -248,13 +248,13 @@ describe("renderersFor", () => {
     expect(found?.renderCall?.({}, plain, context()).render(80)).toEqual(label && [label]);
   });
 
-  test("whoever else draws the tool goes first", () => {
+  test("a renderer of another extension goes first", () => {
     const theirs = {};
     expect(renderersFor("github__search", () => theirs)).toBe(theirs);
   });
 });
 
-test("a result of many megabytes, as without a guard -> its start is drawn, and that there is more", () => {
+test("a result of many megabytes, as without an output guard -> its start is drawn, and a line says that there is more", () => {
   const lines = result("0123456789\n".repeat(3_000_000), 80);
   expect(lines.slice(0, 3)).toEqual(["", "0123456789", "0123456789"]);
   expect(lines).toHaveLength(7);

@@ -14,7 +14,7 @@ const message = (text: string, rest: Partial<FinishedMessage> = {}): FinishedMes
   ...rest,
 });
 
-it("refused arguments of our tool -> the expected parameters below Pi's words", () => {
+it("refused arguments of our tool -> the expected parameters after Pi's words", () => {
   expect(explainRefusedArguments(message(REFUSED), () => catalog)?.content).toEqual([
     { type: "text", text: REFUSED },
     { type: "text", text: "Expected parameters: s__go()" },
@@ -23,11 +23,11 @@ it("refused arguments of our tool -> the expected parameters below Pi's words", 
 
 it.each<[string, FinishedMessage]>([
   ["another tool's", message('Validation failed for tool "bash": x', { toolName: "bash" })],
-  ["a tool that nobody knows", message('Validation failed for tool "s__x": x', { toolName: "s__x" })],
+  ["a tool that no catalog knows", message('Validation failed for tool "s__x": x', { toolName: "s__x" })],
   ["a server's own words", message("Validation failed: x")],
   ["a result", message(REFUSED, { isError: false })],
   ["what a user wrote", message(REFUSED, { role: "user" })],
-  ["content that is no list", message(REFUSED, { content: REFUSED })],
+  ["content that is not a list", message(REFUSED, { content: REFUSED })],
   ["no content", message(REFUSED, { content: [] })],
 ])("%s -> left as it is", (_name, given) => {
   expect(explainRefusedArguments(given, () => catalog)).toBeUndefined();

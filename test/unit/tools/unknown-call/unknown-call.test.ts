@@ -1,4 +1,4 @@
-/** Owns: what a model reads that called a tool which is not declared. */
+/** Owns: the answer to a model that has called a tool which is not declared. */
 import { describe, expect, it, test } from "vitest";
 import type { CatalogTool } from "../../../../src/catalog/known.ts";
 import type { FinishedMessage } from "../../../../src/pi/api.ts";
@@ -77,7 +77,7 @@ describe("explainUnknownCall", () => {
     expect((await explain(refused("search"))).loaded).toEqual(["fs__search", "web__search"]);
   });
 
-  test("with the proxy tool -> nothing loaded, the call that works", async () => {
+  test("with the proxy tool -> nothing is loaded, and the answer shows the call that works", async () => {
     const { text, loaded } = await explain(refused("fs__readFile"), { searchTool: "mcp" });
     expect(loaded).toEqual([]);
     expect(text).toBe(
@@ -85,13 +85,13 @@ describe("explainUnknownCall", () => {
     );
   });
 
-  test("a slip -> the nearest names, nothing loaded", async () => {
+  test("a misspelled name -> the nearest names, and nothing is loaded", async () => {
     const { text, loaded } = await explain(refused("fs__raed_file"));
     expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
     expect(loaded).toEqual([]);
   });
 
-  test("a tool that Pi does not allow -> says so", async () => {
+  test("a tool that Pi does not allow -> the answer says so", async () => {
     expect((await explain(refused("fs__read_file"), { allowed: false })).text).toBe(
       "Tool fs__read_file not found.\nPi does not allow fs__read_file in this session (--tools).",
     );
@@ -121,7 +121,7 @@ describe("explainUnknownCall", () => {
   const drop = { ...(CATALOG.tools[0] as CatalogTool), name: "fs__drop", tool: "drop" };
   const why = { fs__drop: error };
 
-  test("a name that a tool had before it was renamed -> the tool under its new name", async () => {
+  test("the former name of a renamed tool -> the tool under its new name", async () => {
     const read = CATALOG.get("fs__read_file") as CatalogTool;
     const { text, loaded } = await explain(refused("read_file_"), {
       withdrawn: { ...read, name: "read_file_" },
@@ -132,8 +132,8 @@ describe("explainUnknownCall", () => {
 
   it.each<[string, Host]>([
     ["never had", { why }],
-    ["that was taken back", { why, withdrawn: drop }],
-    ["that was taken back under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
+    ["that was withdrawn", { why, withdrawn: drop }],
+    ["that was withdrawn under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
   ])("a tool %s, and that the configuration excludes -> why, with its code", async (_name, host) => {
     const name = host.withdrawn?.name ?? "fs__drop";
     expect(await explain(refused(name), host)).toEqual({
@@ -164,7 +164,7 @@ describe("explainUnknownCall", () => {
       "another error of the same tool",
       { ...refused("fs__read_file"), content: [{ type: "text", text: "no" }] },
     ],
-    ["a result that is no error", { ...refused("fs__read_file"), isError: false }],
+    ["a result that is not an error", { ...refused("fs__read_file"), isError: false }],
     ["a message of the user", { role: "user", content: "Tool fs__read_file not found" }],
     ["no content", { role: "toolResult", toolName: "fs__read_file", isError: true }],
   ])("%s -> left as it is", async (_name, message) => {

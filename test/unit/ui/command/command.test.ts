@@ -1,4 +1,4 @@
-/** Owns: `/mcp`: its words, their completion, what each does and what is said when it cannot. */
+/** Owns: `/mcp`: its subcommands, their completion, what each does, and the message when one fails. */
 import { describe, expect, it, test } from "vitest";
 import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
@@ -23,11 +23,11 @@ const REPORT = makeReport({ servers: SERVERS });
 const FILE = "/agent/mcp.json";
 const TEXT = '{"mcpServers": {}}\n';
 
-/** What the worker answers; a missing one must not be asked. */
+/** The worker's answers; a request without an answer here must not be made. */
 type Answers = Partial<Record<ConnectionMethod, (params: unknown) => unknown>>;
 
 interface Ran extends RecordingContext {
-  /** Requests in order, with what they took. */
+  /** Requests in order, with their parameters. */
   asked: [method: string, params: unknown][];
 }
 
@@ -94,11 +94,14 @@ describe("/mcp", () => {
   it.each([
     ["tools nope", "nope"],
     ["tools fs git", "fs git"],
-  ])("%j, no such server -> asks whether one waits for consent, then says so", async (args, server) => {
-    const { notices, asked } = await run(args);
-    expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
-    expect(asked).toEqual([["status", {}]]);
-  });
+  ])(
+    "%j, no such server -> the worker is asked whether it waits for consent, then the notice says so",
+    async (args, server) => {
+      const { notices, asked } = await run(args);
+      expect(notices).toEqual([[renderTools(CATALOG, SERVERS, server), "info"]]);
+      expect(asked).toEqual([["status", {}]]);
+    },
+  );
 
   it.each([
     ["reconnect", undefined],
@@ -132,13 +135,13 @@ describe("/mcp", () => {
     expect(notices).toEqual([[text, "info"]]);
   });
 
-  test("trust -> asks again, then shows the status", async () => {
+  test("trust -> the questions are asked again, then the status is shown", async () => {
     const { notices, asked } = await run("trust");
     expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
-  test("stats -> the table", async () => {
+  test("stats -> one notice with the table", async () => {
     const { notices, asked } = await run("stats");
     expect(asked).toEqual([["stats", {}]]);
     expect(notices).toEqual([[expect.stringMatching(/^Nothing is captured\./), "info"]]);
@@ -156,14 +159,14 @@ describe("/mcp", () => {
     "status --project",
     "tools --project",
     "reconnect --project",
-  ])("%j, words that do not fit -> the usage, nothing done", async (args) => {
+  ])("%j, words that do not fit -> the usage, and nothing is done", async (args) => {
     const { notices, asked } = await run(args);
     expect(notices).toEqual([[USAGE, "warning"]]);
     expect(asked).toEqual([]);
   });
 
   it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
-    "%j -> not known, with the usage",
+    "%j -> unknown, with the usage",
     async (args) => {
       const { notices, asked } = await run(args);
       expect(notices).toEqual([[`/mcp ${args.split(" ")[0]} is not known. ${USAGE}`, "warning"]]);
@@ -185,7 +188,7 @@ describe("/mcp", () => {
     ["reconnect x", { reconnect: () => Promise.reject(error) }],
     ["enable x", { setEnabled: () => Promise.reject(error) }],
     ["edit", { readConfig: () => Promise.reject(error) }],
-  ])("%j that fails -> one error notice with the remedy, nothing thrown", async (args, answers) => {
+  ])("%j that fails -> one error notice with the remedy, and no throw", async (args, answers) => {
     const { notices } = await run(args, { answers });
     expect(notices).toEqual([["/mcp: No server named x. /mcp lists them.", "error"]]);
   });
@@ -207,14 +210,14 @@ describe("/mcp edit", () => {
 
   it.each<[string, RecordingOptions["editor"]]>([
     ["closed", () => undefined],
-    ["left as it was", (_title, text) => text],
+    ["left unchanged", (_title, text) => text],
   ])("%s -> nothing is written", async (_name, editor) => {
     const { asked, notices } = await run("edit", editor ? { editor } : {});
     expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
-    expect(notices).toEqual([[`${FILE} is as it was.`, "info"]]);
+    expect(notices).toEqual([[`${FILE} is unchanged.`, "info"]]);
   });
 
-  test("a file with a BOM -> edited without, written with it", async () => {
+  test("a file with a BOM -> edited without the BOM, written with it", async () => {
     const readConfig = () => ({ file: FILE, text: `\uFEFF${TEXT}` });
     const { asked, dialogs } = await run("edit", { answers: { readConfig }, editor: () => "{}" });
     expect(dialogs).toMatchObject([{ prefill: TEXT }]);
@@ -224,19 +227,19 @@ describe("/mcp edit", () => {
     ]);
   });
 
-  test("no file yet -> offered what a file begins with", async () => {
+  test("no file yet -> the editor holds the start of a file", async () => {
     const readConfig = () => ({ file: FILE, text: "" });
     const { dialogs } = await run("edit", { answers: { readConfig } });
     expect(JSON.parse(dialogs[0]?.prefill ?? "")).toEqual({ mcpServers: {} });
   });
 
-  test("without a UI -> says which file it is", async () => {
+  test("without a UI -> a message names the file", async () => {
     const { asked, dialogs } = await run("edit", { hasUI: false });
     expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
     expect(dialogs).toEqual([]);
   });
 
-  test("the file has changed meanwhile -> one error, the editor's text is not written", async () => {
+  test("the file has changed meanwhile -> one error, and the editor's text is not written", async () => {
     const writeConfig = () =>
       Promise.reject(new ThreadsError("bad_config", `${FILE} has changed meanwhile.`));
     const { notices } = await run("edit", { answers: { writeConfig }, editor: () => "{}" });
@@ -269,14 +272,14 @@ describe("completeMcp", () => {
     expect(completeMcp(prefix, NAMES)).toEqual(values?.map((value) => ({ value, label: value })) ?? null);
   });
 
-  test("a server whose name holds a space -> what is completed is understood", async () => {
+  test("a server whose name holds a space -> the completed command works", async () => {
     const spaced = [makeStatus("my server")];
     const [completion] = completeMcp("tools my", ["my server"]) ?? [];
     const { notices } = await run(completion?.value ?? "", { servers: () => spaced });
     expect(notices).toEqual([[renderTools(CATALOG, spaced, "my server"), "info"]]);
   });
 
-  test("of the command -> the servers that are configured now", () => {
+  test("the command's completions -> the servers that are configured now", () => {
     const { command } = commandWith({}, () => SERVERS);
     expect(command.getArgumentCompletions?.("reconnect g")?.map(({ value }) => value)).toEqual([
       "reconnect git",

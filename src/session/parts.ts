@@ -1,0 +1,63 @@
+/** Makes the parts of a session that live as long as the factory's instance, and joins them to each other. */
+import { createCatalogStore } from "../catalog/catalog.ts";
+import type { Pi } from "../pi/api.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
+import { createSearchTools } from "../tools/tools.ts";
+import { isLearning } from "./await-direct.ts";
+import { createSessionCalls } from "./calls.ts";
+import { createFirstRequest } from "./first-request.ts";
+import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
+import { createSnapshotKey } from "./snapshot-key.ts";
+import { createToolHost } from "./tool-host.ts";
+
+export interface PartsOptions {
+  agentDir: string;
+  /** The factory's guess. */
+  key: SnapshotKey;
+  waits: SessionWaits;
+  running: WhileRunning;
+  /** Throws `runtime_stopped` when no session runs. */
+  runningOrThrow: () => Running;
+}
+
+export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrThrow }: PartsOptions) {
+  const store = createCatalogStore(agentDir, key);
+  const direct = directRule(process.env.MCP_DIRECT_TOOLS);
+  const calls = createSessionCalls(runningOrThrow);
+  const registrar = createRegistrar(pi, {
+    call: calls.call,
+    direct,
+    onTaken: ({ server, tool, name: wanted }, name) => {
+      const text = `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
+      const session = running();
+      session?.runtime.log("warn", text);
+      session?.warn(text);
+    },
+  });
+  const host = createToolHost({ store, registrar, calls, running, runningOrThrow, waits });
+  const searchTools = createSearchTools(pi, host);
+  const snapshotKey = createSnapshotKey({ key, store, registrar, searchTools });
+  const shared = { store, registrar, searchTools, running };
+  return {
+    ...shared,
+    calls,
+    snapshotKey,
+    unknownCallHost: { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name },
+    firstRequest: createFirstRequest(pi, { ...shared, agentDir, key: snapshotKey.current, direct, waits }),
+    lateTools: createLateTools(pi, {
+      registrar,
+      catalog: store.current,
+      ownTools: [TOOL_SEARCH, PROXY_TOOL],
+      // Before the first plan no server is known.
+      isLearning: () => {
+        const servers = serversOf(running());
+        return servers.length === 0 || servers.some((server) => isLearning(server, store.current));
+      },
+      settle: () => host.settle(undefined),
+      isOver: () => running() === undefined,
+    }),
+  };
+}

@@ -1,0 +1,49 @@
+/** What lives from `session_start` to `session_shutdown`. Types, and the wait for the plan. */
+import type { Runtime } from "../runtime/runtime.ts";
+import type { CatalogSettings } from "../shared/protocol/catalog.ts";
+import type { AcceptedBefore } from "../shared/protocol/session.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { Dialogs } from "../ui/dialogs.ts";
+import { within } from "./within.ts";
+
+export interface SessionState {
+  /** By server name. Empty until the first plan. */
+  statuses: Map<string, ServerStatus>;
+  /** Resolves with the first plan, or when the worker cannot open the session. */
+  planned: PromiseWithResolvers<void>;
+  /** From the newest plan; undefined until the first one. */
+  settings: CatalogSettings | undefined;
+  /** What the newest plan lets run. The worker that follows a crash receives it. */
+  accepted: AcceptedBefore | undefined;
+}
+
+export interface Running extends SessionState {
+  /** Counts the sessions of this process. */
+  generation: number;
+  runtime: Runtime;
+  dialogs: Dialogs;
+  warn: (text: string) => void;
+}
+
+/** How long a session waits for the worker, in milliseconds. The defaults are the `LIMITS` of these names. */
+export interface SessionWaits {
+  searchWaitMs: number;
+  directWaitMs: number;
+  firstPlanWaitMs: number;
+}
+
+/** Answers the running session. After the session's end the answer is undefined, and Pi must not be touched. */
+export type WhileRunning<State = Running> = () => State | undefined;
+
+/** Settles with the first plan, after `ms` milliseconds, or at once if no session runs. */
+export async function planWithin(
+  running: WhileRunning<Pick<SessionState, "planned">>,
+  ms: number,
+): Promise<void> {
+  const session = running();
+  if (session) await within(session.planned.promise, ms);
+}
+
+export const serversOf = (session: Pick<SessionState, "statuses"> | undefined): ServerStatus[] => [
+  ...(session?.statuses.values() ?? []),
+];

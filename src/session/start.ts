@@ -1,0 +1,119 @@
+/**
+ * Starts one Pi session: states its facts, joins dialogs, events and notices to it, and starts its runtime. Whatever
+ * the runtime says after the session's end has no effect.
+ */
+import { join } from "node:path";
+import type { CatalogStore } from "../catalog/catalog.ts";
+import type { Pi, PiContext } from "../pi/api.ts";
+import { guardStale } from "../pi/guarded.ts";
+import { notify } from "../pi/notices.ts";
+import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
+import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import type { SessionFacts } from "../shared/protocol/session.ts";
+import { LOG_FILE } from "../shared/snapshot/file-name.ts";
+import type { Registrar } from "../tools/registry/registry.ts";
+import { createDialogs, type Dialogs } from "../ui/dialogs.ts";
+import { createEventHandler, type EventTargets } from "./events.ts";
+import { type StartFacts, toRegistered } from "./facts.ts";
+import type { Running, WhileRunning } from "./running.ts";
+
+export interface StartOptions {
+  known: StartFacts;
+  store: CatalogStore;
+  registrar: Registrar;
+  onPlanned: EventTargets["onPlanned"];
+  onProgress: EventTargets["onProgress"];
+  startRuntime: (options: RuntimeOptions) => Runtime;
+  /** The session that this call starts, while it is the one that runs. */
+  ifCurrent: WhileRunning;
+  /** Throws `runtime_stopped` when no session runs. */
+  runningOrThrow: () => Running;
+  stop: () => Promise<void>;
+}
+
+const CRASHED = "The MCP connection worker ended unexpectedly";
+
+const crashText = ({ reason, givenUp }: Crash): string =>
+  givenUp
+    ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
+    : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
+
+const isRestart = (error: unknown): boolean =>
+  error instanceof ThreadsError && error.code === "runtime_restarted";
+
+export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
+  const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
+
+  const guarded = (task: () => void): void =>
+    guardStale(task, (error) => {
+      const session = ifCurrent();
+      if (!session) return;
+      session.runtime.log("warn", `the session is over: ${messageOf(error)}`);
+      void stop();
+    });
+
+  const dialogs = createDialogs(ctx, {
+    consent: async (hash, allow) => {
+      const answer = () => runningOrThrow().runtime.ask("answerConsent", { hash, allow });
+      // The answer is bound to the hash of what was asked, so the worker may receive it twice. The user is asked once.
+      await answer().catch((error: unknown) => {
+        if (isRestart(error)) return answer();
+        throw error;
+      });
+    },
+    held: (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
+    over: () => ifCurrent() === undefined,
+    failed: (error) =>
+      guarded(() => {
+        if (ifCurrent()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
+      }),
+  });
+
+  const { onPlanned, onProgress } = options;
+  const targets = { ctx, state: ifCurrent, store, registrar, dialogs, onPlanned, onProgress };
+  const handle = createEventHandler(targets);
+  const runtime = startRuntime({
+    logFile: join(known.agentDir, LOG_FILE),
+    facts: () => factsOf(pi, known, { accepted: ifCurrent()?.accepted, checksum: store.checksum() }),
+    onEvent: (event) => guarded(() => handle(event)),
+    onCrash: (crash) =>
+      guarded(() => {
+        if (ifCurrent()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+      }),
+    onStartFailed: (error) => {
+      const session = ifCurrent();
+      session?.planned.resolve();
+      // A crash has a notice of its own.
+      if (!session || isRestart(error)) return;
+      guarded(() => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
+    },
+  });
+  return begin(ctx, known.generation, { runtime, dialogs });
+}
+
+/** Read anew for each worker of the session: extensions register servers at any time. */
+const factsOf = (
+  pi: Pi,
+  known: StartFacts,
+  { accepted, checksum }: { accepted: Running["accepted"]; checksum: number | undefined },
+): SessionFacts => ({
+  ...known,
+  registered: toRegistered(pi.getMcpServers()),
+  ...(accepted ? { accepted } : {}),
+  snapshotChecksum: checksum,
+});
+
+const begin = (
+  ctx: PiContext,
+  generation: number,
+  { runtime, dialogs }: { runtime: Runtime; dialogs: Dialogs },
+): Running => ({
+  generation,
+  runtime,
+  dialogs,
+  warn: (text) => notify(ctx, text, "warning"),
+  statuses: new Map(),
+  planned: Promise.withResolvers<void>(),
+  settings: undefined,
+  accepted: undefined,
+});

@@ -1,0 +1,48 @@
+/** The session as the tools see it that find and call other tools (`ToolHost`). */
+import type { CatalogStore } from "../catalog/catalog.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Registrar } from "../tools/registry/registry.ts";
+import type { ToolHost } from "../tools/tool-search/tool-search.ts";
+import type { SessionCalls } from "./calls.ts";
+import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
+import { within } from "./within.ts";
+
+export interface ToolHostOptions {
+  store: Pick<CatalogStore, "current" | "reached">;
+  registrar: Pick<Registrar, "activate" | "provide">;
+  calls: Pick<SessionCalls, "forModel">;
+  running: WhileRunning;
+  /** Throws `runtime_stopped` after the session's end. */
+  runningOrThrow: () => Running;
+  waits: Pick<SessionWaits, "searchWaitMs">;
+}
+
+export function createToolHost(options: ToolHostOptions): ToolHost {
+  const { store, registrar, calls, running, runningOrThrow, waits } = options;
+  return {
+    settle: async (signal, servers) => {
+      const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
+      const { pending, checksum } = await runningOrThrow().runtime.settleTools(params, signal);
+      await store.reached(checksum);
+      return pending;
+    },
+    catalog: store.current,
+    servers: () => serversOf(running()),
+    activate: registrar.activate,
+    provide: registrar.provide,
+    forModel: calls.forModel,
+    connect: async (server) => {
+      await runningOrThrow().runtime.ask("reconnect", { server });
+    },
+    matchTools: async (params) => runningOrThrow().runtime.ask("matchTools", params),
+    log: (message) => running()?.runtime.log("info", message),
+    // Without a worker the reason stays unknown; the call that asks for it has failed already.
+    whyMissing: async (name) =>
+      within(
+        running()
+          ?.runtime.ask("explainMissing", { name })
+          .catch(() => undefined),
+        LIMITS.rpcShortMs,
+      ),
+  };
+}

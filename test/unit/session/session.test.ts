@@ -1,0 +1,517 @@
+/** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { MadeServer } from "../make-catalog.ts";
+import { makeStatus } from "../server-status.ts";
+import { tempFolder } from "../temp-folder.ts";
+import { catalogOf, type Opened, openSession, planned, planOf, reachable, storeSnapshot } from "./support.ts";
+
+const OWN: MadeServer = { name: "own", tools: [{ tool: "work" }] };
+const PROJECT: MadeServer = { name: "proj", project: true, tools: [{ tool: "work" }] };
+
+const restarted = new ThreadsError("runtime_restarted", "The connection worker ended with code 7.");
+
+/** Settles when every promise that is ready has been handled. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("the factory", () => {
+  test("a snapshot -> ToolSearch names its servers, every tool is registered, nothing is started", async () => {
+    const { pi, runtimes } = await openSession({ snapshot: [OWN, PROJECT], started: false });
+    expect(pi.registrations).toEqual(["ToolSearch", "own__work", "proj__work"]);
+    expect(pi.tools.get("ToolSearch")?.description).toContain("own");
+    expect(runtimes).toEqual([]);
+  });
+
+  test("no snapshot -> ToolSearch alone", async () => {
+    const { pi } = await openSession({ started: false });
+    expect(pi.registrations).toEqual(["ToolSearch"]);
+  });
+});
+
+describe("the start", () => {
+  test("session_start twice -> one runtime, which logs what was registered", async () => {
+    const { session, ctx, runtimes } = await openSession({ snapshot: [OWN] });
+    session.start(ctx);
+    expect(runtimes).toHaveLength(1);
+    expect(runtimes[0]?.logged).toEqual([
+      expect.stringMatching(/^registered 1 tools of 1 servers from the snapshot in [\d.]+ ms$/),
+    ]);
+  });
+
+  test("the facts -> folder, trust, flag, dialogs; the servers of other extensions anew for each worker", async () => {
+    const registered = [{ name: "ext", config: { command: "x" }, extensionPath: "/x.js", more: () => 0 }];
+    const at = await openSession({ registered, configFlag: "my.json", trusted: false, hasUI: false });
+    const { facts, logFile } = at.runtimes[0]?.options ?? {};
+    expect(logFile).toBe(join(at.agentDir, "mcp-threads.log"));
+    const { cwd } = at.ctx;
+    expect(facts?.()).toMatchObject({
+      agentDir: at.agentDir,
+      cwd,
+      projectTrusted: false,
+      canAsk: false,
+      configPath: join(cwd, "my.json"),
+      registered: [{ name: "ext", config: { command: "x" }, extensionPath: "/x.js" }],
+    });
+    // Only what can be cloned into a thread.
+    expect(structuredClone(facts?.())).toEqual(facts?.());
+    expect(facts?.()).not.toHaveProperty("accepted");
+    registered.pop();
+    expect(facts?.().registered).toEqual([]);
+  });
+
+  test("a worker that follows a crash -> told what the plan has let run, and which catalog main shows", async () => {
+    const { runtimes, send } = await openSession();
+    const accepted = { servers: ["hash"] };
+    send({ ...planned(), accepted });
+    send(catalogOf([OWN]));
+    const after = runtimes[0]?.options.facts();
+    expect(after).toMatchObject({ accepted, snapshotChecksum: expect.any(Number) });
+    send({ type: "removed", generation: 0, servers: ["own"], tools: [] });
+    // Main shows less than that snapshot: the worker must send it again.
+    expect(runtimes[0]?.options.facts().snapshotChecksum).toBeUndefined();
+  });
+
+  it.each<[string, Error, [string, string][]]>([
+    [
+      "for a reason of its own",
+      new ThreadsError("internal", "no disk", { remedy: "Free it." }),
+      [["MCP servers could not be started: no disk Free it.", "error"]],
+    ],
+    ["because the worker crashed, which has its own notice", restarted, []],
+  ])("the worker cannot open the session %s -> notices: $2", async (_name, error, expected) => {
+    const { runtimes, notices } = await openSession();
+    runtimes[0]?.options.onStartFailed(error);
+    expect(notices).toEqual(expected);
+  });
+});
+
+describe("the end", () => {
+  test("stop -> the runtime is stopped; what is asked after that fails with a remedy", async () => {
+    const { session, runtimes } = await openSession();
+    await session.stop();
+    expect(runtimes[0]?.isStopped).toBe(true);
+    const stopped = { code: "runtime_stopped", remedy: "/reload starts them again." };
+    expect(() => session.ask("status", {})).toThrow(expect.objectContaining(stopped));
+    await expect(session.askConsents()).rejects.toMatchObject(stopped);
+  });
+
+  test("before the start and after the end -> Pi is not touched, and nothing is thrown", async () => {
+    const { session, ctx, pi, runtimes } = await openSession({ started: false });
+    const refused = { role: "toolResult", toolName: "own__work", isError: true, content: [] };
+    const all = async (): Promise<void> => {
+      await session.beforeAgentStart(ctx);
+      await session.toolCalled("codemode", {});
+      session.registeredServersChanged([]);
+      session.turnEnded();
+      expect(session.messageEnded(refused)).toBeUndefined();
+      expect(session.servers()).toEqual([]);
+    };
+    await all();
+    session.start(ctx);
+    await session.stop();
+    await all();
+    expect(pi.registrations).toEqual(["ToolSearch"]);
+    expect(runtimes[0]?.asked).toEqual([]);
+  });
+
+  const LATE: [string, WorkerEvent][] = [
+    ["a notice", { type: "notice", generation: 1, text: "+ docs", level: "info" }],
+    ["a failed server", { type: "server", generation: 1, status: makeStatus("s", { state: "failed" }) }],
+    ["a held edit", { type: "held", generation: 1, id: "1", text: "+ docs" }],
+    ["a plan", planned({ questions: [{ server: "s", hash: "h", question: "s: x" }] })],
+    ["a catalog", catalogOf([OWN])],
+    ["removed tools", { type: "removed", generation: 1, servers: ["own"], tools: [] }],
+  ];
+  it.each(LATE)("%s of an older generation -> dropped; of the new one -> handled", async (_name, event) => {
+    const at = await openSession({ snapshot: [OWN] });
+    at.pi.setActiveTools(["own__work"]);
+    const effects = (): unknown[] => [
+      at.notices.length,
+      at.statuses.length,
+      at.dialogs.length,
+      at.pi.registrations.length,
+      at.session.servers().length,
+      at.session.catalog(),
+    ];
+    await at.session.stop();
+    at.session.start(at.ctx);
+    expect(at.runtimes).toHaveLength(2);
+    const before = effects();
+    at.runtimes[0]?.options.onEvent(event);
+    await settled();
+    expect(effects()).toEqual(before);
+    at.send(event);
+    await settled();
+    expect(effects()).not.toEqual(before);
+  });
+
+  it.each([
+    [false, "The MCP connection worker ended unexpectedly (exit code 7) and is started again.", "warning"],
+    [true, "The MCP connection worker ended unexpectedly too often (exit code 7)", "error"],
+  ])("a crash, given up: %s -> one notice; after the end -> none", async (givenUp, text, level) => {
+    const { session, runtimes, notices } = await openSession();
+    const { onCrash } = runtimes[0]?.options ?? {};
+    onCrash?.({ reason: "exit code 7", givenUp });
+    expect(notices).toEqual([[expect.stringContaining(text), level]]);
+    await session.stop();
+    onCrash?.({ reason: "exit code 7", givenUp });
+    expect(notices).toHaveLength(1);
+  });
+
+  test("Pi has replaced the session, so that its objects throw -> the session stops, nothing is thrown", async () => {
+    const { ctx, runtimes, send, session } = await openSession();
+    ctx.ui.notify = () => {
+      throw new Error("This context is stale.");
+    };
+    send({ type: "notice", generation: 0, text: "+ docs", level: "info" });
+    await settled();
+    expect(runtimes[0]).toMatchObject({ isStopped: true });
+    expect(runtimes[0]?.logged.at(-1)).toBe("the session is over: This context is stale.");
+    expect(session.servers()).toEqual([]);
+    runtimes[0]?.options.onCrash({ reason: "x", givenUp: false });
+  });
+
+  test("another session starts -> this one is stopped; its late end does not touch the other", async () => {
+    const one = await openSession();
+    const two = await openSession();
+    await settled();
+    expect(one.runtimes[0]?.isStopped).toBe(true);
+    expect(() => one.session.ask("status", {})).toThrow("stopped");
+    await one.session.stop();
+    const three = await openSession();
+    await settled();
+    expect(two.runtimes[0]?.isStopped).toBe(true);
+    expect(three.runtimes[0]?.isStopped).toBe(false);
+  });
+});
+
+describe("a plan", () => {
+  const active = async (servers: readonly MadeServer[]): Promise<Opened> => {
+    const at = await openSession({ snapshot: servers });
+    at.pi.setActiveTools([
+      "read",
+      ...servers.flatMap(({ name, tools }) => tools.map(({ tool }) => `${name}__${tool}`)),
+    ]);
+    return at;
+  };
+  const OTHER: MadeServer = { name: "other", tools: [{ tool: "work" }] };
+
+  it.each<[string, WorkerEvent, string[]]>([
+    ["that names both servers", planOf({ own: {}, other: {} }), ["own__work", "other__work"]],
+    ["that names one of two servers", planOf({ own: {} }), ["own__work"]],
+    ["with one disabled", planOf({ own: { state: "disabled" }, other: {} }), ["other__work"]],
+    ["with one that failed", planOf({ own: { state: "failed" }, other: {} }), ["own__work", "other__work"]],
+    ["without servers", planOf({}), []],
+  ])("%s -> the model keeps the tools: %3$j", async (_name, plan, kept) => {
+    const { pi, send } = await active([OWN, OTHER]);
+    send(plan);
+    expect(reachable(pi)).toEqual(kept);
+  });
+
+  test("that takes a server away, and one that has it again -> its tool is declared again", async () => {
+    const { pi, send } = await active([OWN, OTHER]);
+    send(planOf({ own: {} }));
+    expect(reachable(pi)).toEqual(["own__work"]);
+    send(planOf({ own: {}, other: {} }));
+    send(catalogOf([OWN, OTHER]));
+    expect(reachable(pi)).toEqual(["own__work", "other__work"]);
+    expect(pi.getActiveTools()).toEqual(["read", "own__work", "other__work"]);
+  });
+
+  test("without a project's server that the factory registered -> its tools are withdrawn, active or not", async () => {
+    const { pi, send } = await openSession({ snapshot: [OWN, PROJECT] });
+    send(planOf({ own: {} }));
+    expect(reachable(pi)).toEqual(["own__work"]);
+  });
+
+  test("with mistakes and refused servers -> one notice; the same plan again -> none", async () => {
+    const { notices, send, statuses } = await openSession();
+    const problem = { severity: "error", file: "/m.json", message: "is cut", remedy: "Mend it." } as const;
+    const plan = planned({
+      servers: [makeStatus("own")],
+      problems: [problem],
+      refused: [{ name: "docs", reason: "refused" }],
+    });
+    send(plan);
+    send(plan);
+    expect(notices).toEqual([
+      ["/m.json: is cut. Mend it.\nMCP server docs of this project is not started: refused.", "warning"],
+    ]);
+    expect(statuses).toEqual([["pi-mcp-threads", "MCP 1/1 · 2 tools"]]);
+  });
+});
+
+describe("other events", () => {
+  test("a server fails and works again -> the status line and two notices", async () => {
+    const { notices, send, statuses, session } = await openSession();
+    send(planOf({ s: { state: "connecting" } }));
+    const error = { code: "spawn_failed", message: "s: not found." } as const;
+    for (const status of [makeStatus("s", { state: "failed", error }), makeStatus("s")]) {
+      send({ type: "server", generation: 0, status });
+      expect(session.servers()).toEqual([status]);
+    }
+    expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works again."]);
+    expect(statuses.map(([, text]) => text)).toEqual(["MCP 0/1 · 2 tools", "MCP 1/1 · 2 tools"]);
+  });
+
+  test("tools are gone -> an active one is withdrawn at once", async () => {
+    const { pi, send } = await openSession({ snapshot: [OWN] });
+    pi.setActiveTools(["own__work"]);
+    send({ type: "removed", generation: 0, servers: [], tools: [{ server: "own", tool: "work" }] });
+    expect(reachable(pi)).toEqual([]);
+  });
+
+  test("a new catalog -> an active tool that changed is told to Pi, others are not", async () => {
+    const { pi, send } = await openSession({ snapshot: [OWN, PROJECT] });
+    pi.setActiveTools(["own__work"]);
+    const before = pi.registrations.length;
+    const changed = [{ tool: "work", description: "Changed." }];
+    send(
+      catalogOf([
+        { ...OWN, tools: changed },
+        { ...PROJECT, tools: changed },
+      ]),
+    );
+    expect(pi.registrations.slice(before)).toEqual(["own__work"]);
+  });
+});
+
+describe("the factory's guess was wrong", () => {
+  const elsewhere = async (trusted: boolean): Promise<Opened> => {
+    const agentDir = await tempFolder();
+    await storeSnapshot(agentDir, "/guess", [OWN, PROJECT]);
+    await storeSnapshot(agentDir, "/actual", [{ name: "actual", project: true, tools: [{ tool: "work" }] }]);
+    const factory = { cwd: "/guess" };
+    return openSession({ agentDir, cwd: "/actual", factory, trusted });
+  };
+  const servers = ({ session }: Opened): string[] => session.catalog().servers.map(({ name }) => name);
+  const named = ({ pi }: Opened, server: string): boolean =>
+    pi.tools.get("ToolSearch")?.description.includes(`- ${server}`) === true;
+
+  test("a project that is not trusted, with servers in the snapshot -> they are withdrawn, and the catalog is empty until the plan", async () => {
+    const at = await openSession({ snapshot: [OWN, PROJECT], trusted: false });
+    expect(reachable(at.pi)).toEqual(["own__work"]);
+    expect([servers(at), named(at, "proj"), named(at, "own")]).toEqual([[], false, false]);
+  });
+
+  test("a project that is not trusted, without servers in the snapshot -> the snapshot stays", async () => {
+    const at = await openSession({ snapshot: [OWN], trusted: false });
+    expect([servers(at), named(at, "own")]).toEqual([["own"], true]);
+    expect(at.pi.registrations).toEqual(["ToolSearch", "own__work"]);
+  });
+
+  test("another folder, trusted -> the snapshot of that folder", async () => {
+    const at = await elsewhere(true);
+    expect([servers(at), named(at, "actual"), named(at, "proj")]).toEqual([["actual"], true, false]);
+    expect(reachable(at.pi)).toEqual(["own__work"]);
+  });
+
+  test("another folder, not trusted -> no snapshot", async () => {
+    const at = await elsewhere(false);
+    expect([servers(at), named(at, "actual"), named(at, "proj")]).toEqual([[], false, false]);
+  });
+
+  test("another --mcp-config -> the snapshot of that file", async () => {
+    const at = await openSession({ snapshot: [OWN], configFlag: "my.json" });
+    expect(servers(at)).toEqual([]);
+  });
+});
+
+describe("dialogs", () => {
+  const question = (hash: string) => ({ server: hash, hash, question: `${hash}: x` });
+  const asking = planned({ questions: [question("a"), question("b")] });
+
+  test("an answer -> sent to the worker; the next plan does not ask again, /mcp trust does", async () => {
+    const at = await openSession({
+      select: () => "Refuse",
+      answers: { answerConsent: () => undefined, askAgain: () => undefined },
+    });
+    at.send(asking);
+    at.send(asking);
+    await settled();
+    expect(at.dialogs).toHaveLength(2);
+    await at.session.askConsents();
+    at.send(asking);
+    await settled();
+    expect(at.dialogs).toHaveLength(4);
+    expect(at.runtimes[0]?.asked.slice(0, 3)).toEqual([
+      ["answerConsent", { hash: "a", allow: false }],
+      ["answerConsent", { hash: "b", allow: false }],
+      ["askAgain", {}],
+    ]);
+  });
+
+  test("the session ends while a dialog is open -> its answer has no effect, and the next question is not asked", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const at = await openSession({ select: () => promise });
+    at.send(asking);
+    await settled();
+    await at.session.stop();
+    resolve("Allow");
+    await settled();
+    expect(at.dialogs).toHaveLength(1);
+    expect(at.runtimes[0]?.asked).toEqual([]);
+    expect(at.notices).toEqual([]);
+  });
+
+  it.each<[string, number, [string, string][]]>([
+    ["crashes once", 1, []],
+    ["crashes again", 2, [["MCP: The connection worker ended with code 7.", "error"]]],
+  ])(
+    "the worker %s while it receives an answer -> the answer is sent twice, the user is asked once; notices: $2",
+    async (_name, times, expected) => {
+      let crashes = times;
+      const answerConsent = (): unknown => (crashes-- > 0 ? Promise.reject(restarted) : undefined);
+      const at = await openSession({ select: () => "Allow", answers: { answerConsent } });
+      at.send(planned({ questions: [question("a")] }));
+      await settled();
+      expect(at.dialogs).toHaveLength(1);
+      expect(at.runtimes[0]?.asked).toHaveLength(2);
+      expect(at.notices).toEqual(expected);
+    },
+  );
+
+  test("a held edit -> the user's answer is sent to the worker", async () => {
+    const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
+    at.send({ type: "held", generation: 0, id: "7", text: "+ docs" });
+    await settled();
+    expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
+  });
+});
+
+describe("Pi's other events", () => {
+  test("servers of other extensions change, a turn ends -> told to the worker", async () => {
+    const { session, runtimes } = await openSession();
+    const server = { name: "ext", config: { command: "x" }, extensionPath: "/x.js" };
+    session.registeredServersChanged([server]);
+    session.turnEnded();
+    expect(runtimes[0]?.asked).toEqual([
+      ["setRegistered", { servers: [server] }],
+      ["turnEnded", {}],
+    ]);
+  });
+
+  test("codemode is called -> the tools of a new catalog are registered before the call runs", async () => {
+    const { pi, send, session } = await openSession();
+    const execute = (): Promise<never> => Promise.reject(new Error("not called"));
+    pi.registerTool({
+      name: "codemode",
+      label: "",
+      description: "",
+      parameters: {},
+      reachesTools: () => "all",
+      execute,
+    });
+    send(planOf({ own: {} }));
+    send(catalogOf([OWN]));
+    expect(reachable(pi)).toEqual([]);
+    await session.toolCalled("ToolSearch", {});
+    expect(reachable(pi)).toEqual([]);
+    await session.toolCalled("codemode", {});
+    expect(reachable(pi)).toEqual(["own__work"]);
+  });
+
+  test("codemode is called before the plan -> the servers are waited for", async () => {
+    const settleTools = () => ({ pending: [], checksum: undefined });
+    const at = await openSession({ answers: { settleTools } });
+    const execute = (): Promise<never> => Promise.reject(new Error("not called"));
+    at.pi.registerTool({
+      name: "codemode",
+      label: "",
+      description: "",
+      parameters: {},
+      reachesTools: () => "all",
+      execute,
+    });
+    await at.session.toolCalled("codemode", {});
+    expect(at.runtimes[0]?.asked).toEqual([["settleTools", { timeoutMs: 5_000 }]]);
+  });
+
+  const message = (toolName: string, text: string) => ({
+    role: "toolResult",
+    toolName,
+    isError: true,
+    content: [{ type: "text", text }],
+  });
+
+  test("arguments that Pi refuses -> the expected parameters; a tool that is not declared -> it is loaded", async () => {
+    const { session, pi } = await openSession({ snapshot: [OWN] });
+    const refused = await session.messageEnded(
+      message("own__work", 'Validation failed for tool "own__work"'),
+    );
+    expect(JSON.stringify(refused)).toContain("Expected parameters: own__work()");
+    const unknown = await session.messageEnded(message("own__work", "Tool own__work not found"));
+    expect(JSON.stringify(unknown)).toContain("Tool own__work was not loaded. It is now");
+    expect(pi.getActiveTools()).toEqual(["own__work"]);
+    expect(await session.messageEnded(message("bash", "failed"))).toBeUndefined();
+  });
+
+  test("a tool that the plan took away is called -> the worker is asked why, and its words are the answer", async () => {
+    const explainMissing = () => ({ code: "server_disabled", message: "own is disabled in /mcp.json." });
+    const at = await openSession({ snapshot: [OWN], answers: { explainMissing } });
+    at.pi.setActiveTools(["own__work"]);
+    at.send(planOf({ own: { state: "disabled" } }));
+    at.send(catalogOf([]));
+    const answer = await at.session.messageEnded(message("own__work", "Tool own__work not found"));
+    expect(answer?.message).toMatchObject({
+      content: [{ text: "Tool own__work not found: own is disabled in /mcp.json." }],
+      details: { code: "server_disabled" },
+    });
+  });
+});
+
+describe("a call", () => {
+  const result = { content: [{ type: "text" as const, text: "done" }], isError: false, durationMs: 3 };
+
+  test("of a registered tool -> with the generation; progress reaches the call that made it", async () => {
+    const { promise, resolve } = Promise.withResolvers<typeof result>();
+    const at = await openSession({ snapshot: [OWN], answers: { callTool: () => promise } });
+    const tool = at.pi.tools.get("own__work");
+    const updates: string[] = [];
+    const running = tool?.execute(
+      "call_1",
+      { a: 1 },
+      undefined,
+      ({ content: [block] }) => updates.push(block?.type === "text" ? block.text : ""),
+      {} as never,
+    );
+    for (const callId of ["call_1", "call_2"]) at.send({ type: "progress", callId, message: `of ${callId}` });
+    resolve(result);
+    expect((await running)?.content).toEqual(result.content);
+    at.send({ type: "progress", callId: "call_1", message: "late" });
+    expect(updates).toEqual(["of call_1"]);
+    const { generation } = at.runtimes[0]?.options.facts() ?? {};
+    expect(at.runtimes[0]?.asked).toEqual([
+      [
+        "callTool",
+        { generation, callId: "call_1", server: "own", tool: "work", args: { a: 1 }, wantsStructured: false },
+      ],
+    ]);
+  });
+
+  test("after the end -> an error result with the remedy, not a throw", async () => {
+    const { pi, session } = await openSession({ snapshot: [OWN] });
+    await session.stop();
+    const answer = await pi.tools.get("own__work")?.execute("1", {}, undefined, undefined, {} as never);
+    expect(answer).toMatchObject({ isError: true, details: { code: "runtime_stopped" } });
+    expect(JSON.stringify(answer)).toContain("/reload starts them again.");
+  });
+});
+
+test("another extension has the name of a tool without a prefix -> another name, one notice, one line in the log", async () => {
+  const { pi, session, notices, runtimes, answers } = await openSession({
+    snapshot: [{ name: "own", tools: [{ tool: "read", bare: true }] }],
+  });
+  const execute = (): Promise<never> => Promise.reject(new Error("not called"));
+  pi.registerTool({ name: "read", label: "", description: "", parameters: {}, execute });
+  answers.settleTools = () => ({ pending: [], checksum: undefined });
+  const search = pi.tools.get("ToolSearch");
+  await search?.execute("1", { query: "select:read" }, undefined, undefined, {} as never);
+  const text = "MCP tool read of own is called own__read: another extension has a tool read.";
+  expect(notices).toEqual([[text, "warning"]]);
+  expect(runtimes[0]?.logged).toContain(text);
+  expect(pi.getActiveTools()).toEqual(["own__read"]);
+  await session.stop();
+});
