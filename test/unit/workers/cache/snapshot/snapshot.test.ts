@@ -305,7 +305,9 @@ describe("buildSnapshot: nothing that a server wrote is declared before it is cl
     const { made, repairs } = evil({ ...ECHO, inputSchema: deep, outputSchema: deep });
     expect(inputSchemaOf(made)).toEqual({ type: "object", properties: {} });
     expect(made.schemas.output(made.at)).toBeUndefined();
-    expect(repairs).toEqual([expect.stringContaining("evil: schemas left out because their names hold invisible")]);
+    expect(repairs).toEqual([
+      expect.stringContaining("evil: schemas left out because their names hold invisible"),
+    ]);
   });
 
   test("parameters that are named in the description -> on one line", () => {
