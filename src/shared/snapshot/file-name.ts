@@ -2,14 +2,14 @@
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 
-/** What a snapshot is of: a working directory, and the file that `--mcp-config` puts in place of the user's own. */
+/** Identifies a snapshot: the working directory, and the file that `--mcp-config` puts in place of the user's own. */
 export interface SnapshotKey {
   cwd: string;
   /** Absolute. */
   configFile?: string | undefined;
 }
 
-/** File of a place's snapshot below the agent folder. `sha256Hex` hashes a string. */
+/** Name of the snapshot's file in `SNAPSHOT_FOLDER`. `sha256Hex` hashes a string. */
 export const snapshotFileName = (
   { cwd, configFile }: SnapshotKey,
   sha256Hex: (text: string) => string,
