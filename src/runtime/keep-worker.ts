@@ -130,8 +130,8 @@ export function keepWorker(options: KeepOptions): KeptWorker {
     const { reason } = end;
     const givenUp = decided.action === "give-up";
     if (givenUp) {
-      const told = `The connection worker crashed ${decided.count} times within a minute (${reason}).`;
-      next.reject(stoppedError(told));
+      const message = `The connection worker crashed ${decided.count} times within a minute (${reason}).`;
+      next.reject(stoppedError(message));
     } else timer = setTimeout(start, decided.delayMs);
     options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
   };
