@@ -1,6 +1,6 @@
 /**
- * Entry of the connection worker: a guard and wiring. Main starts it with an event port and the path of
- * the log file, and talks to it over comlink.
+ * Entry of the connection worker: a guard and wiring. Main starts the worker with an event port and the path of the log
+ * file, and talks to it over comlink.
  */
 import { parentPort, threadId, workerData } from "node:worker_threads";
 import { expose } from "comlink";
@@ -14,14 +14,14 @@ import { createLog } from "./shared/log.ts";
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");
 
 const boot = workerData as WorkerBoot;
-// It was for this thread: the servers get the user's environment.
+// Meant for this thread only: spawned servers must see the user's own environment.
 if (boot.compileCache !== undefined) delete process.env.NODE_COMPILE_CACHE;
 const log = createLog({ file: boot.logFile, label: `connection#${threadId}` });
 const emit = (event: WorkerEvent): void => {
   boot.events.postMessage(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
 };
 
-/** Nothing of this thread may reach the terminal: what a library prints goes to the log. */
+/** No output of this thread may reach the terminal: what a library prints goes to the log. */
 for (const [name, stream] of [
   ["stdout", process.stdout],
   ["stderr", process.stderr],

@@ -343,7 +343,7 @@ test("an event that is no message is noted and costs nothing else", async () => 
   );
   const { connection, notes } = await connect(server);
   expect((await call(connection)).content).toHaveLength(1);
-  expect(notes).toEqual(["sent an event that is no JSON-RPC message: nonsense"]);
+  expect(notes).toEqual(["sent an event that is not a JSON-RPC message: nonsense"]);
   await connection.close(soon);
 });
 

@@ -289,7 +289,7 @@ describe("a keep-alive server", () => {
     });
     onCleanup(() => supervisor.close());
     supervisor.carryOut(plan({ servers: [], settings }, { servers, settings }));
-    supervisor.learn({});
+    supervisor.restoreAndConnect({});
     const stateCount = (state: ServerState): number =>
       statuses.filter((status) => status.state === state).length;
     await until(async () => stateCount("connected") > 0 || undefined);

@@ -1,6 +1,10 @@
-/** Reads `WWW-Authenticate` (RFC 9110, section 11.6.1): what the server says about the sign-in it wants. */
+/**
+ * Signing in to a server. Owns: reading `WWW-Authenticate` (RFC 9110, section 11.6.1), in which a server describes the
+ * sign-in that it wants. Must not: send anything. Called by: transports/http/failure.ts.
+ * To add OAuth: flow, store and callback here, behind one hook `authorize(request)` of transports/http.
+ */
 
-/** Together at most `HEADER_CHARS` long. Whoever shows a text cuts it, when secrets are out of it. */
+/** All texts together have at most `HEADER_CHARS` characters. To show a text, take secrets out first, then cut it. */
 export interface AuthChallenge {
   scheme: string;
   realm?: string;
@@ -8,7 +12,7 @@ export interface AuthChallenge {
   /** RFC 6750, section 3.1: `invalid_token`, `insufficient_scope`, `invalid_request`. */
   error?: string;
   errorDescription?: string;
-  /** RFC 9728, section 5.1: where the server's metadata lie. */
+  /** RFC 9728, section 5.1: address of the server's metadata. */
   resourceMetadata?: string;
 }
 
@@ -16,7 +20,7 @@ const HEADER_CHARS = 4_000;
 /** A parameter with a token or a quoted string as its value. */
 const PARAMETER = /([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi;
 
-/** The first Bearer challenge, else the first of any scheme. */
+/** The first Bearer challenge, otherwise the first of any scheme. */
 export function parseChallenge(header: string | undefined): AuthChallenge | undefined {
   if (header === undefined) return undefined;
   const bounded = header.slice(0, HEADER_CHARS);

@@ -1,35 +1,41 @@
 /**
- * Keeps main's catalog current: gathers changes for a moment, lets the cache worker build the snapshot, and
- * sends it on; beside that, lets it store what is new. One publication at a time; changes meanwhile make one
- * more. No file delays a snapshot: it may lie on a slow disk, or be locked by another process. A server whose
- * tools cannot be published is left out and told, and the others do not wait for it again.
+ * Keeps main's catalog current: has the cache worker build the snapshot of all tools, sends the snapshot to main, and has
+ * the cache worker store what servers listed. Owns: what main has been sent, and which servers are left out. A server
+ * whose tools cannot be published is left out and reported, and the others do not wait for it again. Must not: let a
+ * snapshot wait for a file, which may lie on a slow disk or be locked by another process. Called by: session.
+ * publish-loop.ts decides when a publication starts, publish-task.ts what it holds, entry-store.ts what is stored.
  */
-
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
-import type { CacheEntry, PublishTask } from "../../shared/tasks.ts";
+import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, removedSince } from "./difference.ts";
+import { EntryStore } from "./entry-store.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
 import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
+import { PublishLoop } from "./publish-loop.ts";
 import { publishTask } from "./publish-task.ts";
-import { createServerNotices } from "./server-notices.ts";
+import { createServerNotices, leftOutNotices, lineNotices, type ServerNotices } from "./server-notices.ts";
 
 export { type CachePool, createCachePool } from "./cache-worker.ts";
+export { createDefinitionHashes, type DefinitionHashes } from "./hashes.ts";
 export { publishTimes } from "./publish-apart.ts";
 export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
   generation: number;
+  /** Absolute path of the metadata cache. */
   cachePath: string;
+  /** Absolute path of the snapshot of this working directory. */
   snapshotPath: string;
+  /** Checksum of the snapshot that main has from the start; undefined if main has none. */
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
   settings: () => Settings;
-  /** What the configuration was read from. */
+  /** Files that the configuration was read from. */
   configFiles: () => readonly string[];
   hashOf: (server: string) => string;
   cache: CachePool;
@@ -41,207 +47,148 @@ export interface CatalogOptions {
 export interface CatalogPublisher {
   /** Hashes of stored entries whose use is to be written down, by server. */
   noteUsed(hashes: Record<string, string>): void;
-  /** `server` listed its tools; without a server only the set of servers may have changed. */
+  /** `server` listed its tools. Without a server: the set of servers or their rules may have changed. */
   changed(server?: Server): void;
   /**
-   * Tells main at once what is gone, where nothing else differs from what it has: that needs no new index. False
-   * where it does not have the newest catalog by that.
+   * Sends removals at once if removals are the only change, because they need no new index. False: main's catalog is
+   * still out of date.
    */
   withdraw(): boolean;
-  /** Settles when everything told so far is published, or could not be; it may not be stored yet. */
+  /** Settles when every change so far is published, or could not be; it may not be stored yet. */
   flush(): Promise<void>;
-  /** The user asks for a server, or for all: one that was left out is tried again. */
+  /** The user asks for a server, or for all: a server that was left out is tried again. */
   retry(server: string | undefined): void;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   finish(): Promise<void>;
-  /** Of the snapshot that main has been sent, or had from the start. */
+  /** Checksum of the snapshot that main was sent last, or has had from the start. */
   readonly checksum: number | undefined;
 }
 
-export function createCatalogPublisher(options: CatalogOptions): CatalogPublisher {
-  /** Listed, and not known to be stored. */
-  const fresh = new Set<Server>();
-  const leftOut = new LeftOutServers({
-    path: leftOutPath(options.snapshotPath),
-    hashOf: options.hashOf,
-    log: options.log,
-  });
-  const notices = createServerNotices({
-    log: options.log,
-    show: (text) => options.emit({ type: "notice", generation: options.generation, text, level: "warning" }),
-  });
-  const lifetime = new AbortController();
-  const { times = publishTimes() } = options;
-  let used: Record<string, string> = {};
-  let storing: Promise<void> = Promise.resolve();
-  let keeping: Promise<void> = Promise.resolve();
-  let checksum = options.knownChecksum;
-  let timer: NodeJS.Timeout | undefined;
-  let publishing: Promise<void> | undefined;
-  let again = false;
-  /** Changes that were told, and those of them that have been published, or could not be. */
-  const count = { told: 0, done: 0 };
-  let onDone = Promise.withResolvers<void>();
-  let published: PublishTask | undefined;
-  /** Main has less than was published last. */
-  let isLess = false;
-  let stopped = false;
+export const createCatalogPublisher = (options: CatalogOptions): CatalogPublisher => new Publisher(options);
 
-  const toEntry = (server: Server): CacheEntry => ({
-    configHash: options.hashOf(server.name),
-    tools: server.tools ?? [],
-    ...(server.resources
-      ? { resources: server.resources.resources, resourceTemplates: server.resources.templates }
-      : {}),
-    ...(server.prompts ? { prompts: server.prompts } : {}),
-    ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
-    cachedAt: Date.now(),
-  });
+class Publisher implements CatalogPublisher {
+  readonly #options: CatalogOptions;
+  readonly #times: PublishTimes;
+  readonly #lifetime = new AbortController();
+  readonly #store: EntryStore;
+  readonly #loop: PublishLoop;
+  readonly #leftOut: LeftOutServers;
+  readonly #notices: ServerNotices;
+  #checksum: number | undefined;
+  #published: PublishTask | undefined;
+  /** Main has only a part of the last publication, because some of it was withdrawn. */
+  #isPartial = false;
+  /** Settles when the snapshots so far are in their file, or could not be written. */
+  #keeping: Promise<void> = Promise.resolve();
+  #stopped = false;
 
-  /** What could not be stored is tried again with the next change. */
-  const store = async (): Promise<void> => {
-    const servers = [...fresh].filter((server) => options.hashOf(server.name) !== "");
-    const task = {
-      path: options.cachePath,
-      entries: Object.fromEntries(servers.map((server) => [server.name, toEntry(server)])),
-      used,
-    };
-    if (servers.length === 0 && Object.keys(used).length === 0) return;
-    fresh.clear();
-    used = {};
-    if (!(await options.cache.storeEntries(task))) for (const server of servers) fresh.add(server);
-  };
+  constructor(options: CatalogOptions) {
+    const { cache, cachePath, snapshotPath, hashOf, log, emit, generation } = options;
+    this.#options = options;
+    this.#times = options.times ?? publishTimes();
+    this.#checksum = options.knownChecksum;
+    this.#store = new EntryStore({ cache, path: cachePath, hashOf });
+    this.#loop = new PublishLoop({ delayMs: LIMITS.catalogDebounceMs, publish: () => this.#publish() });
+    this.#leftOut = new LeftOutServers({ path: leftOutPath(snapshotPath), hashOf, log });
+    const show = (text: string): void => emit({ type: "notice", generation, text, level: "warning" });
+    this.#notices = createServerNotices({ log, show });
+  }
 
-  const toTask = (): PublishTask => {
-    const settings = options.settings();
-    const servers = options.servers().filter((server) => server.definition.enabled);
-    const task = publishTask(servers, settings, options.configFiles());
-    return withoutToolsOf(task, new Set(servers.map(({ name }) => name).filter((name) => leftOut.has(name))));
-  };
+  get checksum(): number | undefined {
+    return this.#checksum;
+  }
 
-  /** `lines`: each begins with the name of its server. None at a start that finds what the last one found. */
-  const tellLines = (lines: readonly string[], task: PublishTask, isForUser: boolean): void => {
-    const names = task.servers.map(({ name }) => name).sort((a, b) => b.length - a.length);
-    for (const line of lines) {
-      const server = names.find((name) => line.startsWith(`${name}: `)) ?? "";
-      notices.tell({ server, text: isForUser ? `MCP tools of ${line}` : line, isForUser });
-    }
-  };
+  noteUsed(hashes: Record<string, string>): void {
+    this.#store.noteUsed(hashes);
+  }
 
-  const tellLeftOut = (servers: readonly string[]): void => {
-    for (const server of servers) {
-      const text = `MCP server ${server}: its tools are left out, because preparing them takes too long or fails. The other servers are not affected. /mcp reconnect ${server} tries again, /mcp disable ${server} switches it off.`;
-      notices.tell({ server, text, isForUser: true });
-    }
-  };
+  changed(server?: Server): void {
+    if (this.#stopped) return;
+    if (server) this.#store.add(server);
+    this.#loop.request();
+  }
 
-  const publishOnce = async (): Promise<void> => {
-    await leftOut.load();
-    const task = toTask();
-    storing = storing.then(store);
-    tellLeftOut(task.servers.filter(({ name }) => leftOut.has(name)).map(({ name }) => name));
-    // As after an edit of a timeout: the index of all tools need not be built to find that nothing is new.
-    const removed = published && !isLess ? removedSince(published, task) : undefined;
-    if (removed && isNothing(removed)) return;
-    const known = isLess ? undefined : checksum;
-    const path = options.snapshotPath;
+  withdraw(): boolean {
+    // A publication that runs would bring back what is gone, until the next one.
+    if (!this.#published || this.#loop.isRunning || this.#isPartial || this.#stopped) return false;
+    const removed = removedSince(this.#published, this.#task());
+    if (!removed || isNothing(removed)) return removed !== undefined;
+    this.#isPartial = true;
+    this.#options.emit({ type: "removed", generation: this.#options.generation, ...removed });
+    return true;
+  }
+
+  flush(): Promise<void> {
+    return this.#loop.flush();
+  }
+
+  retry(server: string | undefined): void {
+    if (!this.#stopped && this.#leftOut.forget(server)) this.#loop.request();
+  }
+
+  async finish(): Promise<void> {
+    this.#stopped = true;
+    const end = setTimeout(() => this.#lifetime.abort(), this.#times.finishMs);
+    await this.#loop.finish(this.#store.hasUnsaved);
+    clearTimeout(end);
+    await this.#leftOut.saved();
+    await this.#keeping;
+    await this.#store.finish();
+  }
+
+  /** The current catalog, without the tools of servers that are left out. */
+  #task(): PublishTask {
+    const { servers, settings, configFiles } = this.#options;
+    const enabled = servers().filter((server) => server.definition.enabled);
+    const leftOut = enabled.map(({ name }) => name).filter((name) => this.#leftOut.has(name));
+    return withoutToolsOf(publishTask(enabled, settings(), configFiles()), new Set(leftOut));
+  }
+
+  async #publish(): Promise<void> {
+    await this.#leftOut.load();
+    const task = this.#task();
+    this.#store.store();
+    const names = task.servers.map(({ name }) => name);
+    this.#notify(leftOutNotices(names.filter((name) => this.#leftOut.has(name))));
+    if (this.#isPublished(task)) return;
+    // A snapshot that main has only a part of is sent again, whatever its checksum.
+    const known = this.#isPartial ? undefined : this.#checksum;
+    const { snapshotPath: path, cache } = this.#options;
     const stored = known === undefined ? {} : { stored: { path, checksum: known } };
-    const { publish } = options.cache;
-    const made = await publishApart({ ...task, ...stored }, { publish, signal: lifetime.signal, times });
-    for (const server of made.leftOut) leftOut.add(server);
-    tellLeftOut(made.leftOut);
-    const { result } = made;
+    const { result, leftOut } = await publishApart(
+      { ...task, ...stored },
+      { publish: cache.publish, signal: this.#lifetime.signal, times: this.#times },
+    );
+    for (const server of leftOut) this.#leftOut.add(server);
+    this.#notify(leftOutNotices(leftOut));
     if (!result) return;
-    published = withoutToolsOf(task, new Set(made.leftOut));
-    isLess = false;
-    checksum = result.checksum;
-    const { snapshot } = result;
-    const isNew = checksum !== known;
-    // Main is given the bytes themselves.
+    this.#published = withoutToolsOf(task, new Set(leftOut));
+    this.#isPartial = false;
+    this.#checksum = result.checksum;
+    this.#send(result, names, result.checksum !== known);
+  }
+
+  /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */
+  #isPublished(task: PublishTask): boolean {
+    if (!this.#published || this.#isPartial) return false;
+    const removed = removedSince(this.#published, task);
+    return removed !== undefined && isNothing(removed);
+  }
+
+  /** Has the snapshot kept for the next start, and sends it to main if it is new to main. */
+  #send({ snapshot, repairs, notices }: PublishResult, servers: readonly string[], isNew: boolean): void {
+    const { snapshotPath: path, cache, emit, generation } = this.#options;
+    // The bytes themselves are transferred to main, so the file gets a copy.
     const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
-    keeping = keeping.then(() => options.cache.keepSnapshot(kept));
-    const isSent = snapshot !== undefined && isNew && !stopped;
-    tellLines(result.repairs, task, false);
-    tellLines(result.notices, task, isSent);
-    if (!isSent) return;
-    options.emit({ type: "catalog", generation: options.generation, snapshot });
-  };
+    this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
+    const isSent = snapshot !== undefined && isNew && !this.#stopped;
+    this.#notify(lineNotices(repairs, servers, false));
+    // A start that finds what the last session found does not show the same notices again.
+    this.#notify(lineNotices(notices, servers, isSent));
+    if (isSent) emit({ type: "catalog", generation, snapshot });
+  }
 
-  const publish = async (): Promise<void> => {
-    do {
-      again = false;
-      const { told } = count;
-      try {
-        await publishOnce();
-      } finally {
-        count.done = told;
-        onDone.resolve();
-        onDone = Promise.withResolvers<void>();
-      }
-    } while (again);
-  };
-
-  const start = (): void => {
-    timer = undefined;
-    if (publishing) {
-      again = true;
-      return;
-    }
-    publishing = publish().finally(() => {
-      publishing = undefined;
-    });
-  };
-
-  return {
-    get checksum() {
-      return checksum;
-    },
-    noteUsed(hashes) {
-      used = { ...used, ...hashes };
-    },
-    changed(server) {
-      if (stopped) return;
-      if (server) fresh.add(server);
-      count.told++;
-      timer ??= setTimeout(start, LIMITS.catalogDebounceMs);
-    },
-    withdraw() {
-      // What is under way would bring back what is gone, until the next one.
-      if (!published || publishing || isLess || stopped) return false;
-      const removed = removedSince(published, toTask());
-      if (!removed || isNothing(removed)) return removed !== undefined;
-      isLess = true;
-      options.emit({ type: "removed", generation: options.generation, ...removed });
-      return true;
-    },
-    async flush() {
-      if (timer) {
-        clearTimeout(timer);
-        start();
-      }
-      const { told } = count;
-      // What is told from here on does not count: a server may tell of changes for ever.
-      while (publishing && count.done < told) await onDone.promise;
-    },
-    retry(server) {
-      if (stopped || !leftOut.forget(server)) return;
-      count.told++;
-      timer ??= setTimeout(start, LIMITS.catalogDebounceMs);
-    },
-    async finish() {
-      stopped = true;
-      const due = timer !== undefined && fresh.size > 0;
-      clearTimeout(timer);
-      timer = undefined;
-      if (due) start();
-      const end = setTimeout(() => lifetime.abort(), times.finishMs);
-      while (publishing) await publishing;
-      clearTimeout(end);
-      await leftOut.saved();
-      await keeping;
-      await storing;
-      // The last moment for what could not be stored when it was new.
-      if (fresh.size > 0) await store();
-    },
-  };
+  #notify(notices: ReturnType<typeof lineNotices>): void {
+    for (const notice of notices) this.#notices.notify(notice);
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * What one publication of the catalog has over another. Values are compared by identity: lists of tools are
- * replaced, never changed. Pure.
+ * Finds what one publication of the catalog removed from the one before. Values are compared by identity, because lists
+ * of tools are replaced, never changed. Pure.
  */
 import type { RemovedTools } from "../../../src/shared/protocol/catalog.ts";
 import type { CatalogServer, PublishedTool, PublishTask } from "../../shared/tasks.ts";
@@ -17,8 +17,8 @@ const sameMembers = (one: object, other: object): boolean => {
 const sameButTools = (one: CatalogServer, other: CatalogServer): boolean =>
   sameMembers({ ...one, tools: undefined }, { ...other, tools: undefined });
 
-/** Members of `before` that `after` has not. Undefined where `after` has others, or has them in another order. */
-function leftOut<T>(
+/** Members of `before` that `after` lacks. Undefined if `after` has others, or has them in another order. */
+function missingIn<T>(
   before: readonly T[],
   after: readonly T[],
   same: (one: T, other: T) => boolean,
@@ -33,17 +33,17 @@ function leftOut<T>(
   return at === after.length ? gone : undefined;
 }
 
-/** What is gone since `before`; undefined where anything else differs, too. Nothing gone: both are the same. */
+/** The servers and tools that `after` lacks; undefined if anything else differs, too. Nothing: both are the same. */
 export function removedSince(before: PublishTask, after: PublishTask): RemovedTools | undefined {
   if (!sameMembers(before.settings, after.settings)) return undefined;
-  const servers = leftOut(before.servers, after.servers, (one, other) => one.name === other.name);
+  const servers = missingIn(before.servers, after.servers, (one, other) => one.name === other.name);
   if (!servers) return undefined;
   const now = new Map(after.servers.map((server) => [server.name, server]));
   const tools: RemovedTools["tools"] = [];
   for (const server of before.servers) {
     const current = now.get(server.name);
     if (!current) continue;
-    const gone = leftOut<PublishedTool>(server.tools, current.tools, sameMembers);
+    const gone = missingIn<PublishedTool>(server.tools, current.tools, sameMembers);
     if (!gone || !sameButTools(server, current)) return undefined;
     for (const { name } of gone) tools.push({ server: server.name, tool: name });
   }

@@ -1,7 +1,7 @@
 /**
- * Servers whose tools cannot be published, by the hash of their definition: what made the cache worker fail once
- * does so again, and every time all other servers wait. Remembered for the session and, in a file beside the
- * snapshot of the working directory, for a day of next starts.
+ * Servers whose tools cannot be published, by the hash of their definition: tools that made the cache worker fail once
+ * do so again, and each time all other servers wait. Remembered for the session and, in a file beside the snapshot of
+ * the working directory, for the starts of the next day.
  */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
@@ -11,13 +11,13 @@ import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
 import { readRegularText } from "../../shared/files/read-regular.ts";
 import type { Log } from "../../shared/log.ts";
 
-/** A server, by its name, and when it was left out. */
+/** The definition of a server that was left out, and when that was, in milliseconds since the epoch. */
 interface Mark {
   configHash: string;
   at: number;
 }
 
-/** As many as servers are configured at most; a larger file is none of ours. */
+/** Enough for all servers that can be configured. A larger file was not written by this extension. */
 const FILE_BYTES = 64 * 1024;
 const VERSION = 1;
 
@@ -30,8 +30,8 @@ function readMarks(text: string, nowMs: number): [string, Mark][] {
   return Object.entries(content.servers).flatMap(([name, mark]): [string, Mark][] => {
     if (!isObject(mark) || typeof mark.configHash !== "string" || typeof mark.at !== "number") return [];
     const age = nowMs - mark.at;
-    const isFresh = age > -LIMITS.clockSkewMs && age < LIMITS.leftOutMs;
-    return isFresh ? [[name, { configHash: mark.configHash, at: mark.at }]] : [];
+    const isRecent = age > -LIMITS.clockSkewMs && age < LIMITS.leftOutMs;
+    return isRecent ? [[name, { configHash: mark.configHash, at: mark.at }]] : [];
   });
 }
 
@@ -43,14 +43,14 @@ export class LeftOutServers {
   #loaded: Promise<void> | undefined;
   #saved: Promise<void> = Promise.resolve();
 
-  /** `hashOf`: of the definition that a server has now; empty where it is not known. */
+  /** `hashOf`: the hash of the definition that a server has now; empty if it is unknown. */
   constructor({ path, hashOf, log }: { path: string; hashOf: (server: string) => string; log: Log }) {
     this.#path = path;
     this.#hashOf = hashOf;
     this.#log = log;
   }
 
-  /** Reads the file, once. Never rejects: without the file each server is tried. */
+  /** Reads the file once. Never rejects: without the file each server is tried. */
   load(): Promise<void> {
     this.#loaded ??= this.#read().catch(() => undefined);
     return this.#loaded;
@@ -72,7 +72,9 @@ export class LeftOutServers {
     this.#save();
   }
 
-  /** The user asks for it: the server is tried again. Without a name, all are. Answers whether one was left out. */
+  /**
+   * Forgets the server, or all servers, so that the next publication tries them again. Answers whether any was left out.
+   */
   forget(server: string | undefined): boolean {
     const names = server === undefined ? [...this.#marks.keys()] : [server];
     const gone = names.filter((name) => this.#marks.delete(name));
@@ -86,7 +88,7 @@ export class LeftOutServers {
   }
 
   #save(): void {
-    // Without a hash a mark would hold for any definition.
+    // Without a hash a mark would hold for every definition.
     const servers = Object.fromEntries([...this.#marks].filter(([, { configHash }]) => configHash !== ""));
     this.#saved = this.#saved
       .then(() => writeFileAtomic(this.#path, JSON.stringify({ version: VERSION, servers })))

@@ -1,7 +1,7 @@
 /**
- * Publishes a catalog of which one server may be too much for the cache worker: its tools take for ever, more memory
- * than there is, or make it fail. Then each server is tried alone, and the others are published without those
- * that failed. Knows nothing of threads: a publication that fails answers undefined.
+ * Publishes a catalog although one server may be too much for the cache worker, because its tools take for ever, need
+ * more memory than there is, or make the worker fail. Then each server is tried alone, and the catalog is published
+ * without the tools of those that failed. Knows nothing of threads: a publication that fails answers undefined.
  */
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -10,21 +10,21 @@ import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { CachePool } from "./cache-worker.ts";
 
 export interface PublishedApart {
-  /** Undefined where nothing could be published, or nobody waits for it any longer. */
+  /** Undefined if nothing could be published, or nobody waits any longer. */
   result: PublishResult | undefined;
-  /** Servers whose tools it does not hold. */
+  /** Servers whose tools the published catalog lacks. */
   leftOut: string[];
 }
 
-/** How long a publication may take. */
+/** How long a publication may take, in milliseconds. */
 export interface PublishTimes {
-  /** Of all servers. */
+  /** For all servers together. */
   wholeMs: number;
-  /** Of one alone. */
+  /** For one server alone. */
   aloneMs: number;
-  /** Of all servers, where none alone is to blame. */
+  /** For all servers together, if each alone can be published. */
   slowMs: number;
-  /** The end of a session waits this long for one, whose snapshot the next start would have. */
+  /** The end of a session waits this long for a publication, because the next start shows its snapshot. */
   finishMs: number;
 }
 
@@ -40,12 +40,12 @@ export const publishTimes = ({
 
 export interface PublishApartOptions {
   publish: CachePool["publish"];
-  /** Nobody waits any longer. */
+  /** Fires when nobody waits any longer. */
   signal: AbortSignal;
   times: PublishTimes;
 }
 
-/** The same servers, of which some have no tools. */
+/** The same task, in which the named servers have no tools. */
 export const withoutToolsOf = (task: PublishTask, names: ReadonlySet<string>): PublishTask =>
   names.size === 0
     ? task
@@ -54,7 +54,7 @@ export const withoutToolsOf = (task: PublishTask, names: ReadonlySet<string>): P
         servers: task.servers.map((server) => (names.has(server.name) ? { ...server, tools: [] } : server)),
       };
 
-/** The largest servers, which have half of all tools together. */
+/** Names of the largest servers that together have at least half of all tools. */
 function largestHalf({ servers }: PublishTask): string[] {
   const bySize = servers
     .filter(({ tools }) => tools.length > 0)
@@ -79,14 +79,15 @@ export async function publishApart(
   const { stored: _stored, ...unstored } = task;
   const alone = (servers: PublishTask["servers"]): Promise<PublishResult | undefined> =>
     publish({ ...unstored, servers }, { limitMs: times.aloneMs, signal });
-  // Where not even this can be done, no server is to blame.
+  // If a catalog without any server fails too, no server is to blame.
   if (signal.aborted || !(await alone([]))) return nothing;
   const leftOut = new Set<string>();
   for (const server of task.servers) {
     if (signal.aborted) return nothing;
     if (server.tools.length > 0 && !(await alone([server]))) leftOut.add(server.name);
   }
-  // Each for itself can be done, all together take long: they get the time. What still fails is too much.
+  // Each server alone can be published, and all together take long, so they get the time. If they still fail, the
+  // largest servers are left out.
   for (;;) {
     if (signal.aborted) return nothing;
     const rest = withoutToolsOf(task, leftOut);

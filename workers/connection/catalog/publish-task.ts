@@ -1,4 +1,4 @@
-/** The catalog as the cache worker is given it: the servers in their order, each with its words and its tools. Pure. */
+/** Makes the task of a publication: the servers in their order, each with its description and its tools. Pure. */
 import type { CatalogServer, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { exposedTools, prefixOf } from "../offers/offers.ts";
@@ -6,11 +6,11 @@ import type { Server } from "../servers/servers.ts";
 import { catalogSettings } from "./settings.ts";
 
 const DESCRIPTION_CHARS = 250;
-/** For codemode scripts and `tool_search`, which show or rank all of it. */
+/** For codemode scripts and `tool_search`, which show or rank the whole text. */
 const INSTRUCTIONS_CHARS = 4_000;
-/** The index reads no more of it. */
+/** The index reads no more characters of `about`. */
 const ABOUT_CHARS = 600;
-/** What a server is for, in a line: its instructions may be a Markdown page. */
+/** The first line without its heading mark, because a server's instructions may be a Markdown page. */
 const firstLine = (text: string | undefined): string | undefined =>
   text
     ?.trim()
@@ -34,7 +34,7 @@ function catalogServer(server: Server, settings: Settings): CatalogServer {
   };
 }
 
-/** `configFiles`: what the configuration was read from. */
+/** `configFiles`: the files that the configuration was read from. */
 export const publishTask = (
   servers: readonly Server[],
   settings: Settings,

@@ -1,8 +1,8 @@
-/** What main must know of the settings. Pure. */
+/** The settings that main needs for its catalog. Pure. */
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import type { Settings } from "../config/entry/settings.ts";
 
-/** `files`: what the configuration was read from. */
+/** `files`: the files that the configuration was read from. */
 export const catalogSettings = (
   { search, catalog, proxyTool }: Settings,
   files: readonly string[],

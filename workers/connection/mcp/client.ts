@@ -1,6 +1,6 @@
 /**
- * One live connection to a server through the MCP SDK: initialize, lists, calls. Knows nothing of
- * transports and lifecycles; a failed call leaves as a `ThreadsError` that says who, what and what to do.
+ * One live connection to a server through the MCP SDK: initialize, lists, calls. Knows nothing of transports and
+ * lifecycles. A failed call rejects with a `ThreadsError` that says which server failed, why, and what to do.
  */
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -14,6 +14,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
+import manifest from "../../../package.json" with { type: "json" };
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CallRequest, Connection, ConnectionParts, ConnectOptions, ReadRequest } from "./connection.ts";
@@ -25,13 +26,13 @@ import { listTools } from "./list-tools.ts";
 import { readProgress } from "./progress.ts";
 import { isClosed, isTimeout, refusedAnswer } from "./sdk-errors.ts";
 
-const CLIENT_INFO = { name: "pi-mcp-threads", version: "0.1.0" };
+const CLIENT_INFO = { name: manifest.name, version: manifest.version };
 
-/** Far more than any model is told of it. */
+/** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;
 const LOG_MESSAGE = "notifications/message";
 
-/** Results are shaped loosely (content/), so the SDK's schema compiler, ajv, is never started. */
+/** Results of any shape are accepted (results/), so the SDK's schema compiler, ajv, is never started. */
 const noValidator: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
@@ -39,8 +40,8 @@ const noValidator: jsonSchemaValidator = {
 };
 
 /**
- * `initialize` over the transport. The SDK closes the transport where it fails. Rejects with `TooLarge` where the
- * answer was refused.
+ * Sends `initialize` over the transport. If that fails, the SDK closes the transport. Rejects with `TooLarge` if the
+ * transport refused the answer.
  */
 export async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
   const client = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: noValidator });
@@ -60,8 +61,8 @@ export async function initialize(transport: Transport, options: ConnectOptions):
 }
 
 /**
- * The server's log messages, of any shape: the SDK's own handler would refuse one of an unknown level. Asks for
- * a level only where the server can be asked; none that answers no, or not at all, is worse for it.
+ * Hands the server's log messages on, whatever their shape: the SDK's own handler would refuse an unknown level. Asks for
+ * a level only if the server says that it can be asked; a server that refuses, or does not answer, works all the same.
  */
 function askForLog(client: Client, { definition, onNote, onLogMessage }: ConnectOptions): void {
   client.fallbackNotificationHandler = async ({ method, params }) => {
@@ -113,7 +114,7 @@ const senderOf =
   (request, options) =>
     client.request(request, ResultSchema, options);
 
-/** The request that a call stands for, with its progress and its failures. */
+/** Sends the request of a call, hands its progress on, and rejects with a `ThreadsError`. */
 async function requestFor(
   client: Client,
   parts: ConnectionParts,
@@ -129,7 +130,7 @@ async function requestFor(
       onprogress: (params) => call.onProgress(readProgress(params, parts.redact)),
     });
   } catch (error) {
-    // Servers answer -32000, the SDK's code for a closed connection, for errors of any kind.
+    // Servers answer -32000, which is the SDK's code for a closed connection, for errors of any kind.
     const answered = error instanceof McpError && client.transport !== undefined;
     throw callFailure(parts.definition.name, { parts, call, error, answered });
   }
@@ -140,7 +141,7 @@ async function callTool(client: Client, parts: ConnectionParts, call: CallReques
   return (await requestFor(client, parts, call, { method: "tools/call", params })) as CallToolResult;
 }
 
-/** MCP 2025-11-25, server/resources, reading: what it holds, as a tool that embeds it would answer. */
+/** Reads a resource (MCP 2025-11-25, server/resources) and answers like a tool that embeds the resource. */
 async function readResource(
   client: Client,
   parts: ConnectionParts,

@@ -1,6 +1,6 @@
 /**
- * The contract of one live connection to a server: what a transport needs to open one, and what a server gets from it.
- * Types only. A transport makes one by `initialize` and `toConnection` (client.ts).
+ * The contract of one live connection to a server: what a transport needs to open it, and what a server gets from it.
+ * Types only. A transport makes a connection by `initialize` and `toConnection` (client.ts).
  */
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -17,7 +17,7 @@ export interface CloseTimes {
   killMs: number;
 }
 
-/** Undefined: it could not be listed, so what was known of it stays. */
+/** A list is undefined if the server could not list it: then the list that was known before stays. */
 export interface ListedResources {
   resources: CachedResources["resources"] | undefined;
   templates: CachedResources["templates"] | undefined;
@@ -26,7 +26,7 @@ export interface ListedResources {
 export interface ConnectOptions {
   definition: ServerDefinition;
   cwd: string;
-  /** `mcp-npx-cache.json`. */
+  /** Absolute path of `mcp-npx-cache.json`. */
   npxCacheFile: string;
   signal: AbortSignal;
   maxMessageBytes: number;
@@ -37,15 +37,15 @@ export interface ConnectOptions {
   onNote: (note: string) => void;
   /** `params` of a logging notification, as the server sent them. */
   onLogMessage: (params: unknown) => void;
-  /** Values of the resolved definition that no text may show. */
+  /** Takes the values of the resolved definition that no text may show. */
   onSecrets: (secrets: Secrets) => void;
-  /** Takes them out of a text. Before the text is cut: of a secret cut in two neither half would be found. */
+  /** Takes the secrets out of a text. Must run before the text is cut: half a secret would not be found. */
   redact: Redactor;
-  /** The connection ended, whoever ended it. */
+  /** The connection ended, by either side. */
   onClosed: () => void;
-  /** The server says that its tools, resources or prompts are no longer what they were. */
+  /** The server says that its tools, resources or prompts changed. */
   onListChanged: () => void;
-  /** So many bytes of the server's are about to be looked at. */
+  /** Called with a number of bytes from the server before they are read. */
   onBytes?: ((bytes: number) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface Connection {
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   /** Never rejects. */
   listResources(signal: AbortSignal): Promise<ListedResources>;
-  /** Never rejects; undefined where they could not be listed. */
+  /** Never rejects; answers undefined if they could not be listed. */
   listPrompts(signal: AbortSignal): Promise<CachedPrompt[] | undefined>;
   callTool(call: CallRequest): Promise<CallToolResult>;
   readResource(call: ReadRequest): Promise<CallToolResult>;
@@ -65,7 +65,7 @@ export interface Connection {
   ping(timeoutMs: number): Promise<void>;
   /** One sentence on how the connection ended. */
   whyClosed(): string;
-  /** Why the transport ended it, where it did so itself. */
+  /** Why the transport ended the connection, if the transport did so itself. */
   failure(): ThreadsError | undefined;
   close(times: CloseTimes): Promise<void>;
 }
@@ -78,10 +78,10 @@ export interface CallRequest {
   onProgress: (progress: CallProgress) => void;
 }
 
-/** `tool`: the one that reads it. */
+/** `tool`: the tool that reads the resource. */
 export type ReadRequest = Omit<CallRequest, "args"> & { uri: string };
 
-/** What a connection is made of beside the SDK's client. */
+/** The parts of a connection beside the SDK's client. */
 export interface ConnectionParts {
   onNote: (note: string) => void;
   definition: ServerDefinition;
@@ -91,6 +91,6 @@ export interface ConnectionParts {
   close: (times: CloseTimes) => Promise<void>;
   /** One sentence for a call that was open when the connection ended. */
   whyClosed: () => string;
-  /** Why the transport ended the connection, where it did so itself. */
+  /** Why the transport ended the connection, if the transport did so itself. */
   failure?: () => ThreadsError | undefined;
 }

@@ -1,4 +1,7 @@
-/** Failures of a connection in words: its start, its lists and its calls. Each says who, why and what to do. Pure. */
+/**
+ * Failures of a connection in words: of its start, its lists and its calls. Each says which server failed, why, and what
+ * to do. Pure.
+ */
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -10,7 +13,7 @@ import type { CallRequest, ConnectionParts } from "./connection.ts";
 import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
 import { asReason } from "./server-name.ts";
 
-/** What a server may take for its start, in milliseconds. */
+/** How long a server may take for its start, in milliseconds. */
 export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
   startupTimeoutMs ?? LIMITS.startupTimeoutMs;
 
@@ -34,8 +37,8 @@ export const answerTooLarge = (server: string, method: string, { excess }: TooLa
   });
 
 /**
- * A server that connected but could not tell its tools is of no use; its own words say why. `timedOut`,
- * `closed`: what the error means to the SDK.
+ * The error of a server that connected but did not list its tools, without which it is of no use. `timedOut`, `closed`:
+ * what the error means to the SDK.
  */
 export function listFailure(
   { definition, failure, whyClosed }: ConnectionParts,
@@ -72,7 +75,7 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
     const text = `${server}/${call.tool} got no answer: ${server} sent ${what}.`;
     return new ThreadsError("message_too_large", text, { remedy, data: { server, ...data } });
   }
-  // A transport that knows why says so itself.
+  // The transport knows the reason and has put it into words.
   if (error instanceof ThreadsError) return error;
   const failure = parts.failure?.();
   if (failure) return failure;
@@ -97,7 +100,7 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   }
   return new ThreadsError(
     "server_died",
-    `${server}/${call.tool} got no answer: ${diedReason(parts, error)}`,
+    `${server}/${call.tool} got no answer: ${asReason(server, diedReason(parts, error))}`,
     {
       remedy: "The call may have run. The next call connects again.",
       data: { server },

@@ -1,17 +1,17 @@
 /**
- * What is kept of one list over all of its pages: so many items and so many bytes. What comes beyond that is left out
- * and named, and the list goes without it.
+ * Keeps the items of one list over all of its pages, up to a number of items and of bytes. Items beyond that are left out
+ * and named in a note.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export interface KeptList<T> {
   readonly items: readonly T[];
-  /** An item was left out: further pages need not be asked for. */
+  /** An item was left out, so further pages need not be asked for. */
   readonly isFull: boolean;
   add(item: T): void;
   /** The list ends here although the server has further pages. */
   stopEarly(): void;
-  /** One line that names what was left out, to follow the server's name; undefined: nothing was. */
+  /** One line that names the items left out, worded to follow the server's name; undefined if there are none. */
   note(): string | undefined;
 }
 
@@ -19,7 +19,7 @@ const NAMED = 20;
 const NAME_CHARS = 100;
 const MEBIBYTE = 1024 * 1024;
 
-/** `what`: what the items are, for example `tools`. */
+/** `what`: the plural of the items, for example `tools`. */
 export function createKeptList<T>(
   what: string,
   { limit, nameOf }: { limit: number; nameOf: (item: T) => string },
@@ -44,7 +44,7 @@ export function createKeptList<T>(
     },
     add: (item) => {
       if (items.length >= limit) return leaveOut(item, `more than ${limit.toLocaleString("en")} ${what}`);
-      // Characters of JSON say closely enough what an item holds in memory, and in the files of the cache.
+      // The length of its JSON is close enough to what an item takes in memory and in the files of the cache.
       const itemChars = leftOut > 0 ? 0 : JSON.stringify(item).length;
       if (leftOut > 0 || chars + itemChars > LIMITS.listBytes) {
         return leaveOut(item, `more than ${LIMITS.listBytes / MEBIBYTE} MiB of ${what}`);

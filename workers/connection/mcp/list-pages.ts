@@ -1,10 +1,10 @@
 /**
- * All pages of a list request (MCP 2025-11-25, server/utilities/pagination). Pages are read loosely: what an
- * item is worth decides the caller. Ends at a repeated cursor and at the limits.
+ * Asks for all pages of a list (MCP 2025-11-25, server/utilities/pagination). A page may have any shape, because the
+ * caller checks the items. Ends at a repeated cursor and at the limits.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
-/** One request to the server; its result as it came. */
+/** Sends one request to the server and answers the result as it came. */
 export type SendRequest = (
   request: { method: string; params?: Record<string, unknown> },
   options: { signal: AbortSignal; timeout: number },
@@ -12,10 +12,10 @@ export type SendRequest = (
 
 export interface ListRequest {
   method: string;
-  /** For all pages together: a server that pages for ever is as slow as one that never answers. */
+  /** Time for all pages together, in milliseconds: a server may send pages for ever. */
   limitMs: number;
   signal: AbortSignal;
-  /** Takes the result of one page; false: enough. */
+  /** Takes the result of one page; answers false if no further page is wanted. */
   onPage: (result: Record<string, unknown>) => boolean;
 }
 

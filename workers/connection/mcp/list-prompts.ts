@@ -1,10 +1,10 @@
-/** What a server has of prompts: for the metadata cache, which other adapters read too. Nothing here offers them. */
+/** Lists a server's prompts for the metadata cache, which other adapters read too. This extension does not offer them. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CachedPrompt, normalizePrompts } from "../../shared/listed/prompt.ts";
 import type { SendRequest } from "./list-pages.ts";
 import { type ListingOptions, listOne, orNote } from "./list-resources.ts";
 
-/** Undefined where they could not be listed: then what is stored stays. Never rejects. */
+/** Undefined if they could not be listed: then the stored prompts stay. Never rejects. */
 export async function listPrompts(
   send: SendRequest,
   listing: ListingOptions,
@@ -14,6 +14,6 @@ export async function listPrompts(
     field: "prompts",
     read: normalizePrompts,
   }).catch(orNote(listing, "prompts"));
-  // Also across pages each name once.
+  // Each name once, also across pages.
   return listed && normalizePrompts(listed).slice(0, LIMITS.resourcesPerServer);
 }

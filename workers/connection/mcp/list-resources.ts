@@ -1,4 +1,4 @@
-/** What a server has of resources and resource templates, each list for itself, within the limit. */
+/** Lists a server's resources and resource templates, each list by itself, within the limits. */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -13,13 +13,12 @@ export interface ListingOptions {
   onNote: (note: string) => void;
 }
 
-/** All items of one list, and at most one more than the limit. */
+/** Answers the items of one list: all, or one more than the limit, by which the caller sees that there are more. */
 export async function listOne<T extends { name: string }>(
   send: SendRequest,
   { signal, limitMs, onNote }: ListingOptions,
   { method, field, read }: { method: string; field: string; read: (raw: unknown) => T[] },
 ): Promise<T[]> {
-  // One more than fits, so that it can be told.
   const limit = LIMITS.resourcesPerServer + 1;
   const kept = createKeptList<T>(method.replace("/list", ""), { limit, nameOf: ({ name }) => name });
   const onPage = (result: Record<string, unknown>): boolean => {
@@ -29,7 +28,7 @@ export async function listOne<T extends { name: string }>(
   };
   await listPages(send, { method, limitMs, signal, onPage });
   const note = kept.note();
-  // What the limit of items leaves out is told where the resources and templates meet.
+  // Items beyond the limit are reported where resources and templates are counted together (merge-listed.ts).
   if (note !== undefined && kept.items.length < limit) onNote(note);
   return [...kept.items];
 }
@@ -37,11 +36,11 @@ export async function listOne<T extends { name: string }>(
 /** JSON-RPC 2.0: the method does not exist. */
 const METHOD_NOT_FOUND = -32601;
 
-/** Servers with resources need not have templates, and many then do not know the request. */
+/** A server with resources need not have templates, and then often does not know the request. */
 const isUnknownMethod = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND;
 
-/** For a list that failed: nothing where the server knows no such list, else a note. */
+/** Handles a list that failed: answers no items if the server does not know the request, else writes a note. */
 export const orNote =
   ({ signal, onNote }: ListingOptions, what: string) =>
   (error: unknown): [] | undefined => {

@@ -1,4 +1,4 @@
-/** The tools of a server over all pages of its list. One malformed tool costs the server only that tool. */
+/** Lists the tools of a server over all pages. A malformed tool costs the server only that tool. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
 import { createKeptList } from "./kept-list.ts";

@@ -1,6 +1,6 @@
 /**
- * MCP over an open transport: initialize, lists, calls, resources, and what their failures mean. Owns: everything that
- * imports the MCP SDK. Must not: know transports, lifecycles or settings.
+ * MCP over an open transport: initialize, lists, calls, resources, and what their failures mean. Owns: every import of
+ * the MCP SDK. Must not: know transports, lifecycles or settings.
  * Called by: transports (initialize, toConnection), servers (the Connection contract).
  * To speak another era of the protocol: another client behind `Connection` (connection.ts).
  */

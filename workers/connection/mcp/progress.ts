@@ -1,4 +1,4 @@
-/** What a progress notification says, bounded. Pure. */
+/** Reads progress notifications and bounds their text. Pure. */
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { Redactor } from "../secrets/secrets.ts";
 
@@ -10,7 +10,7 @@ interface Params {
   total?: unknown;
 }
 
-/** A progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
+/** Reads the params of a progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
 export function readProgress(params: Params, redact: Redactor): CallProgress {
   const progress = typeof params.progress === "number" ? params.progress : undefined;
   const total = typeof params.total === "number" && params.total > 0 ? params.total : undefined;

@@ -1,10 +1,10 @@
-/** What an error means that the SDK's client rejects a request with. Pure. */
+/** Tells what the errors mean with which the SDK's client rejects a request. Pure. */
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { TooLarge } from "../messages/messages.ts";
 
 /**
- * The SDK's own timeout. A server may answer an error of the same code, -32001, but not with the limit that
- * the SDK notes in `data`.
+ * Whether the SDK's own timeout ended the request. A server may answer an error of the same code, -32001, but without the
+ * limit that the SDK puts into `data`.
  */
 export const isTimeout = (error: unknown): boolean =>
   error instanceof McpError &&
@@ -13,11 +13,11 @@ export const isTimeout = (error: unknown): boolean =>
   error.data !== null &&
   ("timeout" in error.data || "maxTotalTimeout" in error.data);
 
-/** Whether a connection has ended, as far as a failed request tells. */
+/** Whether the request failed because the connection ended. A server may answer an error of the same code. */
 export const isClosed = (error: unknown): boolean =>
   error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
 
-/** The transport refused the answer because of its size; a server cannot send such an error. */
+/** The reason if the transport refused the answer for its size. A server cannot send such an error. */
 export function refusedAnswer(error: unknown): TooLarge | undefined {
   if (error instanceof TooLarge) return error;
   return error instanceof McpError && error.data instanceof TooLarge ? error.data : undefined;

@@ -1,7 +1,7 @@
 /**
- * Turns what a server sent into JSON-RPC messages, the one place where such text is parsed. A long text is measured
- * first, and refused where it would cost more than the limits or than the memory that is left: `JSON.parse` is
- * native, cannot be stopped, and a heap that is full within it ends the whole of Pi.
+ * Turns text of a server into JSON-RPC messages. This is the only place that parses such text. A long text is measured
+ * first, and refused if it would cost more than the limits or than the memory that is left: `JSON.parse` is native and
+ * cannot be stopped, and a heap that becomes full in it ends the whole of Pi.
  */
 import { getHeapStatistics } from "node:v8";
 import { resourceLimits } from "node:worker_threads";
@@ -10,26 +10,26 @@ import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "../mcp/wir
 import { type JsonSize, measureJson } from "./json-size.ts";
 import { noMemoryFor, type TooLarge, tooDeep, tooManyValues, unaskedTooLong } from "./too-large.ts";
 
-/** A shorter text cannot hold more values than it has bytes: some 25 MB of heap, and is not measured. */
+/** A shorter text is not measured: it cannot hold more values than bytes, which is some 25 MB of heap. */
 export const MEASURED_BYTES = 256 * 1024;
-/** The most heap that a key or value takes while it is parsed; measured over all kinds with Node 24: 20 to 95. */
+/** Heap that a key or value takes at most while it is parsed. Measured with Node 24 over all kinds: 20 to 95. */
 const VALUE_HEAP_BYTES = 100;
-/** The rest of the heap is for what is made of the message, and for an error in the estimate. */
+/** The rest of the heap is for the results made from the message, and for an error in the estimate. */
 const USED_HEAP_SHARE = 0.75;
 
 export type Incoming =
   | { kind: "messages"; messages: JSONRPCMessage[] }
-  /** Not JSON, or JSON that is no JSON-RPC message. */
+  /** Not JSON, or JSON that is not a JSON-RPC message. */
   | { kind: "noise" }
-  /** A long answer to nothing that was asked, for example to a request that was cancelled. */
+  /** A long answer to no open request, for example to a request that was cancelled. */
   | { kind: "stray"; id: RequestId }
-  /** `id`: of the request that it answers, where that is known. */
+  /** `id`: the request that the message answers, if that is known. */
   | { kind: "refused"; error: TooLarge; id: RequestId | undefined };
 
 export interface IncomingOptions {
   /** Whether several messages may come as one array (MCP 2025-03-26, basic/transports, over HTTP only). */
   batches: boolean;
-  /** Whether a request of that id is open. Absent: not known. */
+  /** Whether a request with this id is open. Absent: not known. */
   isAsked?: (id: RequestId) => boolean;
 }
 
@@ -61,27 +61,27 @@ function readId(text: string | undefined): RequestId | undefined {
   }
 }
 
-/** Heap for the text as a string, for the strings in it, which are copies, and for everything else. */
+/** Heap for the text as a string, for the strings in it, which are copies, and for all values. */
 function heapBytes(bytes: Buffer, text: string, values: number): number {
-  // A character that is not of ASCII may make all of them two bytes wide.
+  // One character beyond Latin-1 may make all characters two bytes wide.
   const width = text.length === bytes.length ? 1 : 2;
   return 2 * width * text.length + values * VALUE_HEAP_BYTES;
 }
 
 function fitsHeap(neededBytes: number): boolean {
   const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  // A worker's limit is that of its old space; the heap's also counts the young one, where nothing long is.
+  // A worker's limit is that of its old space. The heap's limit includes the young space, which holds nothing long.
   const oldMebibytes = resourceLimits.maxOldGenerationSizeMb ?? 0;
   const limitBytes = oldMebibytes > 0 ? oldMebibytes * 1024 * 1024 : heap_size_limit;
   return used_heap_size + neededBytes <= limitBytes * USED_HEAP_SHARE;
 }
 
-/** Why a text of that size is refused before it is decoded. */
+/** Why a text of this size is refused before it is decoded; undefined if it is not. */
 function excessOf(bytes: Buffer, { values, depth, hasMethod }: JsonSize): TooLarge | undefined {
   if (hasMethod && bytes.length > LIMITS.unaskedBytes) {
     return unaskedTooLong(bytes.length, LIMITS.unaskedBytes);
   }
-  // Answers may nest as they like: all that reads them either does not recurse or survives that it cannot.
+  // Answers may nest to any depth: every reader of them either does not recurse or survives a full stack.
   if (hasMethod && depth > LIMITS.unaskedDepth) return tooDeep(depth);
   return values > LIMITS.messageValues ? tooManyValues(values) : undefined;
 }
@@ -122,8 +122,8 @@ export function readIncoming(received: Buffer | string, options: IncomingOptions
 const REFUSED = -32_000;
 
 /**
- * What the request gets in place of the refused answer. `data` is the error itself, which no server can send:
- * whoever made the request tells the two apart by that.
+ * The answer that the request gets in place of the refused one. `data` is the error object itself, which no server can
+ * send: the caller of the request recognizes a refusal by that.
  */
 export const refusalOf = (id: RequestId, error: TooLarge): JSONRPCErrorResponse => ({
   jsonrpc: "2.0",

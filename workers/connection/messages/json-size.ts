@@ -1,15 +1,14 @@
 /**
- * What a JSON text would cost to parse, counted over its bytes without parsing it: `JSON.parse` is native, so a
- * text that does not fit into the heap ends the whole process and cannot be stopped. Also finds out, as far as
- * the outermost object tells, which request the message answers. Never fails: a text that is no JSON gets counts
- * that mean nothing.
+ * Measures what it would cost to parse a JSON text, by counting over its bytes: `JSON.parse` is native and cannot be
+ * stopped, so a text that does not fit into the heap ends the whole process. Also finds the id of the request that the
+ * message answers, if the outermost object names one. Never fails: the counts of a text that is not JSON mean nothing.
  */
 
 export interface JsonSize {
-  /** About its keys, scalars and containers: what stands before or between them. Empty containers count twice. */
+  /** About the number of keys, scalars and containers, counted by separators. Empty containers count twice. */
   values: number;
   depth: number;
-  /** Text of the outermost object's `id`; undefined: it has none, or an odd one. */
+  /** Text of the outermost object's `id`; undefined if there is none or it is too long. */
   id: string | undefined;
   /** The outermost object has a `method`: it is a request or a notification. */
   hasMethod: boolean;
@@ -19,7 +18,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
-/** What a byte outside of strings means. */
+/** Meanings of a byte outside of strings. */
 const PLAIN = 0;
 const SEPARATOR = 1;
 const OPEN = 2;
@@ -34,12 +33,12 @@ KIND[0x5d] = CLOSE;
 KIND[0x7d] = CLOSE;
 KIND[QUOTE] = STRING;
 
-/** Bytes of a string that are looked at one by one before the next quote is searched: a search has its price. */
+/** Bytes of a string that are read one by one before the next quote is searched: a search has a cost of its own. */
 const STEP_BYTES = 128;
 const KEY_BYTES = 8;
 const ID_BYTES = 200;
 
-/** Position of the quote that ends the string whose first byte is at `start`, or the length of the text. */
+/** Position of the quote that ends the string with its first byte at `start`, or the length of the text. */
 function endOfString(bytes: Buffer, start: number): number {
   let at = start;
   while (true) {
@@ -50,7 +49,7 @@ function endOfString(bytes: Buffer, start: number): number {
       at += byte === BACKSLASH ? 2 : 1;
     }
     if (at >= bytes.length) return bytes.length;
-    // `at` does not stand behind a backslash, so the backslashes before the next quote say whether that is one.
+    // No backslash stands before `at`, so the backslashes before the next quote say whether that quote ends the string.
     const quote = bytes.indexOf(QUOTE, at);
     if (quote === -1) return bytes.length;
     let first = quote;
@@ -66,7 +65,7 @@ export function measureJson(bytes: Buffer): JsonSize {
   let deepest = 0;
   let hasMethod = false;
   let id: string | undefined;
-  /** The last string of the outermost object, if it is short enough to be one of the keys that count. */
+  /** The last string of the outermost object, if it is short enough to be `id` or `method`. */
   let word = "";
   let idFrom = -1;
   let at = 0;

@@ -1,58 +1,55 @@
 /**
- * Lets only some long messages come in at a time, over all servers of a thread, so that their bytes stay bounded.
- * A reader that finds no place free stops reading, which holds its server up; who has a place and hardly uses it
- * loses it to those that wait.
+ * Limits how many long messages come in at a time, over all servers of a thread, so that their bytes stay bounded. A
+ * reader that finds no slot free stops reading, which holds its server up. A reader that has a slot and hardly uses it
+ * loses the slot to readers that wait.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type TooLarge, tooSlow } from "./too-large.ts";
 
-/** What reads one stream of messages. */
+/** The reader of one stream of messages. */
 export interface LongReader {
   /**
-   * So many bytes are held of a message that has not come to its end. A promise: nothing more is to be read until it
-   * settles.
+   * The reader holds this many bytes of a message that is not complete. If this returns a promise, nothing more may be
+   * read until the promise settles.
    */
   hold(bytes: number): Promise<void> | undefined;
-  /** Nothing is held any more, and nothing waited for. */
+  /** The reader holds nothing and waits for nothing any more. */
   end(): void;
 }
 
 export interface LongMessages {
-  /** `giveUp`: called at most once, when the reader has to leave its place to another; it must stop then. */
+  /** `giveUp`: called at most once, when the reader loses its slot to another one. The reader must stop then. */
   open(giveUp: (error: TooLarge) => void): LongReader;
 }
 
-/** Shorter messages come in as they like. */
+/** Shorter messages need no slot. */
 const LONG_BYTES = 1024 * 1024;
-/** Who has a place and waiters behind it must be faster than this, on the average after the first seconds. */
+/** While others wait, a reader with a slot must be faster than this on average, after `SLOW_AFTER_MS`. */
 const SLOW_BYTES_A_SECOND = 256 * 1024;
 const SLOW_AFTER_MS = 10_000;
 
 interface State {
   giveUp: (error: TooLarge) => void;
   bytes: number;
-  /** Since when it has a place, and with how many bytes. */
-  place: { sinceMs: number; fromBytes: number } | undefined;
-  /** Goes on reading. */
+  /** Time and bytes of the reader when it got its slot; undefined: it has no slot. */
+  slot: { sinceMs: number; fromBytes: number } | undefined;
+  /** Lets the reader go on. */
   resume: (() => void) | undefined;
   isOver: boolean;
 }
 
-export function createLongMessages(
-  places: number,
-  now: () => number = () => performance.now(),
-): LongMessages {
-  const inPlace = new Set<State>();
+export function createLongMessages(slots: number, now: () => number = () => performance.now()): LongMessages {
+  const withSlot = new Set<State>();
   const waiting = new Set<State>();
   let timer: NodeJS.Timeout | undefined;
 
   const take = (state: State): void => {
-    inPlace.add(state);
-    state.place = { sinceMs: now(), fromBytes: state.bytes };
+    withSlot.add(state);
+    state.slot = { sinceMs: now(), fromBytes: state.bytes };
   };
   const leave = (state: State): void => {
-    if (inPlace.delete(state)) {
-      state.place = undefined;
+    if (withSlot.delete(state)) {
+      state.slot = undefined;
       const [next] = waiting;
       if (next) {
         waiting.delete(next);
@@ -70,13 +67,13 @@ export function createLongMessages(
     state.resume?.();
     leave(state);
   };
-  const isSlow = ({ bytes, place }: State): boolean => {
-    const tookMs = place ? now() - place.sinceMs : 0;
-    const came = bytes - (place?.fromBytes ?? 0);
+  const isSlow = ({ bytes, slot }: State): boolean => {
+    const tookMs = slot ? now() - slot.sinceMs : 0;
+    const came = bytes - (slot?.fromBytes ?? 0);
     return tookMs >= SLOW_AFTER_MS && came * 1_000 < SLOW_BYTES_A_SECOND * tookMs;
   };
   const giveUpSlow = (): void => {
-    for (const state of [...inPlace].filter(isSlow)) {
+    for (const state of [...withSlot].filter(isSlow)) {
       end(state);
       state.giveUp(tooSlow(state.bytes));
     }
@@ -91,17 +88,17 @@ export function createLongMessages(
 
   return {
     open: (giveUp) => {
-      const state: State = { giveUp, bytes: 0, place: undefined, resume: undefined, isOver: false };
+      const state: State = { giveUp, bytes: 0, slot: undefined, resume: undefined, isOver: false };
       return {
         hold: (bytes) => {
           state.bytes = bytes;
           if (state.isOver) return undefined;
           if (bytes < LONG_BYTES) {
-            if (state.place) leave(state);
+            if (state.slot) leave(state);
             return undefined;
           }
-          if (state.place) return undefined;
-          if (inPlace.size >= places) return wait(state);
+          if (state.slot) return undefined;
+          if (withSlot.size >= slots) return wait(state);
           take(state);
           return undefined;
         },
@@ -113,5 +110,5 @@ export function createLongMessages(
   };
 }
 
-/** Of this thread: what it guards is the thread's memory, so there is one. */
+/** The one of this thread: it guards the memory of the thread. */
 export const longMessages: LongMessages = createLongMessages(LIMITS.longMessagesAtATime);

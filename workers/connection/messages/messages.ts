@@ -1,8 +1,8 @@
 /**
- * JSON-RPC messages as they come from an untrusted server, before anything believes them. Owns: measuring before
- * parsing, the limits on long messages, the order in which they are parsed, what is refused and why, and the bounds on
- * requests of the server. Must not: know what a message is about.
- * Called by: both transports and mcp. To bound a new kind of message: incoming.ts and a row in docs/security.md.
+ * JSON-RPC messages as they come from an untrusted server, before anything trusts them. Owns: measuring a message
+ * before it is parsed, the limits on long messages and the order of parsing them, the reasons of a refusal, and the
+ * bounds on requests of the server. Must not: know the meaning of a message.
+ * Called by: the transports and mcp. To bound another kind of message: incoming.ts and a row in docs/security.md.
  */
 export { MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";
 export { cancelledRequest, isAnswer, isRequest, parseMessages } from "./kinds.ts";

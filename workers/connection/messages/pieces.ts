@@ -1,19 +1,19 @@
 /**
- * The bytes of one message that is not complete yet, in the pieces in which they come. Small pieces are copied
- * together: a message of 64 MiB that comes byte by byte would otherwise cost some GB of objects.
+ * The bytes of one message that is not complete, in the pieces in which they come. Small pieces are copied together,
+ * because a message of 64 MiB that comes byte by byte would otherwise cost some GB of objects.
  */
 
 /** A piece of this size or more is kept as it is. */
 const LARGE_BYTES = 16 * 1024;
 const BLOCK_BYTES = 64 * 1024;
-/** Most messages come in a few pieces, which are kept as they are whatever their size. */
+/** Most messages come in a few pieces, which are kept as they are, whatever their size. */
 const FEW_PIECES = 32;
 const NO_BLOCK = Buffer.alloc(0);
 
 export interface Pieces {
   readonly bytes: number;
   push(piece: Buffer): void;
-  /** All bytes in one buffer; the pieces are forgotten. */
+  /** Returns all bytes in one buffer and forgets the pieces. */
   take(): Buffer;
 }
 
@@ -21,7 +21,7 @@ export function createPieces(): Pieces {
   let parts: Buffer[] = [];
   let bytes = 0;
   let block = NO_BLOCK;
-  /** The part of the block that holds bytes which are not among the parts. */
+  /** Start and end of the bytes in the block that are not in `parts` yet. */
   let from = 0;
   let filled = 0;
 

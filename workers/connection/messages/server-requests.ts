@@ -1,7 +1,7 @@
 /**
- * Bounds what a server may ask of us: requests that wait for their answers, the bytes of those answers, and requests
- * in a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client and
- * any transport; each message passes through unchanged.
+ * Bounds the requests of a server: how many wait for their answers, the bytes of those answers, and how many come
+ * within a time. A server that asks and never reads would otherwise fill the worker. Stands between the SDK's client
+ * and any transport. Each message passes through unchanged.
  */
 
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -13,11 +13,11 @@ import { mebibytesOf } from "./too-large.ts";
 
 export interface RequestLimits {
   server: string;
-  /** The server asks too much: its connection is to be ended, for that reason. Called once. */
+  /** Ends the connection of a server that asks too much, for this reason. Called once. */
   end: (error: ThreadsError) => void;
-  /** One line about something odd that is not an error. */
+  /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
-  /** Answers that are sent at the same time; each takes a connection over HTTP. Absent: all. */
+  /** Limit for answers that are sent at the same time: over HTTP each takes a connection. Absent: no limit. */
   answersAtATime?: number;
   now?: () => number;
 }
@@ -35,10 +35,10 @@ export class BoundedTransport implements Transport {
   readonly #limits: RequestLimits;
   readonly #now: () => number;
   readonly #gate: Gate | undefined;
-  /** Requests of the server that wait for an answer, by id. A server may use an id twice. */
+  /** Number of requests of the server that wait for an answer, by id. A server may use an id twice. */
   readonly #waiting = new Map<RequestId, number>();
   #waitingCount = 0;
-  /** Of answers that the server has not taken. */
+  /** Bytes of answers that the server has not accepted. */
   #unsentBytes = 0;
   #windowEndsAt = -Infinity;
   #inWindow = 0;
@@ -107,7 +107,7 @@ export class BoundedTransport implements Transport {
     try {
       this.onmessage?.(message);
     } catch (error) {
-      // The SDK writes what it does not understand into an error, and V8 gives up on extreme depth.
+      // The SDK writes a message that it does not understand into an error, and V8 gives up on extreme depth.
       this.#limits.onNote(`sent a message that cannot be handled: ${messageOf(error)}`);
     }
   }

@@ -1,4 +1,4 @@
-/** What a server sent and what is refused because of its size: by how much, and what to do. */
+/** Owns: the reasons for which a message is refused because of its size, with the numbers and the remedy. */
 import type { ErrorData } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
@@ -19,11 +19,11 @@ export const mebibytesOf = (bytes: number): string =>
 
 const ASK_LESS = "Ask the server for less at a time";
 
-/** A message, or the bytes that have come of it, is refused. The error never holds anything of the message. */
+/** A message, or the part of it that has come, is refused. The error never holds anything of the message. */
 export class TooLarge extends Error {
   readonly excess: Excess;
 
-  /** A number: of bytes, the limit that the message exceeds. */
+  /** `excess` as a number: the limit in bytes that the message exceeds. */
   constructor(excess: number | Excess) {
     const known = typeof excess === "number" ? moreBytesThan(excess) : excess;
     super(known.what);
@@ -60,7 +60,7 @@ export const tooDeep = (depth: number): TooLarge =>
     data: { limitDepth: LIMITS.unaskedDepth, depth },
   });
 
-/** The message itself is within the limits, and would not fit beside what the worker holds already. */
+/** The message itself is within the limits, but would not fit beside the results that the worker holds already. */
 export const noMemoryFor = (bytes: number): TooLarge =>
   new TooLarge({
     what: `one message of ${mebibytesOf(bytes)}, for which the MCP worker has no memory left beside other results`,
@@ -68,7 +68,7 @@ export const noMemoryFor = (bytes: number): TooLarge =>
     data: { bytes },
   });
 
-/** Its message does not get on, and long messages of other servers wait for their turn. */
+/** The message comes too slowly, while long messages of other servers wait for their turn. */
 export const tooSlow = (bytes: number): TooLarge =>
   new TooLarge({
     what: `${mebibytesOf(bytes)} of a message and then hardly more, while long messages of other servers wait`,

@@ -1,8 +1,8 @@
 /**
- * `mcp-npx-cache.json`: which packages npm was asked for in the last 24 hours and where it keeps them.
- * Version 1. Holds no path of a server: what is read here is checked against the installed package again. A
- * file that is corrupt, foreign or unreadable is the same as none. Several Pi processes may write it: each
- * write is whole, and what one loses of another's is asked of npm again.
+ * Owns `mcp-npx-cache.json`, version 1: the packages for which npm was asked in the last 24 hours, and the folders in
+ * which npm keeps them. The file holds no path of a server: every entry is checked against the installed package again.
+ * A file that is corrupt, foreign or unreadable counts as empty. Several Pi processes may write the file: each write is
+ * atomic, and npm is asked again for an entry that another process has overwritten.
  */
 
 import { isAbsolute } from "node:path";
@@ -14,13 +14,13 @@ import type { NpmFacts, Tree } from "./tree.ts";
 
 export const NPX_CACHE_VERSION = 1;
 const MAX_ENTRIES = 500;
-/** Clocks of two machines that share a home may differ so much. */
+/** The clocks of two machines that share a home folder may differ by this much. */
 const CLOCK_SKEW_MS = 60_000;
 
 export interface NpxCacheEntry extends NpmFacts {
-  /** As they were written; for people who read the file. */
+  /** As the command line writes them; for people who read the file. */
   packages: string[];
-  /** Where npx took them from. */
+  /** The tree from which npx takes them. */
   from: Tree["kind"];
   /** When npm was asked, in milliseconds since 1970. */
   checkedAt: number;
@@ -62,10 +62,10 @@ export async function readNpxEntry(
   return Object.hasOwn(entries, key) ? entries[key] : undefined;
 }
 
-/** Writes of this process, one after another: each reads what the last one wrote. */
+/** Writes of this process run one after another, because each one reads the result of the last. */
 let writing: Promise<unknown> = Promise.resolve();
 
-/** Adds an entry and drops the old ones. Rejects with what the file system throws. */
+/** Adds an entry and drops the old ones. Rejects with the error of the file system. */
 export function writeNpxEntry(file: string, key: string, entry: NpxCacheEntry): Promise<void> {
   const write = async (): Promise<void> => {
     const others = Object.entries(await readFresh(file, entry.checkedAt)).filter(([other]) => other !== key);

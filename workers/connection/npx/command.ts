@@ -1,23 +1,23 @@
 /**
- * Reads an `npx` or `npm exec` command line: which packages, which binary, which arguments are the
- * server's. Pure. Whatever it does not know for certain it declines, and npx itself is run.
+ * Reads an `npx` or `npm exec` command line: its packages, its binary, and the arguments of the server. A command line
+ * that is not understood for certain is declined, and npx itself is run. Pure.
  */
 import { type PackageSpec, parseSpec } from "./spec.ts";
 
 export interface NpxRequest {
-  /** What asks npm for packages: `npx`, or `npm exec`. */
+  /** The command that asks npm for packages: `npx`, or `npm exec`. */
   npm: { command: string; args: string[] };
   /** `--yes` was given. */
   yes: boolean;
   /** At least one. */
   packages: PackageSpec[];
-  /** Binary by name (with `--package`); undefined: the package's own. */
+  /** Name of the binary, given with `--package`; undefined: the package's own binary. */
   bin: string | undefined;
   /** Arguments of the server. */
   args: string[];
 }
 
-/** A command line of npm's, without a command shell around it. */
+/** A command line of npm without a command shell around it. */
 export interface NpmWords {
   /** `npx` or `npm`, as it is written. */
   command: string;
@@ -28,28 +28,28 @@ export interface NpmWords {
 
 export type ParsedCommand =
   | { kind: "npx"; words: NpmWords; request: NpxRequest }
-  /** Not a command of npm's. */
+  /** Not a command of npm. */
   | { kind: "other" }
-  /** A command of npm's that only npm understands for certain. */
+  /** A command that only npm understands for certain. */
   | { kind: "unsure"; words: NpmWords; reason: string };
 
 type Words = { flags: string[]; rest: string[] } | { reason: string };
 type Flags = { yes: boolean; packages: string[] } | { reason: string };
 
-/** Flags without influence on what runs: how much npm says of its own. */
+/** Flags that only say how much npm prints. */
 const QUIET = new Set(["-q", "--quiet", "-s", "--silent"]);
 const YES = new Set(["-y", "--yes"]);
 /** `-p` means `--package` to npx, but `--parseable` to `npm exec`. */
 const PACKAGE = { npx: /^(?:-p|--package)(?:=(.*))?$/, npm: /^--package(?:=(.*))?$/ };
-/** `npm exec` gives one of these to a boolean flag before it. */
+/** `npm exec` takes such a word as the value of a boolean flag before it. */
 const BOOLEAN_VALUE = /^(?:true|false|null)$/;
 
 const baseName = (command: string): string => command.split(/[\\/]/).at(-1)?.toLowerCase() ?? "";
 
-/** What the command shell of Windows reads as its own. */
+/** Characters that mean something to the command shell of Windows. */
 const FOR_SHELL = /[&|<>^%!"()\r\n]/;
 
-/** `cmd /c npx ...` is how many write it for Windows. A line that holds more for the shell stays the shell's. */
+/** Many people write `cmd /c npx ...` for Windows. A line with anything else for the shell is left to the shell. */
 function withoutShell(
   command: string,
   args: readonly string[],
@@ -63,7 +63,7 @@ function withoutShell(
   return { command: first, args: others };
 }
 
-/** The words of a line that npm reads, or undefined. */
+/** The words of a command line of npm; undefined for any other command line. */
 function npmWords(command: string, args: readonly string[], platform: NodeJS.Platform): NpmWords | undefined {
   const words = platform === "win32" ? withoutShell(command, args) : { command, args };
   const [first] = words.args;
@@ -97,7 +97,7 @@ function parse({ command, args: all, isExec }: NpmWords): NpxRequest | { reason:
   const packages: PackageSpec[] = [];
   for (const raw of named ? flags.packages : [first]) {
     const spec = parseSpec(raw);
-    if (!spec) return { reason: `"${raw}" is no package of a registry` };
+    if (!spec) return { reason: `"${raw}" is not a package of a registry` };
     packages.push(spec);
   }
   const npm = { command, args: isExec ? ["exec"] : [] };
@@ -105,7 +105,7 @@ function parse({ command, args: all, isExec }: NpmWords): NpxRequest | { reason:
 }
 
 /**
- * Parts the flags of npm from what is to run. npx ends its flags at the first word or at `--`; npm exec
+ * Separates the flags of npm from the command that npm runs. npx ends its flags at the first word or at `--`; npm exec
  * ends them only at `--` and would read a later flag as its own.
  */
 function splitWords(args: readonly string[], by: "npx" | "npm"): Words {

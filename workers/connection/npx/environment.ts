@@ -1,26 +1,26 @@
-/** The environment that a server's process will have, as far as it decides what npx runs. */
+/** Owns: the parts of a server's environment that decide what npx runs. */
 import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { type Env, nameIn } from "../../shared/programs/environment.ts";
 
-/** Settings of npm that change what an npx command means. Set in the environment, they are left to npm. */
+/** Settings of npm that change the meaning of an npx command. If the environment sets one, npm itself is run. */
 const DECISIVE = ["package", "call", "workspace", "workspaces", "script_shell", "global", "location"];
-/** Beside npm's own settings: where npm finds its configuration, and how its node behaves. */
+/** npm's settings, and the variables that say where npm finds its configuration and how its node behaves. */
 const KEYED = /^(?:npm_config_.*|home|userprofile|appdata|localappdata|prefix|destdir|node_options)$/i;
 
-/** Name and value of the search path; Windows writes the name in any case. */
+/** Name and value of the search path. Windows may write the name in any case. */
 export function pathVariable(env: Env): { name: string; value: string } {
   const name = nameIn(env, "PATH", process.platform);
   return { name, value: env[name] ?? "" };
 }
 
-/** A setting of npm's by its name in lower case with `_`, or undefined for any other variable. */
+/** Name of the npm setting that a variable sets, in lower case with `_`; undefined for any other variable. */
 export const settingOf = (variable: string): string | undefined =>
   /^npm_config_(.+)$/i.exec(variable)?.[1]?.toLowerCase().replaceAll("-", "_");
 
-/** A setting of npm's that makes its command mean something else, or undefined. */
+/** The variable with a setting that changes the meaning of the command; undefined if there is none. */
 export function decisiveSetting(env: Env): string | undefined {
   return Object.keys(env).find((key) => {
     const setting = settingOf(key);
@@ -31,9 +31,9 @@ export function decisiveSetting(env: Env): string | undefined {
 const contentOf = (file: string): Promise<string> => readTextOrThrow(file, SMALL_FILE_BYTES).catch(() => "");
 
 /**
- * One hash of everything but the packages that decides what npm finds: the npm and the node, npm's settings
- * in variables and files, and the folder that a relative path in one of them starts from. So what npm found in a
- * project is never taken for what it finds elsewhere. Values may be secrets: only the hash leaves here.
+ * One hash of everything, except for the packages, that decides what npm finds: the files of npm and node, npm's
+ * settings in variables and files, and the folder from which a relative path in a setting starts. A result of npm in
+ * one project is therefore never used in another. Values may be secrets: only the hash leaves this function.
  */
 export async function environmentKey(options: {
   env: Env;
@@ -41,7 +41,7 @@ export async function environmentKey(options: {
   programs: readonly string[];
   /** Where npm runs. */
   cwd: string;
-  /** What npm takes for the project around that folder. */
+  /** The folder that npm takes for the project around `cwd`. */
   prefix: string;
 }): Promise<string> {
   const { env, cwd, prefix } = options;

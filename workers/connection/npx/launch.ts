@@ -1,6 +1,6 @@
 /**
- * How to start a binary without npx: JavaScript by node, anything else as it is. Keeps what npx gives its
- * child: the link's path as its name and the folders of commands first on the search path.
+ * How to start a binary without npx: JavaScript by node, any other file directly. The server gets the same things that
+ * npx would give it: the path of the link as its name, and the folders of commands first on the search path.
  */
 import { basename, delimiter, extname } from "node:path";
 import { findHere } from "../../shared/programs/find-program.ts";
@@ -19,12 +19,12 @@ export interface NpxLaunch {
 }
 
 const JAVASCRIPT = new Set([".js", ".mjs", ".cjs"]);
-/** `#!/usr/bin/env node`, also with `-S` and plain flags; a path to one certain node is left to the system. */
+/** `#!/usr/bin/env node`, also with `-S` and plain flags. A path to one certain node is left to the system. */
 const NODE_SHEBANG = /^#!\s*\/(?:usr\/)?bin\/env\s+(?:-S\s+)?node((?:\s+-[\w=-]+)*)\s*$/;
 
 export type Runner = { kind: "node"; flags: string[] } | { kind: "itself" };
 
-/** Which program runs a file, by its first line and else by its extension. Pure. */
+/** The program that runs a file: its first line decides, otherwise its extension. Pure. */
 export function runnerOf(file: string, firstLine: string): Runner {
   if (firstLine.startsWith("#!")) {
     const flags = NODE_SHEBANG.exec(firstLine)?.[1];
@@ -37,7 +37,7 @@ export function runnerOf(file: string, firstLine: string): Runner {
 /** The host is not always node: Pi may be a Bun build. */
 const isNode = (file: string): boolean => /^node(?:\.exe)?$/i.test(basename(file));
 
-/** The node that a command finds with this environment, else the one that runs us. */
+/** The node that a command finds in this environment, otherwise the node that runs this process. */
 export async function findNode(env: Record<string, string>, cwd: string): Promise<string | undefined> {
   return (await findHere("node", { env, cwd })) ?? (isNode(process.execPath) ? process.execPath : undefined);
 }
@@ -48,7 +48,7 @@ export interface LaunchOptions {
   /** Folders of commands that come before PATH. */
   binFolders: readonly string[];
   args: string[];
-  /** The node to run it; left out: the one that is found as npx would find it. */
+  /** The node that runs the binary. Absent: the node that npx would find. */
   node?: string;
 }
 
@@ -59,7 +59,7 @@ export async function launchOf(binary: Binary, options: LaunchOptions): Promise<
   const env = { ...options.env, [path.name]: folders.join(delimiter) };
   const runner = runnerOf(binary.file, await firstLineOf(binary.file));
   if (runner.kind === "itself") {
-    if (onWindows) return { reason: `${binary.file} is no JavaScript` };
+    if (onWindows) return { reason: `${binary.file} is not JavaScript` };
     return { command: binary.path, args, env, cwd };
   }
   const node = options.node ?? (await findNode(env, cwd));

@@ -1,30 +1,34 @@
 /**
- * The folder in which npm runs for a server that no file of the project defines. npm reads the `.npmrc`, the packages
- * and the workspaces of the folder in which it runs and of those above it, so it must not run in a clone. A
- * package.json of its own makes this folder a project for npm, and npm looks no further up.
+ * Owns the folder in which npm runs for a server that no file of the project defines. npm reads the `.npmrc`, the
+ * packages and the workspaces of the folder in which it runs and of the folders above, so it must not run in a clone.
+ * Its own package.json makes this folder a project for npm, and npm looks no further up.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readRegularText, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
 export interface NeutralFolder {
   path: string;
   /**
-   * A shell for npm that enters the folder named by FOLDER_VARIABLE before it starts a server. Undefined on Windows,
-   * where npm cannot start a script, and where the folder cannot be made.
+   * A shell for npm that enters the folder in FOLDER_VARIABLE before it starts a server. Undefined on Windows, where
+   * npm cannot start a script, and if the folder cannot be made.
    */
   shell: string | undefined;
 }
 
-/** For the shell: the folder of the server, and the user's own shell for npm where there is one. */
+/** Variables for the shell: the folder of the server, and the user's own shell for npm if there is one. */
 export const FOLDER_VARIABLE = "PI_MCP_NPX_FOLDER";
 export const SHELL_VARIABLE = "PI_MCP_NPX_SHELL";
 
-/** Against the workspaces of a folder above, which npm would look for. */
+/** Without this flag npm would look for the workspaces of a folder above. */
 export const NO_WORKSPACES = "--workspaces=false";
+
+/** For the user alone, as all files here. */
+const EXECUTABLE_FILE = 0o700;
 
 const MANIFEST = `${JSON.stringify({
   private: true,
@@ -32,8 +36,8 @@ const MANIFEST = `${JSON.stringify({
 })}\n`;
 
 /**
- * npm also runs the scripts of packages that it installs with this shell: these stay in their own folder. What is
- * started must not see the variables, or its own scripts would be run by this shell.
+ * npm also uses this shell for the scripts of packages that it installs, which stay in their own folder. The program
+ * that is started must not see the variables, or this shell would also run the scripts that the program starts.
  */
 const SHELL = `#!${systemShell()}
 # npm starts a server with this shell: the server runs in its own folder, npm itself does not.
@@ -49,7 +53,7 @@ fi
 exec "$shell" "$@"
 `;
 
-/** Replaced in one step, since another process may be starting it, and only where it differs. */
+/** Replaces the file in one step, because another process may be reading it, and only if its text differs. */
 async function put(file: string, text: string, mode: number): Promise<void> {
   const found = await readRegularText(file, SMALL_FILE_BYTES);
   if (found.kind === "text" && found.text === text) return;
@@ -59,17 +63,17 @@ async function put(file: string, text: string, mode: number): Promise<void> {
 }
 
 async function prepare(folder: string): Promise<NeutralFolder> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  // npm says its folders without links.
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  // npm resolves the links in the folders that it names.
   const path = await realpath(folder);
-  await put(join(path, "package.json"), MANIFEST, 0o600);
+  await put(join(path, "package.json"), MANIFEST, PRIVATE_FILE);
   if (onWindows) return { path, shell: undefined };
   const shell = join(path, "shell.sh");
-  await put(shell, SHELL, 0o700);
+  await put(shell, SHELL, EXECUTABLE_FILE);
   return { path, shell };
 }
 
-/** Makes the folder. Where that fails, npm runs in the home folder, which is the user's as well. */
+/** Makes the folder. If that fails, npm runs in the home folder, which also belongs to the user. */
 export const neutralFolder = (folder: string): Promise<NeutralFolder> =>
   prepare(folder).catch(async () => {
     const home = homedir();

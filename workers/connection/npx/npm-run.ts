@@ -1,6 +1,6 @@
 /**
- * Runs npm once, for its side effect on npm's cache and for what it says of its folders. Owns that process:
- * it has a group of its own, is reported, and is over before the run settles. The server is never started.
+ * Runs npm once, for its effect on npm's cache and for the folders that it prints. Owns that process: it has a group of
+ * its own, is reported, and has ended before the run settles. The server is never started.
  */
 import { resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
@@ -9,10 +9,10 @@ import { killTree, onWindows, spawnServer } from "../../shared/programs/processe
 import type { Declined, NpmFacts } from "./tree.ts";
 
 export interface NpmRunOptions {
-  /** The file of `npx` or `npm`, and what makes it install packages. */
+  /** The file of `npx` or `npm`, and the arguments that make it install packages. */
   npm: { program: string; args: readonly string[] };
   flags: readonly string[];
-  /** Runs inside npm and prints; not one that a package could have put in front. */
+  /** The node that runs inside npm and prints: not one that a package could have put first on PATH. */
   node: string;
   /** The whole environment. */
   env: Record<string, string>;
@@ -26,7 +26,7 @@ export interface NpmRunOptions {
 export type NpmAnswer = NpmFacts & { projectPrefix: string };
 
 const OUTPUT_CHARS = 64 * 1024;
-/** What it prints: its own file, then these variables. */
+/** Variables that node prints after its own file. */
 const SAID = [
   "npm_config_cache",
   "npm_config_global_prefix",
@@ -35,15 +35,15 @@ const SAID = [
   "NODE_OPTIONS",
 ];
 
-/** A shell of either kind reads this line: double quotes around two arguments and nothing special inside. */
+/** Both kinds of shell read this line alike: two arguments in double quotes with nothing special inside. */
 const callLine = (node: string): string =>
   `"${node}" -p "JSON.stringify([process.execPath,${SAID.map((name) => `process.env.${name}`).join()}])"`;
 
-/** Whether the line means to a shell what it says; a path with such characters is rare. */
+/** Whether a shell reads the path in `callLine` as it is written. */
 export const fitsShell = (node: string): boolean =>
   !/["$`%!\r\n]/.test(node) && (onWindows || !node.includes("\\"));
 
-/** Throws the signal's reason where it is aborted; then as always nothing is left running. */
+/** Throws the signal's reason if the signal is aborted. Whatever the outcome, nothing is left running. */
 export async function runNpm(options: NpmRunOptions): Promise<NpmAnswer | Declined> {
   const { npm, flags, node, signal, timeoutMs } = options;
   signal.throwIfAborted();
@@ -69,7 +69,7 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
   let timedOut = false;
   let killTimer: NodeJS.Timeout | undefined;
 
-  /** SIGTERM first: npm then takes back what it has half installed. */
+  /** SIGTERM comes first, so that npm can remove a half installed package. */
   const stop = (): void => {
     if (pid === undefined || killTimer) return;
     killTree(pid, "SIGTERM");
@@ -101,7 +101,7 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
     child.once("error", (error) => {
       if (pid === undefined) done(`could not be started: ${messageOf(error)}`);
     });
-    // What npm leaves in its group could hold the pipes open.
+    // A process that npm leaves in its group could hold the pipes open.
     if (pid !== undefined && !onWindows) child.once("exit", () => killTree(pid, "SIGKILL"));
     child.once("close", (code, by) => {
       if (pid !== undefined) onExit(pid);
@@ -124,9 +124,9 @@ function readAnswer(stdout: string, { env, cwd }: NpmRunOptions): NpmAnswer | De
   if (!ranBy || !cacheDir || !globalPrefix || !projectPrefix)
     return { reason: "this npm does not name its folders" };
   if (shell) return { reason: "npm has a script-shell of its own" };
-  // npm's settings may add options that the server's environment does not have.
+  // npm's settings may add options that are missing in the server's environment.
   if ((options ?? "") !== (env.NODE_OPTIONS ?? "")) return { reason: "npm has node-options of its own" };
-  // A relative folder starts where npm ran, not where we do.
+  // A relative folder starts from the folder of npm, not from that of this process.
   const folders = { cacheDir: resolve(cwd, cacheDir), globalPrefix: resolve(cwd, globalPrefix) };
   return { ...folders, projectPrefix, node: ranBy };
 }

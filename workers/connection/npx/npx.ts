@@ -1,7 +1,8 @@
 /**
- * Turns `npx ...` and `npm exec ...` into the binary that they would run, so that no npm stays as the
- * server's parent. Reads as the order in which npx itself looks. Any doubt ends at npm itself.
- * Called by connect-stdio; only this module writes `mcp-npx-cache.json`.
+ * Turns `npx ...` and `npm exec ...` into the binary that they would run, so that no npm stays as the server's parent.
+ * Owns: the order of the search, which is npx's own, and the file `mcp-npx-cache.json`. In any doubt npm itself is run.
+ * Must not: start the server. Called by: transports/stdio.
+ * To support another package runner: a parser beside command.ts, and what it installs beside tree.ts.
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -35,8 +36,8 @@ export interface NpxTarget {
   /** Folder of the server. */
   cwd: string;
   /**
-   * A folder for npm to run in, made where it is not there, so that `cwd` and the folders above it decide nothing of
-   * what is started. Undefined: npm runs in `cwd`, and its settings and packages count.
+   * A folder for npm to run in, made if it does not exist, so that `cwd` and the folders above it do not decide what is
+   * started. Undefined: npm runs in `cwd`, and the settings and packages there count.
    */
   neutral: string | undefined;
 }
@@ -45,34 +46,34 @@ export interface NpxOptions {
   /** `mcp-npx-cache.json`. */
   cacheFile: string;
   signal: AbortSignal;
-  /** One line about why npx itself is run. */
+  /** Gets one line that says why npx itself is run. */
   onNote: (note: string) => void;
-  /** npm runs, and no longer runs: so that main can end it. */
+  /** npm has been started, and has ended: the main thread ends what still runs when Pi exits. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Of one run of npm. */
+  /** Limit for one run of npm. */
   timeoutMs?: number;
 }
 
-/** Where npm runs and what counts there. */
+/** The folder in which npm runs, and the project that counts there. */
 interface NpmPlace {
   cwd: string;
-  /** What npm takes for the project around `cwd`. */
+  /** The folder that npm takes for the project around `cwd`. */
   prefix: string;
-  /** The project whose packages come first; undefined where no project counts. */
+  /** The project whose packages come first; undefined if no project counts. */
   project: Project | undefined;
 }
 
-/** What every step reads. */
+/** Input of every step. */
 interface Resolution {
   request: NpxRequest;
   target: NpxTarget;
   place: NpmPlace;
   /** The file of `npx` or `npm`. */
   npm: string;
-  /** Runs inside npm. */
+  /** The file of the node that runs inside npm. */
   node: string;
   environment: string;
   options: NpxOptions;
@@ -82,8 +83,8 @@ const shareAsking = createTaskSharing<NpmAnswer | Declined>();
 const shareInstalling = createTaskSharing<NpmFacts | Declined>();
 
 /**
- * Undefined: use the original command. Rejects with the signal's reason where it is aborted, and then
- * nothing of it runs; otherwise it never rejects.
+ * Undefined: use the original command. Rejects only if the signal is aborted, with the signal's reason; then nothing is
+ * left running.
  */
 export async function resolveNpx(target: NpxTarget, options: NpxOptions): Promise<NpxLaunch | undefined> {
   const parsed = parseNpxCommand(target.command, target.args);
@@ -101,7 +102,7 @@ export async function resolveNpx(target: NpxTarget, options: NpxOptions): Promis
   return neutral && byNpm(parsed.words, target, { neutral, options });
 }
 
-/** npm itself as the server's parent, beside every project. Undefined where there is no npm. */
+/** Starts the server through npm itself, outside every project. Undefined if there is no npm. */
 async function byNpm(
   words: NpmWords,
   target: NpxTarget,
@@ -152,7 +153,7 @@ async function resolve(
     : launchOf(binary, { env, cwd, binFolders: [], args, node: facts.node });
 }
 
-/** One run of npm for all who want these packages in this environment at once. */
+/** One run of npm for all callers that want these packages in this environment at the same time. */
 function installed(resolution: Resolution): Promise<NpmFacts | Declined> {
   const { request, environment, options } = resolution;
   const packages = request.packages.map(({ raw }) => raw);
@@ -191,14 +192,14 @@ async function install(
   return entry;
 }
 
-/** Whether an entry still stands for something that can be started, in the place it was found in. */
+/** Whether the entry still leads to a file that can be started, in the tree in which the file was found. */
 async function isStillThere({ request, place }: Resolution, known: NpxCacheEntry): Promise<boolean> {
   const tree = await chooseTree(request, place.project, known);
   if (!(await isFile(known.node))) return false;
   return !("reason" in tree) && tree.kind === known.from && !("reason" in (await locate(tree, request)));
 }
 
-/** npx asks the registry for what is no exact version; npm's cache alone cannot tell. */
+/** npx asks the registry unless the version is exact: npm's cache alone cannot tell the newest one. */
 const isUpToDate = async (request: NpxRequest, tree: Tree): Promise<boolean> =>
   request.packages.every(({ kind }) => kind === "version") &&
   (await isComplete(tree)) &&

@@ -1,6 +1,6 @@
 /**
- * What an installed package offers to run. Reads its package.json and follows npm's rule for which of
- * several binaries npx means.
+ * Owns: the commands that an installed package offers, read from its package.json, and npm's rule for which of several
+ * commands npx runs.
  */
 
 import { basename, join, normalize } from "node:path";
@@ -16,7 +16,7 @@ export interface Manifest {
 
 const unscoped = (name: string): string => name.replace(/^@[^/]+\//, "");
 
-/** As npm-normalize-package-bin: no command and no path leads out of its folder. */
+/** Follows npm-normalize-package-bin: no command and no path leads out of the package's folder. */
 function normalizeBin(name: string, bin: unknown): Record<string, string> {
   const entries =
     typeof bin === "string" ? [[unscoped(name), bin]] : isObject(bin) ? Object.entries(bin) : [];
@@ -29,7 +29,7 @@ function normalizeBin(name: string, bin: unknown): Record<string, string> {
   return Object.fromEntries(normal);
 }
 
-/** `value` is what package.json holds. Undefined where it is no package that could be installed. */
+/** `value`: content of a package.json. Undefined if such a package could not be installed. */
 export function toManifest(value: unknown): Manifest | undefined {
   if (!isObject(value) || typeof value.name !== "string" || typeof value.version !== "string") {
     return undefined;
@@ -37,13 +37,13 @@ export function toManifest(value: unknown): Manifest | undefined {
   return { name: value.name, version: value.version, bin: normalizeBin(value.name, value.bin) };
 }
 
-/** The package.json in a folder, or undefined where there is none that can be read. */
+/** Content of the package.json in a folder; undefined if there is none that can be read. */
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
     const parsed: unknown = JSON.parse(await readTextOrThrow(join(folder, "package.json"), SMALL_FILE_BYTES));
     return isObject(parsed) ? parsed : undefined;
   } catch {
-    // Absent, unreadable or broken: for npx there is no such package either.
+    // A package.json that is absent, unreadable or broken is no package for npx either.
     return undefined;
   }
 }
@@ -52,8 +52,8 @@ export const readManifest = async (folder: string): Promise<Manifest | undefined
   toManifest(await readPackageJson(folder));
 
 /**
- * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only one, or any of
- * several names of one file, or the one of the package's own name. Undefined: npx fails.
+ * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only command, or any of several
+ * names of one file, or the command with the package's own name. Undefined: npx fails.
  */
 export function chooseBin({ name, bin }: Manifest): string | undefined {
   if (new Set(Object.values(bin)).size === 1) return Object.keys(bin)[0];

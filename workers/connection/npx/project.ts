@@ -1,6 +1,6 @@
 /**
- * The project around a server's working directory as npm sees it: its prefix, the folders whose commands
- * come first, and what makes the project's own say count more than the registry's.
+ * The project around a server's working directory as npm sees it: its prefix, the folders whose commands come first,
+ * and the settings that let the project decide more than the registry.
  */
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -11,7 +11,7 @@ export interface Project {
   prefix: string;
   /** Folders above the prefix, nearest first. */
   above: string[];
-  /** Where a command that npx starts looks before PATH, nearest first. */
+  /** Folders in which a command that npx starts looks before PATH, nearest first. */
   binFolders: string[];
   /** Commands of the project's own package. */
   ownCommands: string[];
@@ -40,14 +40,14 @@ async function prefixOf(folders: readonly string[]): Promise<string | undefined>
   return folders[0];
 }
 
-/** Throws nothing; a reason says why only npm itself can tell. */
+/** Never throws. `reason`: why only npm itself can tell. */
 export async function readProject(cwd: string): Promise<Project | { reason: string }> {
   const folders = foldersUpFrom(cwd);
   const prefix = (await prefixOf(folders)) ?? cwd;
   const above = folders.slice(folders.indexOf(prefix) + 1);
   const own = await readPackageJson(prefix);
   const scripts: unknown = own?.scripts;
-  // npm runs these around every npx.
+  // npm runs these scripts before and after every npx.
   if (typeof scripts === "object" && scripts !== null && ("prenpx" in scripts || "postnpx" in scripts)) {
     return { reason: "the project has scripts for npx" };
   }

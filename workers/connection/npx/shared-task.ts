@@ -1,4 +1,4 @@
-/** Lets several callers wait for one run of a task. It is aborted when the last of them has left. */
+/** Lets several callers wait for one run of a task. The task is aborted when the last caller has left. */
 
 export type ShareTask<T> = (
   key: string,
@@ -12,7 +12,7 @@ interface OpenTask<T> {
   users: number;
 }
 
-/** A caller whose signal is aborted rejects with its reason; the last one only when the task is over. */
+/** A caller whose signal is aborted rejects with the signal's reason; the last caller only when the task is over. */
 export function createTaskSharing<T>(): ShareTask<T> {
   const open = new Map<string, OpenTask<T>>();
 
@@ -40,7 +40,7 @@ export function createTaskSharing<T>(): ShareTask<T> {
       signal.removeEventListener("abort", leave);
       shared.users--;
       if (shared.users === 0 && signal.aborted) {
-        // Who comes now starts anew.
+        // A caller that comes now starts a new run.
         if (open.get(key) === shared) open.delete(key);
         shared.controller.abort(signal.reason);
         await shared.outcome.catch(() => undefined);

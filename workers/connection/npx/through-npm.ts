@@ -1,6 +1,6 @@
 /**
- * How npm itself starts a server that no file of the project defines, where only npm can tell what to start: npm
- * runs in its neutral folder and enters the server's folder only for the server. Pure.
+ * How npm itself starts a server that no file of the project defines, if only npm can tell what to start: npm runs in
+ * its neutral folder and enters the server's folder only for the server. Pure.
  */
 import { resolve } from "node:path";
 import type { NpmWords } from "./command.ts";
@@ -9,10 +9,10 @@ import type { NpxLaunch } from "./launch.ts";
 import { FOLDER_VARIABLE, type NeutralFolder, NO_WORKSPACES, SHELL_VARIABLE } from "./neutral-folder.ts";
 
 const RELATIVE = /^(file:)?(\.{1,2}(?:[\\/].*)?)$/s;
-/** A flag without a value behind it. */
+/** A flag that takes no value from the next word. */
 const ALONE = /^(?:-y|--yes|-q|--quiet|-s|--silent|--|-.*=.*)$/s;
 
-/** A path that starts from the server's folder, with or without `--flag=` before it. */
+/** Makes a path that starts from the server's folder absolute, with or without `--flag=` before it. */
 function absolute(word: string, cwd: string): string {
   const [flag = "", value = word] = /^(--?[\w-]+=)(.*)$/s.exec(word)?.slice(1) ?? [];
   const [, scheme = "", path] = RELATIVE.exec(value) ?? [];
@@ -22,7 +22,10 @@ function absolute(word: string, cwd: string): string {
 /** A line for npm's shell, which starts in the server's folder. */
 const CALL = /^(?:-c|--call)$|^(?:-c|--call)=/;
 
-/** The words with which npm finds what to start name the same files in another folder. Arguments of the server stay. */
+/**
+ * The same command line for npm in another folder: words with which npm finds the program name the same files.
+ * Arguments of the server stay as they are.
+ */
 export function fromFolder(args: readonly string[], cwd: string): string[] {
   let end = 0;
   for (; end < args.length; end++) {

@@ -1,6 +1,6 @@
 /**
- * Where packages are installed and which of these places npx uses: the project's, the global one, its own
- * cache, in this order (libnpmexec 10, exec). Reads folders only.
+ * Owns: the trees in which packages are installed, and the one that npx uses: the project's, the global one, or npx's
+ * own cache, in this order (libnpmexec 10, exec). Reads folders only.
  */
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
@@ -13,11 +13,11 @@ import { chooseBin, readManifest } from "./package-bin.ts";
 import type { Project } from "./project.ts";
 import { isWanted, type PackageSpec } from "./spec.ts";
 
-/** Where npm keeps things, as npm itself said. */
+/** The folders of npm, as npm itself names them. */
 export interface NpmFacts {
   cacheDir: string;
   globalPrefix: string;
-  /** The file of the node that ran where npm ran: what is called node may choose one by the folder it runs in. */
+  /** The file of the node that ran in npm's folder: a program called `node` may choose a version by its folder. */
   node: string;
 }
 
@@ -34,9 +34,9 @@ export interface Tree {
 }
 
 export interface Binary {
-  /** What npx would start: the link; on Windows the file behind it. */
+  /** The path that npx would start: the link, or on Windows the file behind the link. */
   path: string;
-  /** The file behind it. */
+  /** The file behind the link. */
   file: string;
   /** Folder of the link: npx puts it first on the search path. */
   binFolder: string;
@@ -44,7 +44,7 @@ export interface Binary {
 
 export type Declined = { reason: string };
 
-/** Name of the cache folder: libnpmexec hashes the sorted packages as they were written. */
+/** Name of the cache folder: libnpmexec hashes the packages as the command line writes them, sorted. */
 export function cacheFolderName(packages: readonly PackageSpec[]): string {
   const sorted = packages.map(({ raw }) => raw).sort((a, b) => a.localeCompare(b, "en"));
   return createHash("sha512").update(sorted.join("\n")).digest("hex").slice(0, 16);
@@ -66,7 +66,7 @@ const globalTree = (prefix: string): Tree =>
     ? { kind: "global", modules: join(prefix, "node_modules"), bin: prefix }
     : { kind: "global", modules: join(prefix, "lib", "node_modules"), bin: join(prefix, "bin") };
 
-/** The tree if npx takes the package from there, undefined if the tree does not know it. */
+/** The tree if npx takes the package from there; undefined if the tree does not hold the package. */
 async function preferred(tree: Tree, spec: PackageSpec): Promise<Tree | Declined | undefined> {
   const manifest = await readManifest(join(tree.modules, spec.name));
   const hasCommand = await isFile(join(tree.bin, spec.raw));
@@ -78,7 +78,7 @@ async function preferred(tree: Tree, spec: PackageSpec): Promise<Tree | Declined
   return { reason: `another ${spec.name} is ${place}` };
 }
 
-/** The tree that npx uses for these packages here. Without a project only the user's own folders count. */
+/** The tree that npx uses for these packages. Without a project only the user's own folders count. */
 export const chooseTree = async (
   request: NpxRequest,
   project: Project | undefined,
@@ -86,7 +86,7 @@ export const chooseTree = async (
 ): Promise<Tree | Declined> =>
   (project && (await treeInProject(request, project))) ?? treeOutside(request, facts);
 
-/** What the project holds of the packages. Undefined: nothing. */
+/** The project's tree, if the project holds one of the packages. Undefined: it holds none of them. */
 export async function treeInProject(
   { packages, bin }: NpxRequest,
   project: Project,
@@ -96,7 +96,7 @@ export async function treeInProject(
       return { reason: `the project itself has a command ${spec.raw}` };
     }
     const local = await preferred(projectTree(project.prefix), spec);
-    // With --package, whether npx takes it from the project depends on the other packages too.
+    // With --package, npx takes the package from the project only depending on the other packages.
     if (local) return bin === undefined ? local : { reason: `the project has its own ${spec.name}` };
     for (const folder of project.above) {
       if (await preferred(projectTree(folder), spec)) return { reason: `${folder} has its own ${spec.name}` };
@@ -112,10 +112,10 @@ async function treeOutside({ packages, bin }: NpxRequest, facts: NpmFolders): Pr
   return global ?? cacheTree(facts, packages);
 }
 
-/** npm writes this file last: an install that was cut off has none. */
+/** npm writes this file last: an install that was interrupted has none. */
 export const isComplete = (tree: Tree): Promise<boolean> => isFile(join(tree.modules, ".package-lock.json"));
 
-/** The binary of an installed package; a reason where it is missing, of another version or ambiguous. */
+/** The binary of an installed package, or the reason: it is missing, of another version, or ambiguous. */
 export async function locate(tree: Tree, { packages, bin }: NpxRequest): Promise<Binary | Declined> {
   const found: { folder: string; path: string; name: string }[] = [];
   for (const spec of packages) {
@@ -137,7 +137,7 @@ export async function locate(tree: Tree, { packages, bin }: NpxRequest): Promise
   return throughLink(tree, first);
 }
 
-/** Two packages may offer a command of one name: what the link points to is what runs. */
+/** Two packages may offer a command with the same name: the file behind the link is the one that runs. */
 async function throughLink(
   tree: Tree,
   { folder, path, name }: { folder: string; path: string; name: string },
@@ -145,7 +145,7 @@ async function throughLink(
   const link = join(tree.bin, name);
   try {
     const file = await realpath(join(folder, path));
-    if (!(await stat(file)).isFile()) return { reason: `${file} is no file` };
+    if (!(await stat(file)).isFile()) return { reason: `${file} is not a file` };
     if (onWindows) {
       const shim = await readTextOrThrow(`${link}.cmd`, SMALL_FILE_BYTES);
       const linked = shim.includes(relative(tree.bin, join(folder, path)));

@@ -1,4 +1,4 @@
-/** What a server offers as the rules of the configuration let it be seen: which tools, and how they are named. Pure. */
+/** What a server offers under the rules of the configuration: which tools, and how they are named. Pure. */
 import type { ToolPrefix } from "../../../src/shared/naming/names.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
@@ -9,14 +9,14 @@ import type { Settings } from "../config/entry/settings.ts";
 import type { Redactor } from "../secrets/secrets.ts";
 import { offeredTools } from "./resource-tools.ts";
 
-/** What this folder needs of a server. */
+/** A server as this folder sees it. */
 export interface Offering {
   name: string;
   definition: ServerDefinition;
-  /** Undefined until the server or the cache has told them. */
+  /** Undefined until a list came from the server or the cache. */
   tools: CachedTool[] | undefined;
   resources: CachedResources | undefined;
-  /** Whether the rules hide the tool of this name at the server. */
+  /** Whether the rules hide the tool. `tool`: the server's name of it. */
   excludes(tool: string): boolean;
   redact: Redactor;
 }
@@ -24,7 +24,7 @@ export interface Offering {
 export const prefixOf = (server: Offering, settings: Settings): ToolPrefix =>
   server.definition.toolPrefix ?? settings.toolPrefix;
 
-/** What becomes of each tool under the rules of its server: hidden ones are left out, direct ones marked. */
+/** The tools that the rules let through: hidden ones are left out, direct ones are marked. */
 export function exposedTools(server: Offering, settings: Settings): PublishedTool[] {
   const prefix = prefixOf(server, settings);
   return offeredTools(server).flatMap((tool) => {

@@ -1,4 +1,4 @@
-/** Joins a new list of resources to what was known before: each once, within the limit, and what nobody can use noted. */
+/** Joins a new list of resources to those known before: each once, within the limit. Notes templates of no use. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json/same.ts";
 import {
@@ -14,7 +14,7 @@ import { parseUriTemplate } from "./uri-template.ts";
 const TEMPLATES_SHOWN = 5;
 const TEMPLATE_CHARS = 100;
 
-/** Templates whose expressions are not closed, or name what no parameter can be called; undefined: none. */
+/** Names the templates whose expressions are not closed, or whose variables cannot be parameters; undefined if none. */
 function unusableNote(templates: readonly CachedTemplate[]): string | undefined {
   const unusable = templates.filter(({ uriTemplate }) => !parseUriTemplate(uriTemplate));
   if (unusable.length === 0) return undefined;
@@ -25,13 +25,13 @@ function unusableNote(templates: readonly CachedTemplate[]): string | undefined 
   return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
 }
 
-/** Distinct notes of one server in a session: it may name its templates anew each time. */
+/** Distinct notes about one server in a session: the server may give its templates new names each time. */
 const NOTES = 20;
 
-/** What was noted of a list, and of those that came before it in this session. */
+/** The notes about a list and about the lists before it in this session. */
 const noted = new WeakMap<CachedResources, ReadonlySet<string>>();
 
-/** What is known of them now, each once and within the limit. Each note is told once a session. */
+/** Answers the resources known now, each once and within the limit. Writes each note once a session. */
 export function mergeListed(
   before: CachedResources | undefined,
   { resources, templates }: ListedResources,
@@ -42,15 +42,15 @@ export function mergeListed(
     templates: normalizeTemplates(templates ?? before?.templates),
   });
   const known = keepSame(before, listed);
-  const told = new Set(before && noted.get(before));
+  const reported = new Set(before && noted.get(before));
   const note = (text: string | undefined): void => {
-    if (text === undefined || told.has(text) || told.size >= NOTES) return;
-    told.add(text);
+    if (text === undefined || reported.has(text) || reported.size >= NOTES) return;
+    reported.add(text);
     onNote(text);
   };
   const limit = LIMITS.resourcesPerServer;
   if (leftOut > 0) note(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
   note(unusableNote(known.templates));
-  noted.set(known, told);
+  noted.set(known, reported);
   return known;
 }

@@ -1,22 +1,22 @@
 /**
- * How the model reads a resource that a result links to: which tool, under the name that it bears in Pi, with
- * which arguments. Called by results.ts for each link.
+ * Tells the model how to read a resource that a result links to: with which tool, by its name in Pi, and with which
+ * arguments. Called by results.ts for each link.
  */
 import { nameTools } from "../../../src/shared/naming/names.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { exposedTools, type Offering, prefixOf } from "./exposed.ts";
 import { resourceTools } from "./resource-tools.ts";
 
-/** Longer arguments are left out of the sentence: the model has the URI beside it. */
+/** Longer arguments are left out of the sentence: the model reads the URI beside it. */
 const ARGUMENT_CHARS = 1_000;
 
 export interface ReaderOptions {
-  /** All of the session: a name depends on those of the others. */
+  /** All servers of the session: the name of a tool in Pi depends on the other names. */
   servers: readonly Offering[];
   settings: Settings;
 }
 
-/** `server` and tool -> the name in Pi, of all tools that the rules do not withhold. */
+/** Server and tool -> the name in Pi, for all tools that the rules let through. */
 function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
   const offered = servers
     .filter(({ definition }) => definition.enabled)
@@ -30,7 +30,7 @@ function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
 
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);
 
-/** The tool that reads exactly this, else one whose template it fits. */
+/** The tool that reads exactly this URI, else a tool whose template fits it. */
 function toolFor(server: Offering, uri: string): { tool: string; args: Record<string, unknown> } | undefined {
   if (!server.definition.exposeResources) return undefined;
   let found: { tool: string; args: Record<string, unknown> } | undefined;
@@ -43,12 +43,12 @@ function toolFor(server: Offering, uri: string): { tool: string; args: Record<st
   return found;
 }
 
-/** `(uri) => sentence`, for a URI as the server sent it; undefined where no tool reads that. */
+/** Answers `(uri) => sentence` for a URI as the server sent it; undefined if no tool reads it. */
 export function resourceReader(
   server: Offering,
   options: ReaderOptions,
 ): (uri: string) => string | undefined {
-  // Once a result, and only for one with such a link: a result may hold a hundred thousand of them.
+  // Computed once a result, and only for a result with such a link: it may hold a hundred thousand links.
   let names: Map<string, string> | undefined;
   return (uri) => {
     const reader = toolFor(server, uri);

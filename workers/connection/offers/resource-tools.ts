@@ -1,6 +1,6 @@
 /**
- * Resources as tools: one that reads each resource, and one for each template, with its variables as
- * parameters. They are tools like any other to the rules, the catalog and the search. Pure.
+ * Makes tools of resources: one tool for each resource, and one for each template, with the template's variables as
+ * parameters. To the rules, the catalog and the search they are tools like any other. Pure.
  */
 import { shortHash } from "../../../src/shared/naming/names.ts";
 import type { CachedResource, CachedResources, CachedTemplate } from "../../shared/listed/resource.ts";
@@ -10,15 +10,15 @@ import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";
 
 export interface ResourceTool {
   tool: CachedTool;
-  /** What a call with these arguments reads. */
+  /** The URI that a call with these arguments reads. */
   uriOf: (args: Record<string, unknown>) => string;
-  /** The arguments with which it reads this; undefined where it does not. */
+  /** The arguments with which the tool reads this URI; undefined if the tool cannot. */
   argsOf: (uri: string) => Record<string, unknown> | undefined;
 }
 
 const NAME_CHARS = 200;
 
-/** Letters of any script stay, so that two names in one do not become the same. */
+/** Letters of every script stay, so that two names in another script do not become the same. */
 function slug(name: string): string {
   const words = name
     .slice(0, NAME_CHARS)
@@ -75,7 +75,7 @@ const made = new WeakMap<
   { tools: readonly CachedTool[]; byName: Map<string, ResourceTool> }
 >();
 
-/** The same objects for the same lists: whoever compares tools goes by identity. */
+/** By tool name. Answers the same objects for the same lists, because tools are compared by identity. */
 export function resourceTools(
   listed: CachedResources | undefined,
   tools: readonly CachedTool[],
@@ -89,8 +89,8 @@ export function resourceTools(
 }
 
 /**
- * By tool name. A tool of the server keeps its name; resources that meet in one get a mark of their URI, so
- * that no name depends on the order of the list.
+ * A tool of the server keeps its name. Resources that want the same name get a hash of their URI appended, so that no
+ * name depends on the order of the list.
  */
 function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]): Map<string, ResourceTool> {
   const candidates = [...listed.templates, ...listed.resources]
@@ -106,14 +106,14 @@ function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]
   );
 }
 
-/** A server as far as it offers something. */
+/** The lists of a server that tools are made of. */
 export interface KnownLists {
   definition: Pick<ServerDefinition, "exposeResources">;
   tools: CachedTool[] | undefined;
   resources?: CachedResources | undefined;
 }
 
-/** Its tools, then what reads its resources. */
+/** The server's own tools, then the tools that read its resources. */
 export function offeredTools({ definition, tools = [], resources }: KnownLists): CachedTool[] {
   if (!resources || !definition.exposeResources) return tools;
   return [...tools, ...[...resourceTools(resources, tools).values()].map(({ tool }) => tool)];

@@ -1,7 +1,7 @@
 /**
- * URI templates (RFC 6570), as far as MCP's resource templates use them: every operator, several variables
- * in one expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its
- * operator says; only `{+x}` and `{#x}` leave reserved characters as they are. Pure.
+ * URI templates (RFC 6570), as far as MCP's resource templates use them: every operator, several variables in one
+ * expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its operator demands; only
+ * `{+x}` and `{#x}` leave reserved characters unescaped. Pure.
  */
 import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
 
@@ -9,7 +9,7 @@ type Operator = keyof typeof OPERATORS;
 
 interface Variable {
   name: string;
-  /** Longest part of the value that counts. */
+  /** Number of characters of the value that count; undefined: all. */
   prefix: number | undefined;
   isList: boolean;
 }
@@ -18,15 +18,15 @@ export type TemplateVariable = Pick<Variable, "name" | "isList"> & { required: b
 type Expression = { operator: Operator; variables: Variable[] };
 
 export interface UriTemplate {
-  /** In order, each once. */
+  /** In the order of the template, each once. */
   variables: TemplateVariable[];
-  /** Variables without a value are left out, as the RFC has it. */
+  /** Variables without a value are left out, as the RFC demands. */
   expand(values: Readonly<Record<string, unknown>>): string;
-  /** Values that expand to exactly this URI, as far as they are found without trying; undefined without. */
+  /** Values that expand to exactly this URI, if they can be found without trying several; otherwise undefined. */
   match(uri: string): Record<string, unknown> | undefined;
 }
 
-/** RFC 6570, appendix A. `named`: written as `name=value`. */
+/** RFC 6570, appendix A. `named`: a value is written as `name=value`. */
 const OPERATORS = {
   "": { first: "", separator: ",", named: false, reserved: false },
   "+": { first: "", separator: ",", named: false, reserved: true },
@@ -43,11 +43,11 @@ const VARIABLES = 50;
 const EXPRESSION = /^([+#./;?&]?)([^+#./;?&{}].*)$/;
 const VARIABLE = /^([^:*]+)(?::([1-9]\d{0,3})|(\*))?$/;
 
-/** RFC 3986, 2.3: what is never escaped; `encodeURIComponent` leaves these five too. */
+/** Escapes all but the unreserved characters (RFC 3986, 2.3); `encodeURIComponent` leaves five more unescaped. */
 const escapeAll = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** Reserved characters and escapes stay as they are. */
+/** Escapes all but reserved characters and escapes. */
 const escapeReserved = (text: string): string =>
   encodeURI(text)
     .replaceAll("%25", "%")
@@ -68,7 +68,7 @@ function parseExpression(text: string): Expression | undefined {
   return { operator: operator as Operator, variables: variables as Variable[] };
 }
 
-/** A list, or one value as a list of one; nothing for what has no value. */
+/** A list as texts, or one value as a list of one; empty if there is no value. */
 const listOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value])
     .filter((item) => ["string", "number", "boolean"].includes(typeof item))
@@ -109,7 +109,7 @@ const unescaped = (text: string): string => {
   }
 };
 
-/** What an expression stands for, from what it expanded to. */
+/** The values of an expression, read from the text that it expanded to. */
 function readExpression({ operator, variables }: Expression, text: string): [string, unknown][] {
   const { first, separator, named } = OPERATORS[operator];
   if (!text.startsWith(first) || text === first) return [];
@@ -130,7 +130,7 @@ function readExpression({ operator, variables }: Expression, text: string): [str
   });
 }
 
-/** Each expression ends where the text behind it stands for the first time: linear, whatever the template. */
+/** Each expression ends where the text behind it first occurs, so the time is linear for every template. */
 function readValues(parts: readonly (string | Expression)[], uri: string): [string, unknown][] | undefined {
   const values: [string, unknown][] = [];
   let at = 0;
@@ -151,7 +151,7 @@ function readValues(parts: readonly (string | Expression)[], uri: string): [stri
   return at === uri.length ? values : undefined;
 }
 
-/** Undefined for what is no template: an expression that is not closed, or that nobody could fill in. */
+/** Undefined if an expression is not closed, or a variable cannot be a parameter. */
 export function parseUriTemplate(template: string): UriTemplate | undefined {
   if (template.length > TEMPLATE_CHARS) return undefined;
   const parts: (string | Expression)[] = [];
@@ -167,7 +167,7 @@ export function parseUriTemplate(template: string): UriTemplate | undefined {
     if (!expression) return undefined;
     parts.push(expression);
     for (const { name, isList } of expression.variables) {
-      // What stands in a query or as a parameter of a path may be left out.
+      // A variable in a query, or in a parameter of a path, may be left out.
       const required = !OPERATORS[expression.operator].named;
       const before = variables.get(name);
       variables.set(name, {

@@ -1,33 +1,32 @@
 /**
- * The content blocks of a result (MCP 2025-11-25, server/tools, tool result) as the text and images that a
- * model reads. What it cannot read is saved to a file and named. No block fails a call, whatever it holds.
+ * Turns the content blocks of a result (MCP 2025-11-25, server/tools, tool result) into text and images for a model.
+ * Other content is saved to a file, and a text names the file. No block fails a call, whatever it holds.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { decodedBytes, normalizeBase64 } from "./base64.ts";
 import { type Block, type ShapeOptions, word } from "./context.ts";
 import { imageContent } from "./images.ts";
 import { label } from "./label.ts";
 import { extensionFor, isTextType, mediaType } from "./mime.ts";
 
-/** Beyond this a label stands in a text of its own, so that the long one is not copied. */
+/** For a longer text the label becomes a text of its own, so that the long text is not copied. */
 const JOINED_CHARS = 64 * 1024;
 
-const text = (value: string): ResultContent => ({ type: "text", text: value });
-
 const labelled = (head: string, value: string): ResultContent[] =>
-  value.length < JOINED_CHARS ? [text(`${head}\n${value}`)] : [text(head), text(value)];
+  value.length < JOINED_CHARS ? [textBlock(`${head}\n${value}`)] : [textBlock(head), textBlock(value)];
 
-/** Saves bytes and says where they are, after the label that says what they are. */
+/** Saves bytes, and returns a text with the label `head` and the path. */
 async function savedContent(
   head: string,
   data: unknown,
   options: ShapeOptions & { type: string; uri?: string },
 ): Promise<ResultContent[]> {
   const base64 = typeof data === "string" ? normalizeBase64(data) : undefined;
-  if (base64 === undefined || base64 === "") return [text(`${head} Without usable data.`)];
+  if (base64 === undefined || base64 === "") return [textBlock(`${head} Without usable data.`)];
   const kind = `${options.type || "unknown type"}, ${formatBytes(decodedBytes(base64))}`;
   const saved = await options.store.save(
     [Buffer.from(base64, "base64")],
@@ -35,8 +34,8 @@ async function savedContent(
     extensionFor(options.type, options.uri),
   );
   return "path" in saved
-    ? [text(`${head} Saved to ${saved.path} (${kind}).`)]
-    : [text(`${head} Could not be saved: ${saved.problem} (${kind}).`)];
+    ? [textBlock(`${head} Saved to ${saved.path} (${kind}).`)]
+    : [textBlock(`${head} Could not be saved: ${saved.problem} (${kind}).`)];
 }
 
 function audioContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
@@ -52,7 +51,7 @@ async function blobContent(head: string, resource: Block, options: ShapeOptions)
     return labelled(head, Buffer.from(base64, "base64").toString("utf8"));
   }
   if (base64 !== undefined && type.startsWith("image/") && type !== "image/svg+xml") {
-    return [text(head), ...(await imageContent({ data: base64, mimeType: type }, options))];
+    return [textBlock(head), ...(await imageContent({ data: base64, mimeType: type }, options))];
   }
   return savedContent(head, resource.blob, { ...options, type, uri });
 }
@@ -62,7 +61,7 @@ async function resourceContent(block: Block, options: ShapeOptions): Promise<Res
   const head = `[Resource: ${label(resource.uri, "without URI", options.redact)}]`;
   if (typeof resource.text === "string") return labelled(head, resource.text);
   if (resource.blob !== undefined) return blobContent(head, resource, options);
-  return [text(`${head} Without content.`)];
+  return [textBlock(`${head} Without content.`)];
 }
 
 /** `uri`: as the server sent it. */
@@ -84,16 +83,16 @@ function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
   const title = line(block.title, line(block.name, "unnamed"));
   const head = `[Resource link: ${title}] ${uri || "without URI"}${kind === "" ? "" : ` (${kind})`}`;
   const lines = [head, word(block.description, ""), howToRead(word(block.uri, ""), options)];
-  return [text(lines.filter((line) => line !== "").join("\n"))];
+  return [textBlock(lines.filter((line) => line !== "").join("\n"))];
 }
 
-/** One block. Several contents where a label goes with an image or a long text. */
+/** One block. It becomes several contents if a label goes with an image or a long text. */
 export async function blockContent(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
-  if (typeof raw === "string") return [text(raw)];
+  if (typeof raw === "string") return [textBlock(raw)];
   const block = isObject(raw) ? raw : {};
   switch (block.type) {
     case "text":
-      return [text(word(block.text, ""))];
+      return [textBlock(word(block.text, ""))];
     case "image":
       return imageContent(block, options);
     case "audio":
@@ -103,11 +102,11 @@ export async function blockContent(raw: unknown, options: ShapeOptions): Promise
     case "resource_link":
       return linkContent(block, options);
     default:
-      return [text(`[Content of an unknown kind: ${label(block.type, "none", options.redact)}]`)];
+      return [textBlock(`[Content of an unknown kind: ${label(block.type, "none", options.redact)}]`)];
   }
 }
 
-/** Whether the server meant the block for the person alone (MCP 2025-11-25, annotations, `audience`). */
+/** Whether the server means the block for the person alone (MCP 2025-11-25, annotations, `audience`). */
 export function isForUserOnly(raw: unknown): boolean {
   const annotations = isObject(raw) && isObject(raw.annotations) ? raw.annotations : {};
   const { audience } = annotations;

@@ -1,4 +1,4 @@
-/** What the shaping of one result is given. Types only. */
+/** Owns: the input of shaping one result, as types. */
 
 import type { GuardLimits } from "../config/entry/guard.ts";
 import type { Redactor } from "../secrets/secrets.ts";
@@ -7,27 +7,27 @@ import type { ResultStore } from "./store.ts";
 export interface ShapeOptions {
   server: string;
   tool: string;
-  /** From the request to the server until its answer. */
+  /** Time from the request to the server's answer. */
   durationMs: number;
   store: ResultStore;
   /** `false`: nothing is left out. */
   guard: GuardLimits | false;
-  /** JSON is given to the model as TOON where that is shorter. */
+  /** The model gets JSON as TOON if that is shorter. */
   toon: boolean;
-  /** The caller reads the server's own result (a codemode script), so that crosses as it is. */
+  /** The caller, a codemode script, reads the server's own result, so the result is also sent unchanged. */
   wantsStructured: boolean;
   /** Takes the server's secrets out of a text. */
   redact: Redactor;
-  /** How the model reads this resource of the server, in a sentence; undefined where no tool does. */
+  /** One sentence on how the model reads this resource of the server; undefined if no tool reads it. */
   readResource: (uri: string) => string | undefined;
 }
 
-/** What settings say of a server's results. */
+/** Settings for the results of one server. */
 export type ResultSettings = Pick<ShapeOptions, "guard" | "toon" | "readResource">;
 
-/** A block as the server sent it: nothing of it can be relied on. */
+/** A block as the server sent it. Nothing in it has been checked. */
 export type Block = Record<string, unknown>;
 
-/** A string that says something, or `otherwise`. */
+/** `value` if it is a string that is not empty, or `otherwise`. */
 export const word = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise;

@@ -1,17 +1,15 @@
 /**
- * Where to cut a text: by UTF-8 bytes and by lines, between characters, at a line end where one is near.
- * Looks only at the part that is kept, so the length of the text does not matter. Pure.
+ * Finds where to cut a text: by UTF-8 bytes and by lines, between characters, at a line end if one is near. Only the
+ * part that is kept is read, so the length of the text does not matter. Pure.
  */
+import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/surrogates.ts";
 
 export interface Budget {
   bytes: number;
   lines: number;
 }
 
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
-const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
-
-/** Lines of a text; the newline at its end begins no further one. */
+/** Number of lines in a text. A newline at the end does not begin another line. */
 export function countLines(text: string): number {
   let lines = 0;
   let at = 0;
@@ -24,17 +22,17 @@ export function countLines(text: string): number {
   return Math.max(lines, 1);
 }
 
-/** Where the line that holds `end` begins, if that gives up less than half of what is kept; else `end`. */
+/** Start of the line that holds `end`, if at least half of the part is still kept; otherwise `end`. */
 function backToLineEnd(text: string, end: number): number {
   if (end >= text.length || text.charCodeAt(end) === 0x0a) return end;
   const newline = text.lastIndexOf("\n", end - 1);
   return newline >= end / 2 ? newline : end;
 }
 
-/** End of the kept start. What follows it may begin with the newline of the last kept line. */
+/** Index at which the kept start ends. The rest may begin with the newline of the last kept line. */
 export function headEnd(text: string, { bytes, lines }: Budget): number {
   if (bytes <= 0 || lines <= 0) return 0;
-  // Takes whole characters only, and no more than fit.
+  // `encodeInto` takes only whole characters, and only as many as fit.
   const { read } = new TextEncoder().encodeInto(text.slice(0, bytes), new Uint8Array(bytes));
   let end = read;
   let newline = -1;
@@ -47,12 +45,12 @@ export function headEnd(text: string, { bytes, lines }: Budget): number {
   return end > 0 && text.charCodeAt(end) === 0x0a && text.charCodeAt(end - 1) === 0x0d ? end - 1 : end;
 }
 
-/** First index whose remainder has at most `bytes` bytes. */
+/** First index from which the rest has at most `bytes` bytes. */
 function lastBytes(text: string, bytes: number): number {
   const from = Math.max(0, text.length - bytes);
   const encoded = Buffer.from(text.slice(from));
   let skip = Math.max(0, encoded.length - bytes);
-  // 10xxxxxx continues a UTF-8 sequence (RFC 3629, section 3): step on to where one begins.
+  // 10xxxxxx continues a UTF-8 sequence (RFC 3629, section 3): go on to the start of one.
   while (skip < encoded.length && ((encoded[skip] ?? 0) & 0xc0) === 0x80) skip++;
   const start = text.length - encoded.toString("utf8", skip).length;
   const splitsPair =
@@ -60,7 +58,7 @@ function lastBytes(text: string, bytes: number): number {
   return splitsPair ? start + 1 : start;
 }
 
-/** Start of the kept end: at the beginning of a line where one is near. */
+/** Index at which the kept end starts: at the beginning of a line if one is near. */
 export function tailStart(text: string, { bytes, lines }: Budget): number {
   if (bytes <= 0 || lines <= 0) return text.length;
   let start = lastBytes(text, bytes);

@@ -1,21 +1,23 @@
 /**
- * Bounds what the model reads of a result: its start and end, or for long lines of JSON their structure,
- * with a line that says how much is missing and the file that holds all of it. The texts of a result count
- * together. Nothing here copies a text that is too long: it is measured, cut and written in place.
+ * Bounds the text of a result for the model. The model gets the start and the end, or for long lines of JSON their
+ * structure, with a line that says how much is missing and which file holds all of it. The limits hold for all texts
+ * of a result together. A text that is too long is never copied: it is measured, cut and written in place.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { GuardLimits } from "../config/entry/guard.ts";
+import { amount } from "./amount.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";
 import type { ResultStore } from "./store.ts";
 import { type Structure, structureOf } from "./structure.ts";
 
-/** Kept free of the limit for the line that says what is missing, with the path. */
+/** Part of the limit for the line that says what is missing, with the path. */
 const NOTICE_BYTES = 512;
 const NOTICE_LINES = 3;
-/** Enough for a model to see what there is; the rest is in the file. */
+/** Enough to show a model the kinds of data; the rest is in the file. */
 const OUTLINE_CHARS = 8 * 1024;
-/** Texts of one result that are looked at for their structure, the longest first. */
+/** Limit for texts of one result that are shown by their structure, the longest first. */
 const OUTLINES = 10;
 
 interface Measured {
@@ -26,9 +28,9 @@ interface Measured {
 
 export interface Guarded {
   content: ResultContent[];
-  /** Something was left out. */
+  /** Some text is left out. */
   cut: boolean;
-  /** Holds all of the text. */
+  /** Path of the file with all of the text. */
   storedAt?: string;
 }
 
@@ -42,11 +44,11 @@ const measure = (content: ResultContent): Measured =>
 const total = (parts: readonly Measured[]): { bytes: number; lines: number } => {
   const texts = parts.filter(({ content }) => content.type === "text");
   const sum = (key: "bytes" | "lines"): number => texts.reduce((all, part) => all + part[key], 0);
-  // Texts are read one below the other.
+  // A newline stands between two texts.
   return { bytes: sum("bytes") + Math.max(texts.length - 1, 0), lines: sum("lines") };
 };
 
-/** How many of the parts fit whole, from the first on, and what is then left. */
+/** How many parts fit as a whole, from the first part on, and the rest of the budget. */
 function takeWhole(parts: Iterable<Measured>, budget: GuardLimits): { taken: number; left: GuardLimits } {
   const left = { ...budget };
   let taken = 0;
@@ -62,9 +64,9 @@ function takeWhole(parts: Iterable<Measured>, budget: GuardLimits): { taken: num
 }
 
 interface Cut {
-  /** Index of the part in which the kept start ends, and where. */
+  /** The part in which the kept start ends, and the end within its text. */
   head: { part: number; end: number };
-  /** Index of the part in which the kept end begins, and where. */
+  /** The part in which the kept end begins, and the start within its text. */
   tail: { part: number; start: number };
 }
 
@@ -73,7 +75,7 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
     maxBytes: Math.floor(Math.max(limits.maxBytes - NOTICE_BYTES, limits.maxBytes / 2) / 2),
     maxLines: Math.floor(Math.max(limits.maxLines - NOTICE_LINES, limits.maxLines / 2) / 2),
   };
-  // Of however little: something of the start.
+  // However small the limit is, at least one byte and one line of the start are kept.
   const fromStart = takeWhole(parts, {
     maxBytes: Math.max(half.maxBytes, 1),
     maxLines: Math.max(half.maxLines, 1),
@@ -89,11 +91,10 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
 }
 
 const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
-const linesText = (lines: number): string => `${lines.toLocaleString("en")} line${lines === 1 ? "" : "s"}`;
 
 /**
- * The longest texts by their structure, as many as it takes for all to fit; by index. Undefined where that
- * does not help.
+ * Index of a text -> its structure, for as many of the longest texts as must be shortened for all to fit. Undefined if
+ * that does not help.
  */
 function structures(parts: readonly Measured[], limits: GuardLimits): Map<number, Structure> | undefined {
   const left = total(parts);
@@ -109,23 +110,23 @@ function structures(parts: readonly Measured[], limits: GuardLimits): Map<number
     if (!structure) return undefined;
     found.set(index, structure);
     left.bytes -= bytes - Buffer.byteLength(structure.outline) - Buffer.byteLength(structure.prefix);
-    // An outline has as many lines as it needs.
+    // The lines of an outline do not count.
     left.lines -= lines;
     if (left.bytes <= limits.maxBytes && left.lines <= limits.maxLines) return found;
   }
   return undefined;
 }
 
-/** The words before it, what it is, its outline. `where` the whole is. */
+/** The words before the JSON, its size and its outline. `where`: a sentence with the path of the whole. */
 function structureText({ prefix, text, outline, values }: Structure, where: string): string {
   const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
   const which = values === undefined ? "shown" : "the first shown";
-  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${linesText(countLines(text))}${of}`;
+  const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${amount(countLines(text), "line")}${of}`;
   const notice = `[${size}, ${which} by its structure.${where}]`;
   return [...(prefix === "" ? [] : [prefix]), notice, outline].join("\n");
 }
 
-/** Of the file that holds all of the text. */
+/** Extension of the file with all of the text. */
 function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Structure> | undefined): string {
   const texts = parts.filter(({ content }) => content.type === "text");
   const [only] = [...(found?.values() ?? [])];
@@ -133,7 +134,7 @@ function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Stru
   return only.values === undefined ? "json" : "jsonl";
 }
 
-/** All of the text as parts to write one after the other, as it would be read. */
+/** All texts, with a newline between two of them, as parts to write one after the other. */
 function* wholeText(parts: readonly Measured[]): Generator<string> {
   let first = true;
   for (const { content } of parts) {
@@ -144,8 +145,6 @@ function* wholeText(parts: readonly Measured[]): Generator<string> {
   }
 }
 
-const text = (value: string): ResultContent => ({ type: "text", text: value });
-
 function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: string): ResultContent[] {
   const contents = parts.map(({ content }) => content);
   const start = textOf(contents[head.part]).slice(0, head.end);
@@ -154,12 +153,12 @@ function withoutMiddle(parts: readonly Measured[], { head, tail }: Cut, notice: 
   const between = contents.slice(head.part, tail.part + 1).filter(({ type }) => type !== "text");
   const middle =
     head.part === tail.part
-      ? [text(end === "" ? opening : `${opening}\n${end}`)]
-      : [text(opening), ...between, ...(end === "" ? [] : [text(end)])];
+      ? [textBlock(end === "" ? opening : `${opening}\n${end}`)]
+      : [textBlock(opening), ...between, ...(end === "" ? [] : [textBlock(end)])];
   return [...contents.slice(0, head.part), ...middle, ...contents.slice(tail.part + 1)];
 }
 
-/** What stays of the texts, measured. */
+/** The parts of the texts that are kept, measured. */
 function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] {
   const ends = [
     textOf(parts[head.part]?.content).slice(0, head.end),
@@ -167,7 +166,7 @@ function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] 
   ];
   return [
     ...parts.slice(0, head.part),
-    ...ends.filter((end) => end !== "").map((end) => measure(text(end))),
+    ...ends.filter((end) => end !== "").map((end) => measure(textBlock(end))),
     ...parts.slice(tail.part + 1),
   ];
 }
@@ -175,11 +174,11 @@ function keptParts(parts: readonly Measured[], { head, tail }: Cut): Measured[] 
 const isWithin = ({ bytes, lines }: { bytes: number; lines: number }, limits: GuardLimits): boolean =>
   bytes <= limits.maxBytes && lines <= limits.maxLines;
 
-/** Whether nothing of it would be left out. */
+/** Whether nothing would be left out. */
 export const fitsGuard = (content: readonly ResultContent[], limits: GuardLimits | false): boolean =>
   limits === false || isWithin(total(content.map(measure)), limits);
 
-/** Never fails: where the full text cannot be stored, the notice says why. */
+/** Never fails: if the full text cannot be stored, the notice says why. */
 export async function guardOutput(
   content: readonly ResultContent[],
   { limits, store, label }: { limits: GuardLimits | false; store: ResultStore; label: string },
@@ -197,7 +196,7 @@ export async function guardOutput(
     const first = Math.min(...found.keys());
     const shown = content.map((part, index) => {
       const structure = found.get(index);
-      return structure ? text(structureText(structure, index === first ? ` ${where}` : "")) : part;
+      return structure ? textBlock(structureText(structure, index === first ? ` ${where}` : "")) : part;
     });
     return { content: shown, cut: true, ...stored };
   }
@@ -206,7 +205,7 @@ export async function guardOutput(
   const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
   const missingLines = whole.lines - kept.lines;
   const ofLines =
-    missingLines > 0 ? ` (${linesText(missingLines)} of ${whole.lines.toLocaleString("en")})` : "";
+    missingLines > 0 ? ` (${amount(missingLines, "line")} of ${whole.lines.toLocaleString("en")})` : "";
   const notice = `[… ${missing}${ofLines} left out here. ${where}]`;
   return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored };
 }

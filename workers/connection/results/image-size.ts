@@ -1,6 +1,6 @@
 /**
- * Width and height of an image from its headers, and whether it is there to its end as far as headers tell: a
- * provider refuses a request for an image that is too wide or that it cannot read. Decodes no pixels. Pure.
+ * Reads width and height of an image from its headers, and whether the image is complete as far as headers tell. A
+ * provider refuses a whole request because of one image that is too wide or broken. Decodes no pixels. Pure.
  */
 
 export interface ImageSize {
@@ -11,7 +11,7 @@ export interface ImageSize {
 type Reader = (bytes: Buffer) => ImageSize | undefined;
 
 const PNG_SIGNATURE_BYTES = 8;
-/** Length, type and checksum around a chunk's data. */
+/** Bytes of length, type and checksum around the data of a chunk. */
 const PNG_CHUNK_BYTES = 12;
 
 /** PNG, third edition, 5.2: chunks from IHDR to IEND. */
@@ -31,7 +31,7 @@ const readPng: Reader = (bytes) => {
   return undefined;
 };
 
-/** Start of frame, C0 to CF, but for the three of that range that define tables or reserve. */
+/** Start of frame: C0 to CF, except for three markers that define tables or are reserved. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 const SCAN = 0xda;
@@ -44,7 +44,7 @@ const readJpeg: Reader = (bytes) => {
   for (let at = 2; at + 4 <= bytes.length; ) {
     if (bytes[at] !== 0xff) return undefined;
     const marker = bytes[at + 1] ?? 0;
-    // Fill bytes may stand before a marker.
+    // Fill bytes may come before a marker.
     if (marker === 0xff) at++;
     else if (standsAlone(marker)) at += 2;
     else if (marker === SCAN) return size;
@@ -58,13 +58,13 @@ const readJpeg: Reader = (bytes) => {
   return undefined;
 };
 
-/** GIF89a, 18: the logical screen, and something behind it. */
+/** GIF89a, 18: the logical screen, and at least one byte after it. */
 const readGif: Reader = (bytes) =>
   bytes.length > 13 ? { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) } : undefined;
 
 const FOURTEEN_BITS = 0x3fff;
 
-/** RFC 9649, 2.4 to 2.7: a RIFF file whose first chunk tells the size. */
+/** RFC 9649, 2.4 to 2.7: a RIFF file whose first chunk holds the size. */
 const readWebp: Reader = (bytes) => {
   if (bytes.length < 30 || bytes.readUInt32LE(4) + 8 > bytes.length) return undefined;
   const kind = bytes.toString("latin1", 12, 16);
@@ -84,7 +84,7 @@ const READERS: Record<string, Reader> = {
   "image/webp": readWebp,
 };
 
-/** In pixels. Undefined for an image that is cut off or otherwise broken, and for any other type. */
+/** Size in pixels. Undefined for an image that is broken or not complete, and for any other type. */
 export function imageSize(type: string, base64: string): ImageSize | undefined {
   const size = READERS[type]?.(Buffer.from(base64, "base64"));
   return size && size.width > 0 && size.height > 0 ? size : undefined;

@@ -1,18 +1,18 @@
 /**
- * An image block: given to the model where every provider takes it, else saved to a file. A provider
- * refuses a request for one image whose type, bytes or size it does not like, and with it the session.
+ * Images of a result. The model gets an image if every provider accepts it; any other image is saved to a file. A
+ * provider refuses a request because of one image with a wrong type, wrong bytes or a wrong size, and every later
+ * request of the session with it.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
 import type { Block, ShapeOptions } from "./context.ts";
 import { imageSize } from "./image-size.ts";
 import { extensionFor, mediaType } from "./mime.ts";
-
-const text = (value: string): ResultContent => ({ type: "text", text: value });
 
 async function savedImage(
   base64: string,
@@ -25,11 +25,13 @@ async function savedImage(
   );
   const where = "path" in saved ? `saved to ${saved.path}` : `could not be saved: ${saved.problem}`;
   return [
-    text(`[Image: ${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}, ${reason}; ${where}]`),
+    textBlock(
+      `[Image: ${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}, ${reason}; ${where}]`,
+    ),
   ];
 }
 
-/** Why a provider would refuse it. */
+/** Why a provider would refuse the image; undefined if none would. */
 function whyUnfit(type: string, base64: string): string | undefined {
   if (base64.length > LIMITS.imageChars) return "too large for a model";
   const size = imageSize(type, base64);
@@ -43,9 +45,9 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   const declared = mediaType(block.mimeType);
   const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;
   if (base64 === undefined || base64 === "") {
-    return [text(`[Image without usable data: ${declared || "unknown type"}]`)];
+    return [textBlock(`[Image without usable data: ${declared || "unknown type"}]`)];
   }
-  // The bytes say what it is; the declared type only helps where they say nothing.
+  // The bytes decide the type. The declared type is used only if the bytes say nothing.
   const real = sniffImageType(base64);
   if (real === undefined) {
     return savedImage(base64, { type: declared, reason: "of a type that models do not take", options });
@@ -55,7 +57,7 @@ export async function imageContent(block: Block, options: ShapeOptions): Promise
   return [{ type: "image", data: base64, mimeType: real }];
 }
 
-/** Saves the images of one result beyond the number and the sum of characters that are sent. */
+/** Saves the images of one result that exceed the limits for their number and their characters. */
 export async function limitImages(
   contents: readonly ResultContent[],
   options: ShapeOptions,
@@ -78,7 +80,7 @@ export async function limitImages(
   return limited;
 }
 
-/** An image for the person alone, as a line that says where it is. */
+/** An image for the person alone: saved, and named in a line. */
 export async function imageForPerson(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
   const block = isObject(raw) ? raw : {};
   const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Names, titles and addresses of a server's content as they stand in a line of ours: on one line, bounded, and
- * without what a terminal acts on, so that none of them passes for another line or a part of the label. Pure.
+ * Names, titles and addresses of a server's content as a part of one of our lines: bounded, without line ends, and
+ * without characters that a terminal acts on or that nobody sees, so that none of them looks like another line. Pure.
  */
 
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
@@ -13,10 +13,10 @@ export function label(value: unknown, otherwise: string, redact: Redactor): stri
   return (typeof value === "string" ? oneLine(redact(value), LABEL_CHARS) : "") || otherwise;
 }
 
-/** What stands before the text of an embedded resource, in the same text. */
+/** The label before the text of an embedded resource, in the same text. */
 const RESOURCE = /^\[Resource: [^\n]*\]\n/;
 
-/** `label` with its line end, or empty; `body` behind it. */
+/** `label`: with its line end, or empty. `body`: the rest. */
 export function splitLabel(text: string): { label: string; body: string } {
   const [label = ""] = RESOURCE.exec(text) ?? [];
   return { label, body: text.slice(label.length) };

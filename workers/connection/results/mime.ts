@@ -1,9 +1,9 @@
-/** Media types: which are text, and which file extension says the type. Pure. */
+/** Media types: which of them are text, and the file extension for each. Pure. */
 
 /** RFC 6838, section 4.2. */
 const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/;
 
-/** `type/subtype` in lower case, without parameters; empty for anything that is none. */
+/** `type/subtype` in lower case, without parameters; empty if `value` is not a media type. */
 export function mediaType(value: unknown): string {
   if (typeof value !== "string") return "";
   const type = (value.split(";", 1)[0] ?? "").trim().toLowerCase();
@@ -56,7 +56,7 @@ const EXTENSIONS: Record<string, string> = {
   "video/webm": "webm",
 };
 
-/** Without a dot. The type decides; where it says nothing, the end of the URI; else `txt` or `bin`. */
+/** File extension without a dot: from the type, otherwise from the end of the URI, otherwise `txt` or `bin`. */
 export function extensionFor(type: string, uri = ""): string {
   const known = Object.hasOwn(EXTENSIONS, type) ? EXTENSIONS[type] : undefined;
   if (known !== undefined) return known;

@@ -1,7 +1,9 @@
 /**
- * A JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
- * without parsing it into objects, so that size costs time only and depth costs nothing. Pure.
+ * Outlines a JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
+ * without parsing it into objects, so that size costs only time and depth costs nothing. Pure.
  */
+import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
+import { amount } from "./amount.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -14,11 +16,11 @@ const CLOSE_OBJECT = 0x7d;
 
 const DEPTH_SHOWN = 6;
 const KEYS_SHOWN = 50;
-/** Items of an array by depth: more of the outermost, which is what the call was made for. */
+/** Number of items shown of an array, by depth: more of the outermost array, which the call asked for. */
 const ITEMS_SHOWN = [5, 5, 3, 2];
 const STRING_CHARS = 200;
 
-/** The text is no single JSON value. */
+/** The text is not one JSON value. */
 class NotJson extends Error {}
 
 class Scanner {
@@ -29,7 +31,7 @@ class Scanner {
     this.text = text;
   }
 
-  /** Code of the next character that is no white space; -1 at the end. */
+  /** Code of the next character that is not white space; -1 at the end. */
   peek(): number {
     for (; this.at < this.text.length; this.at++) {
       const code = this.text.charCodeAt(this.at);
@@ -43,7 +45,7 @@ class Scanner {
     this.at++;
   }
 
-  /** Steps over a string and answers where its characters begin; `at` is then behind the closing quote. */
+  /** Skips a string and returns the index of its first character; `at` is then behind the closing quote. */
   string(): number {
     this.take(QUOTE);
     const begin = this.at;
@@ -58,7 +60,7 @@ class Scanner {
     throw new NotJson();
   }
 
-  /** Steps over a number or `true`, `false`, `null`; answers where it begins. */
+  /** Skips a number or `true`, `false`, `null`, and returns the index at which it begins. */
   literal(): number {
     const begin = this.at;
     for (; this.at < this.text.length; this.at++) {
@@ -71,7 +73,7 @@ class Scanner {
     return begin;
   }
 
-  /** Steps over one value of any depth. */
+  /** Skips one value of any depth. */
   skip(): void {
     let depth = 0;
     do {
@@ -90,18 +92,16 @@ class Scanner {
   }
 }
 
-const count = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
-
-/** A string as it stands in the JSON text, cut between two of its characters. */
+/** A string as the JSON text writes it, cut between two characters. */
 function stringToken(scanner: Scanner): string {
   const begin = scanner.string();
   const length = scanner.at - 1 - begin;
   if (length <= STRING_CHARS) return scanner.text.slice(begin - 1, scanner.at);
-  const cut = scanner.text
+  const start = scanner.text
     .slice(begin, begin + STRING_CHARS)
-    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1")
-    .replace(/[\ud800-\udbff]$/, "");
-  return `"${cut}…" (${count(length, "character")})`;
+    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1");
+  const cut = withoutHalfAtEnd(start);
+  return `"${cut}…" (${amount(length, "character")})`;
 }
 
 function literalToken(scanner: Scanner): string {
@@ -129,7 +129,7 @@ class Outline {
     return this.#lines.push(`${"  ".repeat(depth)}${line}`) - 1;
   }
 
-  /** The members of an object or array between its brackets; counts all, shows the first. */
+  /** Reads the members of an object or array between its brackets: counts all, shows the first `shown`. */
   #members(depth: number, close: number, shown: number, each: (show: boolean) => void): number {
     let members = 0;
     this.#scanner.at++;
@@ -167,7 +167,7 @@ class Outline {
       if (show) this.value(depth + 1, `${key}: `);
       else this.#scanner.skip();
     });
-    this.#lines[head] += `object, ${count(members, "key")}`;
+    this.#lines[head] += `object, ${amount(members, "key")}`;
   }
 
   #array(depth: number, label: string): void {
@@ -177,7 +177,7 @@ class Outline {
       if (show) this.value(depth + 1, "- ");
       else this.#scanner.skip();
     });
-    this.#lines[head] += `array, ${count(members, "item")}`;
+    this.#lines[head] += `array, ${amount(members, "item")}`;
   }
 
   toString(): string {
@@ -186,8 +186,8 @@ class Outline {
 }
 
 /**
- * About `maxChars` of outline. Undefined where the text is not one JSON object or array. Lenient: it
- * follows brackets and strings, and does not validate what it skips.
+ * An outline of about `maxChars` characters. Undefined if the text is not one JSON object or array. Lenient: the
+ * scanner follows brackets and strings, and does not validate the values that it skips.
  */
 export function outlineJson(text: string, maxChars: number): string | undefined {
   const scanner = new Scanner(text);

@@ -1,6 +1,8 @@
 /**
- * What becomes of the results of a session: where the whole of a long one is kept, what settings and server
- * say of their shape, and what is counted of them.
+ * Results of a session. Owns: turning a server's result into text and images for the model (shape), the files that
+ * hold long results as a whole (store), and the statistics of calls (stats). Must not: call a server.
+ * Called by: session. To show another kind of content: blocks.ts. To change how long results are cut: guard.ts and
+ * cut.ts.
  */
 import { join } from "node:path";
 import type { StatsReport } from "../../../src/shared/protocol/calls.ts";
@@ -19,11 +21,11 @@ export { shapeResult } from "./shape.ts";
 
 export interface Results {
   store: ResultStore;
-  /** How results of this server are shaped, under the settings of now. `servers`: all of the session. */
+  /** How results of this server are shaped, under the current settings. `servers`: all servers of the session. */
   settingsFor(server: Server, servers: readonly Server[]): ResultSettings;
-  /** Undefined where nothing is captured. */
+  /** Undefined if the settings do not ask for statistics. */
   stats(): Stats | undefined;
-  /** Throws `bad_config` where their file cannot be read. */
+  /** Throws `bad_config` if the file of the statistics cannot be read. */
   statsReport(): Promise<StatsReport>;
   close(): Promise<void>;
 }
@@ -32,7 +34,7 @@ export interface ResultsOptions {
   agentDir: string;
   settings: () => Settings;
   log: Log;
-  /** For what the user can mend. */
+  /** Shows the user a problem that the user can mend. */
   warn: (problem: string) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What a codemode script gets of a result: all that the server answered, as Pi's built-in MCP gives it, never a part
- * that would pass for the whole. Main reads it in one go, and Pi hands it on in another; so a result that would hold
- * main up is stored, and the script is told where.
+ * The result for a codemode script: the whole answer of the server, as Pi's built-in MCP gives it, and never a part
+ * that looks like the whole. The main thread reads the result in one turn, and Pi hands it on in another, so a result
+ * that would block the main thread is stored in a file, and the script gets the path.
  */
 
 import type { CallResult } from "../../../src/shared/protocol/calls.ts";
@@ -12,11 +12,11 @@ import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { redactValue } from "../secrets/secrets.ts";
 import type { ShapeOptions } from "./context.ts";
 
-/** What a value, and a key that no other object has, cost main beside their bytes: measured. */
+/** Measured cost on the main thread of a value, and of a key that no other object has, in addition to their bytes. */
 const VALUE_BYTES = 64;
 const KEY_BYTES = 256;
 
-/** What the values and keys of a result cost main; more than `most` is not counted. */
+/** Cost of the values and keys of a result on the main thread. Counting stops beyond `most`. */
 function costOf(root: unknown, most: number): { values: number; costBytes: number } {
   const keys = new Set<string>();
   const open: unknown[] = [root];
@@ -27,7 +27,7 @@ function costOf(root: unknown, most: number): { values: number; costBytes: numbe
     values++;
     if (typeof value !== "object" || value === null) continue;
     if (Array.isArray(value)) {
-      // A list too long to be counted costs too much.
+      // A list that is too long to be counted costs too much.
       if (value.length * VALUE_BYTES > most) return { values: values + value.length, costBytes: most + 1 };
       for (const item of value) open.push(item);
       continue;
@@ -59,7 +59,7 @@ async function tooLarge(
   };
 }
 
-/** Nothing where the result cannot be written as JSON. */
+/** Empty if the result cannot be written as JSON. */
 export async function forScript(
   { _meta, ...result }: CallToolResult,
   options: ScriptOptions,
@@ -72,7 +72,7 @@ export async function forScript(
     if (result.isError === true) shown = redactValue(whole as unknown as JsonValue, options.redact);
     json = JSON.stringify(shown);
   } catch {
-    // V8 gives up on extreme depth; the script then gets the text.
+    // V8 gives up on extreme depth. The script then gets the text.
     return {};
   }
   const bytes = Buffer.byteLength(json);

@@ -1,12 +1,13 @@
 /**
- * The one entry of shaping: a server's result becomes what the model reads. Blocks, then structured
- * content, then TOON, then the guard. Never fails for what a server sends. Called by calls.ts.
+ * Turns a server's result into text and images for the model. Owns the order: blocks, structured content, TOON, guard.
+ * Never fails, whatever a server sends.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
@@ -18,10 +19,9 @@ import { readStructured, type Structured, structuredForModel } from "./structure
 import { toonOr } from "./toon.ts";
 
 const FOR_USER_CHARS = 4_000;
-/** Some milliseconds of work. */
+/** Blocks that take some milliseconds of work. */
 const BLOCKS_A_TURN = 2_000;
 
-const text = (value: string): ResultContent => ({ type: "text", text: value });
 const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
 
 interface Parts {
@@ -36,11 +36,11 @@ async function readBlocks(
 ): Promise<Parts> {
   const contents: ResultContent[] = [];
   const forUser: string[] = [];
-  // Before the cut: of a secret cut in two neither half would be found.
+  // Secrets are taken out before the cut: neither half of a secret that is cut in two would be found.
   const shownToUser = (value: string): string =>
     (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
   for (const [index, block] of blocks.entries()) {
-    // A result may hold hundreds of thousands: between some of them this thread answers main and other servers.
+    // A result may hold hundreds of thousands of blocks. In between this thread answers main and other servers.
     if (index % BLOCKS_A_TURN === BLOCKS_A_TURN - 1) await nextTurn();
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
@@ -56,7 +56,7 @@ async function readBlocks(
   };
 }
 
-/** Blocks that say nothing are left out; if nothing is left, one line says so. */
+/** Leaves out empty texts. If nothing is left, one line says so. */
 function orNothing(
   contents: readonly ResultContent[],
   { forUser }: Parts,
@@ -64,11 +64,13 @@ function orNothing(
 ): ResultContent[] {
   const said = contents.filter((content) => !isText(content) || content.text !== "");
   if (said.length > 0) return said;
-  if (isError) return [text("[The tool failed and said nothing]")];
-  return [text(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]")];
+  if (isError) return [textBlock("[The tool failed and said nothing]")];
+  return [
+    textBlock(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]"),
+  ];
 }
 
-/** Providers refuse half a surrogate pair, some also NUL. Neither gets longer by this. */
+/** Providers refuse half of a surrogate pair, and some refuse NUL. The text does not become longer. */
 const clean = (value: string): string => value.toWellFormed().replace(/\0+/g, " ");
 
 const sizeOf = (content: ResultContent): number =>
@@ -77,7 +79,7 @@ const sizeOf = (content: ResultContent): number =>
 const sumBytes = (contents: readonly ResultContent[]): number =>
   contents.reduce((all, content) => all + sizeOf(content), 0);
 
-/** Of one block as the server sent it: base64 as such, so that it compares with the images that are shown. */
+/** Bytes of one block as the server sent it. Base64 counts as text, as it does for the images that are shown. */
 function blockBytes(raw: unknown): number {
   if (typeof raw === "string") return Buffer.byteLength(raw);
   const block = isObject(raw) ? raw : {};
@@ -111,22 +113,22 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   const structured = isStructured(found) ? found : undefined;
   const fromStructured = structured ? structuredForModel(structured, parts.contents) : [];
   if (found && "problem" in found) {
-    fromStructured.push(text(`[Structured content that cannot be shown: ${found.problem}]`));
+    fromStructured.push(textBlock(`[Structured content that cannot be shown: ${found.problem}]`));
   }
 
   const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
-  // An answer is the server's own; an error tells what went wrong, often with the key that was refused.
+  // Only errors are redacted: they often quote the key that was refused. Other answers belong to the server.
   const all = isError
-    ? said.map((content) => (isText(content) ? text(options.redact(content.text)) : content))
+    ? said.map((content) => (isText(content) ? textBlock(options.redact(content.text)) : content))
     : said;
   const { server, tool, guard: limits, store } = options;
   const encoded = options.toon
-    ? all.map((content) => (isText(content) ? text(toonOr(content.text)) : content))
+    ? all.map((content) => (isText(content) ? textBlock(toonOr(content.text)) : content))
     : all;
-  // What is too long even so stays JSON: the file is of more use as such, and the preview goes by its structure.
+  // A text that is too long even as TOON stays JSON: the file is more useful, and the preview needs its structure.
   const best = fitsGuard(encoded, limits) ? encoded : all;
   const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
-  const content = guarded.content.map((part) => (isText(part) ? text(clean(part.text)) : part));
+  const content = guarded.content.map((part) => (isText(part) ? textBlock(clean(part.text)) : part));
   return {
     content,
     isError,

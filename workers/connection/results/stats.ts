@@ -1,19 +1,19 @@
 /**
- * What calls cost, where `settings.captureStats` asks for it: one JSON line a call, appended in the
- * background, and the summary of such a file. Holds names, sizes and times, never arguments or results.
+ * Statistics of calls, if `settings.captureStats` asks for them: one JSON line for each call, appended in the
+ * background, and the summary of such a file. The file holds names, sizes and times, never arguments or results.
  */
-import { appendFile, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { appendRegular } from "../../shared/files/append-regular.ts";
+import { PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { expandHome } from "../config/entry/home.ts";
 
-const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
 const FLUSH_DELAY_MS = 1_000;
-/** Common estimate for English text and JSON; a table of savings needs no tokenizer. */
+/** Common estimate for English text and JSON. A table of savings needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
 /** Tools that a summary lists. */
 const TOOLS_LISTED = 30;
@@ -26,14 +26,14 @@ export interface StatsEntry {
   failed: boolean;
   receivedBytes: number;
   shownBytes: number;
-  /** Of the difference, what was text: audio in a file saves no tokens. Absent in older files. */
+  /** The text in the difference of the two sizes: audio in a file saves no tokens. Absent in older files. */
   savedTextBytes?: number;
   durationMs: number;
 }
 
 export interface Stats {
   record(entry: StatsEntry): void;
-  /** Settles when everything recorded so far is in the file, or could not be put there. */
+  /** Settles when all entries so far are in the file, or could not be written. */
   flush(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export interface StatsSettings {
 }
 
 /**
- * From `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`; a relative path starts from the agent folder.
- * Undefined where nothing is captured.
+ * Reads `settings.captureStats`: `true`, or `{path?, flushDelayMs?}`. A relative path starts from the agent folder.
+ * Undefined if the settings do not ask for statistics.
  */
 export function statsSettings(setting: unknown, agentDir: string): StatsSettings | undefined {
   const preset = { path: join(agentDir, "mcp-stats.jsonl"), flushDelayMs: FLUSH_DELAY_MS };
@@ -58,7 +58,7 @@ export function statsSettings(setting: unknown, agentDir: string): StatsSettings
   };
 }
 
-/** `onProblem` hears of the first failed write only: statistics are a courtesy. */
+/** `onProblem` gets the first failed write only: statistics are a courtesy. Only a regular file is written to. */
 export function createStats({
   path,
   flushDelayMs,
@@ -72,10 +72,11 @@ export function createStats({
   const write = async (text: string): Promise<void> => {
     try {
       await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
-      await appendFile(path, text, { mode: PRIVATE_FILE });
+      await appendRegular(path, text);
     } catch (error) {
       if (!failed) {
-        const problem = `Statistics of MCP calls cannot be written to ${path}: ${messageOf(error)}.`;
+        const why = messageOf(error).replace(`${path}: `, "");
+        const problem = `Statistics of MCP calls cannot be written to ${path}: ${why}.`;
         onProblem(`${problem} Set captureStats.path under settings in mcp.json to a file that can be.`);
       }
       failed = true;
@@ -107,7 +108,7 @@ const isEntry = (value: unknown): value is StatsEntry => {
   return typeof server === "string" && typeof tool === "string" && numbers.every(Number.isFinite);
 };
 
-/** Entries of a file's text; lines that are none, such as one half written, are passed over. */
+/** Entries in the text of a file. Any other line, such as one that is half written, is skipped. */
 export function parseStats(text: string): StatsEntry[] {
   const entries: StatsEntry[] = [];
   for (const line of text.split("\n")) {
@@ -115,7 +116,7 @@ export function parseStats(text: string): StatsEntry[] {
       const value: unknown = JSON.parse(line);
       if (isEntry(value)) entries.push(value);
     } catch {
-      // Not a line of ours.
+      // The line is not one of ours.
     }
   }
   return entries;
@@ -149,10 +150,10 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
   };
 }
 
-/** A text of Node's holds no more. */
+/** Node's longest string. */
 const FILE_BYTES = 512 * 1024 * 1024;
 
-/** Of a file; empty where there is none. Throws `bad_config` where it cannot be read. */
+/** Summary of a file; empty if there is no file. Throws `bad_config` if the file cannot be read. */
 export async function readStats(path: string): Promise<StatsSummary> {
   const text = await readTextOrThrow(path, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";

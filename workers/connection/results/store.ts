@@ -1,17 +1,17 @@
 /**
- * Files that hold what a result has too much of: full texts, audio, binary resources. One private folder
- * (0700) a session below the agent's, made when first needed; files are 0600 and go after seven days.
- * A failure is a value: the result that it belongs to must arrive anyway.
+ * Files for the parts of a result that the model does not get: full texts, audio, binary resources. Each session has
+ * one private folder (0700) below the agent folder, made when it is first needed. Files are 0600 and are removed
+ * after seven days. A failure is a value, because the result must arrive anyway.
  */
 import { randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 
-const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
-/** Characters encoded at a time: a text of any size is written through one small buffer. */
+/** Characters encoded at a time: a text of any size goes through one small buffer. */
 const CHUNK_CHARS = 1024 * 1024;
 /** Shorter texts are written together. */
 const SHORT_CHARS = 64 * 1024;
@@ -23,25 +23,23 @@ export const RESULTS_FOLDER = "mcp-results";
 export type Saved = { path: string; bytes: number } | { problem: string };
 
 export interface ResultStore {
-  /** Parts are written one after the other. `label` and `extension` make the name readable. */
+  /** Writes the parts one after the other. `label` and `extension` make the name of the file readable. */
   save(parts: readonly (string | Uint8Array)[], label: string, extension: string): Promise<Saved>;
 }
 
 export interface StoreOptions {
   /** The folder that holds a folder for each session. */
   root: string;
-  /** Opens a file that does not exist yet, for writing. */
+  /** Opens a new file for writing. */
   create?: (path: string) => Promise<FileHandle>;
 }
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Promise<number> {
   const encoder = new TextEncoder();
   let bytes = 0;
   for (let at = 0; at < text.length; ) {
     let end = Math.min(at + CHUNK_CHARS, text.length);
-    // A pair that straddles the border would be written as two replacement characters.
+    // A surrogate pair that is cut in two would be written as two replacement characters.
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end--;
     const { written } = encoder.encodeInto(text.slice(at, end), buffer);
     await file.writeFile(buffer.subarray(0, written));
@@ -51,7 +49,7 @@ async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Pr
   return bytes;
 }
 
-/** Short texts joined, so that a hundred thousand of them are a few writes. */
+/** Joins short texts, so that a hundred thousand of them take a few writes. */
 function* joined(parts: readonly (string | Uint8Array)[]): Generator<string | Uint8Array> {
   let short: string[] = [];
   let chars = 0;
@@ -99,7 +97,7 @@ export function createResultStore({ root, create }: StoreOptions): ResultStore {
     async save(parts, label, extension) {
       const path = join(folder, fileName(label, extension));
       try {
-        // Each time: a cleanup or the user may have removed it meanwhile.
+        // The folder is made each time, because a cleanup or the user may have removed it.
         await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
         const file = await createFile(path);
         try {
@@ -108,7 +106,7 @@ export function createResultStore({ root, create }: StoreOptions): ResultStore {
           await file.close();
         }
       } catch (error) {
-        // A part of a result would pass for the whole.
+        // A part of a result would look like the whole.
         await rm(path, { force: true }).catch(() => undefined);
         return { problem: (error as Error).message };
       }
@@ -116,7 +114,7 @@ export function createResultStore({ root, create }: StoreOptions): ResultStore {
   };
 }
 
-/** The same store, for so many files: one result may hold a hundred thousand images. */
+/** The same store for at most `most` files: one result may hold a hundred thousand images. */
 export function limitFiles(store: ResultStore, most: number): ResultStore {
   let left = most;
   return {
@@ -128,12 +126,12 @@ export function limitFiles(store: ResultStore, most: number): ResultStore {
   };
 }
 
-/** Names in a folder; none where it does not exist. */
+/** Names in a folder; none if the folder does not exist. */
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 /**
- * Removes files older than `maxAgeMs` and folders left empty, of all sessions. Follows no links. What
- * cannot be removed stays: the next session tries again.
+ * Removes files older than `maxAgeMs` and empty folders, of all sessions. Follows no links. A file that cannot be
+ * removed stays: the next session tries again.
  */
 export async function removeOldResults(
   root: string,
@@ -149,7 +147,7 @@ export async function removeOldResults(
       if (file?.isFile() && now - file.mtimeMs > maxAgeMs) await rm(join(folder, name), { force: true });
       else left++;
     }
-    // A folder made a moment ago is empty until its first file is there.
+    // A new folder is empty until its first file is written.
     if (left === 0 && now - found.mtimeMs > DAY_MS) await rmdir(folder).catch(() => undefined);
   }
 }

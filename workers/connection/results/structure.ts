@@ -1,23 +1,23 @@
 /**
- * What of a result is data rather than prose, and how it looks by its structure: JSON, also behind a few words
- * (`Result: {…`), and JSON lines by the first of them. Pure.
+ * Finds data in a text, as opposed to prose, and its outline: JSON, also after a few words (`Result: {…`), and JSON
+ * lines, which are outlined by the first of them. Pure.
  */
 import { outlineJson } from "./outline.ts";
 
-/** A line this long on average is data, not prose: shown by its structure where it is JSON. */
+/** A text with lines of at least this average length is data, not prose. */
 const DATA_LINE_BYTES = 1_000;
-/** Words before the JSON, such as a label. */
+/** Limit for the words before the JSON, such as a label. */
 const PREFIX_CHARS = 200;
-/** Brackets in those words at which JSON is looked for: each may cost a look at the whole text. */
+/** Limit for brackets in those words that are tried as the start of JSON: each may cost a scan of the whole text. */
 const BRACKETS_TRIED = 4;
 
 export interface Structure {
-  /** Words before the JSON, shown as they are; may be empty. */
+  /** Words before the JSON, shown as they are. May be empty. */
   prefix: string;
-  /** Of the JSON, without the words. */
+  /** The JSON without those words. */
   text: string;
   outline: string;
-  /** Of JSON lines: how many values; the outline is that of the first. */
+  /** Number of JSON lines; the outline is the outline of the first one. Absent: one value. */
   values?: number;
 }
 
@@ -52,7 +52,7 @@ function jsonLines(text: string, maxChars: number): Structure | undefined {
   return outline !== undefined && values > 1 ? { prefix: "", text, outline, values } : undefined;
 }
 
-/** About `maxChars` of outline. Undefined for prose, and for anything that is no JSON. */
+/** The outline has about `maxChars` characters. Undefined for prose, and for anything but JSON. */
 export function structureOf(
   text: string,
   { bytes, lines, maxChars }: { bytes: number; lines: number; maxChars: number },

@@ -1,21 +1,21 @@
 /**
- * `structuredContent` (MCP 2025-11-25, server/tools, structured content): handed on as it is to a caller
- * that reads it, and once to the model. Servers repeat it as text, as the specification asks; then the text
- * is enough. Pure.
+ * `structuredContent` (MCP 2025-11-25, server/tools, structured content). A script gets it as it is, and the model
+ * gets it once: servers repeat it as text, as the specification asks, and then the text is enough. Pure.
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { sameJson } from "../../shared/json/same.ts";
 import { splitLabel } from "./label.ts";
 
 export interface Structured {
   value: unknown;
-  /** Compact. */
+  /** `value` as compact JSON. */
   json: string;
 }
 
-/** Undefined without structured content; `problem` where it cannot be written as JSON. */
+/** Undefined without structured content; `problem` if it cannot be written as JSON. */
 export function readStructured(value: unknown): Structured | { problem: string } | undefined {
   if (value === undefined || value === null) return undefined;
   try {
@@ -36,7 +36,7 @@ function parsed(text: string): { value: unknown } | undefined {
   }
 }
 
-/** Without the label of an embedded resource, and of a fenced block what is in it: ```json … ``` */
+/** The text without the label of an embedded resource, and without the fence of a block such as ```json … ``` */
 function bare(text: string): string {
   const { body } = splitLabel(text);
   const open = body.indexOf("```");
@@ -52,13 +52,13 @@ const saysValue = (text: string, value: unknown): boolean => {
   return read !== undefined && sameJson(read.value, value);
 };
 
-/** The value under the only key: some frameworks wrap what is no object, as `{"result": [...]}`. */
+/** The value of the only key: some frameworks wrap a value that is not an object, as `{"result": [...]}`. */
 function unwrapped(value: unknown): { value: unknown } | undefined {
   const entries = isObject(value) ? Object.values(value) : [];
   return entries.length === 1 ? { value: entries[0] } : undefined;
 }
 
-/** Whether the texts hold what the structured content says: in one of them, or item by item. */
+/** Whether the texts repeat the structured content: one text all of it, or each text one item. */
 export function textSaysSame(texts: readonly string[], { value, json }: Structured): boolean {
   if (texts.some((text) => text === json || saysValue(text, value))) return true;
   const inner = unwrapped(value);
@@ -73,12 +73,12 @@ export function textSaysSame(texts: readonly string[], { value, json }: Structur
   );
 }
 
-/** What the model gets of it beside these contents: compact JSON, or nothing where they say the same. */
+/** The structured content for the model: compact JSON, or nothing if these contents say the same. */
 export function structuredForModel(
   structured: Structured,
   contents: readonly ResultContent[],
 ): ResultContent[] {
   const texts = contents.flatMap((content) => (content.type === "text" ? [content.text] : []));
   const isSaid = textSaysSame(texts, structured) || textSaysSame(texts.map(bare), structured);
-  return isSaid ? [] : [{ type: "text", text: structured.json }];
+  return isSaid ? [] : [textBlock(structured.json)];
 }

@@ -1,75 +1,47 @@
 /**
- * The requests of main, each handed to the session that is open. Owns which session that is: a new one
- * replaces the old, whose servers are closed first.
+ * The requests of main. Those about a session are handed on by name to the session that is open; the few about the
+ * worker itself are answered here. Owns which session is open: a new one replaces the old one, whose servers are closed
+ * first. Must not: know what a session does. Called by: workers/connection.ts.
  */
+import { CONNECTION_METHODS, type ConnectionMethod } from "../../../src/shared/protocol/api.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Log } from "../../shared/log.ts";
 import { createCachePool } from "../catalog/catalog.ts";
 import type { Talkers } from "../servers/servers.ts";
-import { createPatternMatcher, openSession, type Session } from "../session/session.ts";
+import {
+  createPatternMatcher,
+  openSession,
+  type Session,
+  type SessionRequests,
+  type WorkerRequest,
+} from "../session/session.ts";
 import type { Handlers } from "./serve.ts";
 
 export { serve } from "./serve.ts";
 
-export function createHandlers(options: {
+export interface HandlerOptions {
   emit: (event: WorkerEvent) => void;
   log: Log;
   talkers: Talkers;
-  /** For the cache worker, which does not inherit it. */
+  /** Folder of Node's compile cache, for the cache worker, which does not inherit it. */
   compileCache?: string | undefined;
-}): Handlers {
-  const { emit, log, talkers } = options;
-  const cache = createCachePool(log, options.compileCache);
+}
+
+export function createHandlers({ emit, log, talkers, compileCache }: HandlerOptions): Handlers {
+  const cache = createCachePool(log, compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
 
-  const current = (): Session => {
-    if (session) return session;
-    throw new ThreadsError("runtime_stopped", "No session is open in the connection worker.");
-  };
-
-  return {
+  const own: Pick<Handlers, WorkerRequest> = {
     startSession: async (facts) => {
       await session?.close();
       session = openSession(facts, { emit, log, cache, talkers });
       await session.planned;
       return undefined;
     },
-    settleTools: (params, signal) => current().settleTools(params, signal),
-    callTool: (params, signal) => current().callTool(params, signal),
-    reconnect: async ({ server }) => {
-      await current().reconnect(server);
-      return undefined;
-    },
-    answerConsent: async ({ hash, allow }) => {
-      await current().answerConsent(hash, allow);
-      return undefined;
-    },
-    askAgain: async () => {
-      await current().askAgain();
-      return undefined;
-    },
-    applyHeld: async ({ id, apply }) => {
-      await current().applyHeld(id, apply);
-      return undefined;
-    },
-    setRegistered: async ({ servers }) => {
-      await current().setRegistered(servers);
-      return undefined;
-    },
-    setEnabled: (params) => current().setEnabled(params),
-    readConfig: (params) => current().readConfig(params),
-    writeConfig: (params) => current().writeConfig(params),
-    explainMissing: ({ name }) => current().explainMissing(name),
     matchTools: (task, signal) => patterns.match(task, signal),
-    stats: () => current().stats(),
-    turnEnded: async () => {
-      await current().turnEnded();
-      return undefined;
-    },
     ping: async () => undefined,
-    status: async () => current().status(),
     log: async ({ level, message }) => {
       log.write(level, message, "main");
       return undefined;
@@ -85,4 +57,21 @@ export function createHandlers(options: {
       return undefined;
     },
   };
+  return { ...handedOn(() => session, own), ...own };
+}
+
+/** Each request that `own` lacks, answered by the session that is then open. Without one: `runtime_stopped`. */
+function handedOn(current: () => Session | undefined, own: Pick<Handlers, WorkerRequest>): SessionRequests {
+  const isOfSession = (method: ConnectionMethod): method is keyof SessionRequests => !(method in own);
+  const requests = CONNECTION_METHODS.filter(isOfSession).map((method) => [
+    method,
+    async (params: never, signal: AbortSignal) => {
+      const session = current();
+      if (!session) {
+        throw new ThreadsError("runtime_stopped", "No session is open in the connection worker.");
+      }
+      return session.requests[method](params, signal);
+    },
+  ]);
+  return Object.fromEntries(requests) as SessionRequests;
 }

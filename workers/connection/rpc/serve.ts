@@ -1,21 +1,17 @@
 /**
- * Turns handlers into the object that comlink exposes: each request gets an abort signal, each outcome
- * becomes a `Reply`, and bytes are transferred instead of copied. Nothing thrown crosses the thread.
+ * Turns handlers into the object that comlink exposes: each request gets an abort signal, each outcome becomes a
+ * `Reply`, and bytes are transferred instead of copied. No error is thrown across the thread boundary.
  */
 import { transfer } from "comlink";
-import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import type { ConnectionApi, ConnectionMethod } from "../../../src/shared/protocol/api.ts";
 import { CONNECTION_METHODS } from "../../../src/shared/protocol/api.ts";
 import { type Reply, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
+import type { Handler } from "../session/session.ts";
 
-export type Handlers = {
-  [M in ConnectionMethod]: (
-    params: ConnectionMethods[M]["params"],
-    signal: AbortSignal,
-  ) => Promise<ConnectionMethods[M]["value"]>;
-};
+export type Handlers = { [M in ConnectionMethod]: Handler<M> };
 
-type Handler = (params: unknown, signal: AbortSignal) => Promise<unknown>;
+type AnyHandler = (params: unknown, signal: AbortSignal) => Promise<unknown>;
 
 function replyWith(value: unknown): Reply<unknown> {
   const reply: Reply<unknown> = { ok: true, value };
@@ -33,7 +29,7 @@ export function serve(handlers: Handlers, log: Log): ConnectionApi {
     const controller = new AbortController();
     open.set(requestId, controller);
     try {
-      return replyWith(await (handlers[method] as Handler)(params, controller.signal));
+      return replyWith(await (handlers[method] as AnyHandler)(params, controller.signal));
     } catch (error) {
       if (!(error instanceof ThreadsError)) {
         log.error(`${method}: ${error instanceof Error ? error.stack : String(error)}`);

@@ -1,6 +1,6 @@
 /**
- * What of a server's definition no text may show: environment and headers, what variables and commands put in,
- * what only the server may see of its URL, and arguments whose name says so (`--token abc`). Pure.
+ * Finds the values of a server's definition that no text may show: environment and headers, values of variables and
+ * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`). Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -9,25 +9,25 @@ import type { Secrets } from "./redact.ts";
 type Target = ServerDefinition["target"];
 
 const HOLDS_VARIABLE = /\$\{|\$env:|\{env:|^!/;
-/** In the name of a flag, variable, header or query parameter. Tokens that are counted are a model's. */
+/** Names of flags, variables, headers and query parameters with a secret. Tokens that are counted belong to a model. */
 const SECRET_NAME =
   /secret|token(?!s|iz|[-_]?(limit|count|budget))|password|passwd|passphrase|credential|bearer|cookie|api[-_]?key|(access|private|auth)[-_]?key|(^|[-_])(key|pass|pwd|pat|auth|authorization)($|[-_])/i;
 /** `--name=value`, `NAME=value` as for `docker run -e`, and `Name: value` as for `--header`. */
 const NAMED_VALUE = /^-{0,2}([A-Za-z][\w.-]*)[=:]\s*(.+)$/s;
-/** A part of a path that nobody would choose as a name. */
+/** A part of a path that nobody would choose as a name, so it is probably a key. */
 const OPAQUE = /^(?=.*\d)(?=.*[A-Za-z])[\w-]{20,}$/;
 
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name);
 
-/** A command's output, or a variable whose name says so. */
+/** Whether a written value comes from a command, or from a variable whose name says that it is secret. */
 const isSecretSource = (written: string): boolean =>
   written.startsWith("!") ||
   [...written.matchAll(/(?:\$\{|\$env:|\{env:)(\w+)/g)].some(([, name = ""]) => isSecretName(name));
 
-/** What variables or a command put into a text: the part that differs from what was written. */
+/** Values that variables or a command put into a text: the part that differs from the written text. */
 function substituted(written: string, resolved: string): string[] {
   if (!HOLDS_VARIABLE.test(written) || written === resolved) return [];
-  // The command's text has nothing to do with what it printed.
+  // The text of a command has nothing in common with its output.
   if (/^!(?!!)/.test(written)) return [resolved];
   let start = 0;
   while (start < written.length && written[start] === resolved[start]) start++;
@@ -37,24 +37,24 @@ function substituted(written: string, resolved: string): string[] {
   return [resolved.slice(start, resolved.length - end)];
 }
 
-/** Too short to be looked for anywhere, but no word either: in a header nobody would miss it. */
+/** A header's value that is short but not a word. Other values of this length are not looked for. */
 const SHORT_KEY = /^(?=.*\d)(?=.*[A-Za-z])\S{4,7}$/;
 
-/** What a URL tells the server alone: its query and userinfo, as written and as meant, and keys in its path. */
+/** Parts of a URL for the server alone: query and credentials, as written and decoded, and keys in the path. */
 function secretParts(url: string): string[] {
   const parsed = URL.parse(url);
   if (!parsed) return [];
   const { search, searchParams, username, password, pathname } = parsed;
   const written = [search.slice(1), username, password];
   const keys = pathname.split("/").filter((part) => OPAQUE.test(part));
-  // As the Authorization header holds it, in base64.
+  // The Authorization header holds this pair in base64.
   const pair = password === "" ? [] : [`${percentDecoded(username)}:${percentDecoded(password)}`];
   return [...written, ...written.map(percentDecoded), ...searchParams.values(), ...keys, ...pair].filter(
     (part) => part !== "",
   );
 }
 
-/** Of a URL: its password, and what its query names as secret. */
+/** The password of a URL, and the values that its query names as secret. */
 function namedInUrl(text: string): string[] {
   const parsed = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
   if (!parsed) return [];
@@ -62,13 +62,13 @@ function namedInUrl(text: string): string[] {
   return [parsed.password, percentDecoded(parsed.password), ...values].filter((part) => part !== "");
 }
 
-/** A name without a password in the address of a server: keys are given so. */
+/** A user name without a password in the address of a server: some servers take a key there. */
 function keyAsName(url: string): string[] {
   const { username = "", password = "" } = URL.parse(url) ?? {};
   return username === "" || password !== "" ? [] : [username, percentDecoded(username)];
 }
 
-/** What arguments name as secret, wherever it came from. */
+/** Values that arguments name as secret, whatever their source. */
 function namedInArguments(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {
     const [, name = "", value = ""] = NAMED_VALUE.exec(arg) ?? [];
@@ -80,7 +80,7 @@ function namedInArguments(args: readonly string[]): string[] {
   });
 }
 
-/** Values of a record by name: all of them, and those whose name or source says that they are secret. */
+/** All values of a record; `named` holds those whose name or source says that they are secret. */
 function inRecord(written: Record<string, string>, resolved: Record<string, string>): Secrets {
   const entries = Object.entries(resolved);
   const isNamed = (name: string): boolean => isSecretName(name) || isSecretSource(written[name] ?? "");
@@ -90,7 +90,7 @@ function inRecord(written: Record<string, string>, resolved: Record<string, stri
   };
 }
 
-/** What a definition holds that no text may show, from how it is written and what that resolved to. */
+/** Secrets of a definition, from the target as it is written and as it was resolved. */
 export function secretsOf(written: Target, resolved: Target): Secrets {
   if (resolved.kind === "http") {
     const before = written.kind === "http" ? written : resolved;

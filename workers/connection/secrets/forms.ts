@@ -1,20 +1,21 @@
 /**
- * How a secret may look in a text: as it is, percent-encoded, escaped in JSON or HTML, in hex, and in base64 with
- * anything before and behind it, as in `Basic base64(user:secret)`. Answers sources of regular expressions. Pure.
+ * The forms in which a secret may appear in a text: as it is, percent-encoded, escaped in JSON or HTML, in hex, and in
+ * base64 with anything before and behind it, as in `Basic base64(user:secret)`. Returns sources of regular expressions.
+ * Pure.
  */
 
 /** A longer secret is looked for in pieces, so that no match is longer than `LONGEST_MATCH`. */
 const PIECE_CHARS = 1_000;
-/** `%E6%BC%A2`: no character takes more in any of its forms. */
+/** No character takes more in any of its forms; `%E6%BC%A2` takes as many. */
 const FORM_CHARS = 9;
-/** No form is longer than this, in characters. Whoever cuts a text keeps so much beyond the cut until it is redacted. */
+/** No form has more characters than this. A text is redacted with this much beyond the later cut. */
 export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
 /**
- * Pieces of one secret that are looked for in all forms; of the others only as they are written. To prepare them costs
- * some milliseconds each, and a longer secret is a file of which texts show the beginning.
+ * Pieces of one secret that are looked for in all forms. Further pieces are looked for only as they are written: a
+ * piece takes some milliseconds to prepare, and a longer secret is a file of which texts show the beginning.
  */
 const ENCODED_PIECES = 16;
-/** A shorter form would be found by chance; it is looked for as a whole word. */
+/** A shorter form would be found by chance, so it is looked for as a whole word. */
 export const SURE_CHARS = 8;
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -30,7 +31,7 @@ const HTML: Readonly<Record<string, string>> = {
   "'": "apos",
   "/": "sol",
 };
-/** What JSON writes in place of a control character. */
+/** Letters that JSON writes for control characters. */
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   "\b": "b",
   "\f": "f",
@@ -41,7 +42,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 /** JSON within JSON doubles the backslash. */
 const BACKSLASHES = "\\\\{1,3}";
 
-/** One character in each way that a URL, JSON or HTML writes it. Letters and digits have one way. */
+/** One character in each form that a URL, JSON or HTML gives it. Letters and digits have one form. */
 function spellings(char: string): string {
   if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapeRegExp(char);
   const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapeRegExp(char)];
@@ -60,7 +61,7 @@ function spellings(char: string): string {
   return `(?:${ways.join("|")})`;
 }
 
-/** As near to equal as possible: a short rest would be too short to be found. */
+/** Pieces of nearly equal size: a short rest would be too short to be found. */
 function pieces(secret: string): string[] {
   const count = Math.ceil(secret.length / PIECE_CHARS);
   const size = Math.ceil(secret.length / count);
@@ -68,8 +69,8 @@ function pieces(secret: string): string[] {
 }
 
 /**
- * Base64 of the bytes wherever they begin in a longer text: three bytes make four characters, so there are three
- * ways. Characters that also depend on the neighbours are left out; they hold less than a byte of the secret.
+ * Base64 of the bytes for each position in a longer text: three bytes make four characters, so there are three forms.
+ * Characters that also depend on neighbouring bytes are left out: they hold less than a byte of the secret.
  */
 function base64Forms(bytes: Buffer): string[] {
   const whole = bytes.toString("base64");
@@ -84,13 +85,13 @@ function base64Forms(bytes: Buffer): string[] {
   ]);
 }
 
-/** `form` as it may stand within any other text, or as a word where it is too short for that. */
+/** `source` as a part of any text, or as a whole word if `form` is too short for that. */
 const within = (form: string, source: string): string =>
   form.length >= SURE_CHARS ? source : `(?<![A-Za-z0-9])${source}(?![A-Za-z0-9])`;
 
 /**
- * Sources of regular expressions, the longest form first: one secret may begin with another. `parts` of secrets are
- * looked for as they are written, not encoded: there may be thousands.
+ * Sources of regular expressions, the longest form first, because one secret may begin with another. `parts` of secrets
+ * are looked for as they are written, not encoded, because there may be thousands.
  */
 export function formsOf(secrets: readonly string[], parts: readonly string[]): string[] {
   const forms = new Map<string, string>();

@@ -1,16 +1,14 @@
-/** The clocks beside an open connection: one closes it when nothing uses it, one asks whether it lives. */
+/** The clocks beside an open connection: one expires when nothing uses the connection, one pings the server. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export interface IdleClock {
-  /** A use begins; the clock stands still until every use has ended. */
+  /** A use begins: the clock stands still until every use has ended. */
   begin(): void;
   end(): void;
   /** A connection is open: the clock runs if nothing uses it. */
   start(): void;
   stop(): void;
-  /** Uses that have begun and not ended. */
-  readonly uses: number;
-  /** Runs `task` once no use is open. */
+  /** Runs `task` once, as soon as no use is open. */
   whenUnused(task: () => void): void;
 }
 
@@ -46,9 +44,6 @@ export function createIdleClock(options: { timeoutMs: () => number; onExpired: (
       open = false;
       clearTimeout(timer);
     },
-    get uses() {
-      return uses;
-    },
     whenUnused: (task) => {
       if (uses === 0) task();
       else waiting.push(task);
@@ -56,7 +51,7 @@ export function createIdleClock(options: { timeoutMs: () => number; onExpired: (
   };
 }
 
-/** Pings every `LIMITS.healthCheckMs`; `onSick` is told why a ping failed. Answers how to stop it. */
+/** Pings every `LIMITS.healthCheckMs`; `onSick` gets the error of a ping that failed. Answers how to stop it. */
 export function startHealthCheck(
   ping: (timeoutMs: number) => Promise<void>,
   onSick: (error: unknown) => void,

@@ -1,19 +1,23 @@
-/** What a user of a server is told when it is not to be had. */
+/** The errors for a server, or a tool of it, that is unavailable. Pure. */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { backoffMs, type ServerPhase } from "./state.ts";
+import { withName } from "../mcp/mcp.ts";
+import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
 const KNOWN_SHOWN = 20;
 
+/** Why a wish for a connection was refused. */
+export type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
+
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000));
 
-/** Why a wish for a connection was refused, and when or how it would not be. */
+/** Says why a wish for a connection was refused, and when or how it would be granted. */
 export function refusal(
   { name, file }: ServerDefinition,
   phase: ServerPhase,
-  reason: "waiting-to-retry" | "disabled" | "closing",
+  reason: Refusal,
   nowMs: number,
 ): ThreadsError {
   if (reason === "disabled") {
@@ -33,8 +37,8 @@ export function refusal(
 }
 
 /**
- * What a status tells of a phase, if there is an error to tell. A server that is dropped soon after each connect says
- * how often that was, and when it is connected again.
+ * The error that a status shows for a phase, if there is one. The error of a server that is dropped soon after each
+ * connect says how often that was, and when the server is connected again.
  */
 export function statusError(
   { name, lifecycle }: ServerDefinition,
@@ -56,6 +60,10 @@ export function statusError(
   });
 }
 
+/** The connection was lost. `message`: one sentence on how it ended, without secrets. */
+export const droppedError = (server: string, message: string): ThreadsError =>
+  new ThreadsError("server_died", withName(server, message), { data: { server } });
+
 export function unknownTool(server: string, tool: string, known: readonly CachedTool[] = []): ThreadsError {
   return new ThreadsError("unknown_tool", `${server} no longer offers a tool named ${tool}.`, {
     remedy: "Search again with ToolSearch.",
@@ -71,14 +79,14 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
   });
 }
 
-/** `why`: a sentence without its end. */
+/** `why`: a sentence without its full stop. */
 export const heldBackError = (server: string, why: string): ThreadsError =>
   new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
     remedy: `A call of one of its tools or /mcp reconnect ${server} connects it.`,
     data: { server },
   });
 
-/** `reason`: in words that follow a colon. */
+/** `reason`: worded to follow a colon. */
 export const notTrusted = (server: string, reason: string): ThreadsError =>
   new ThreadsError("server_not_trusted", `${server} is not started: ${reason}.`, {
     remedy: "Only the user can allow it.",

@@ -1,7 +1,7 @@
 /**
- * What a server has to say, as lines of the log: its logging notifications at their level, and odd things
- * seen of it. Bounded in size and rate, and without secrets of its definition; the log itself escapes control
- * characters. Nothing of this reaches the terminal.
+ * Writes a server's words into the log: its logging notifications at their level, and notes about its odd behaviour.
+ * The lines are bounded in size and rate, and free of the definition's secrets; the log itself escapes control
+ * characters. None of them reaches the terminal.
  */
 import type { LogLevel } from "../../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -10,7 +10,7 @@ import { createLineBudget } from "../../shared/pace/line-budget.ts";
 import { behindName } from "../mcp/mcp.ts";
 import { boundText, type Redactor } from "../secrets/secrets.ts";
 
-/** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> ours. */
+/** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> level of our log. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
   debug: "debug",
   info: "info",
@@ -31,11 +31,11 @@ const LIMIT = {
 };
 
 export interface ServerLog {
-  /** `params` of a `notifications/message`: nothing of it can be relied on. */
+  /** Takes the `params` of a `notifications/message`, which may have any shape. */
   message(params: unknown): void;
-  /** An odd thing seen of the server, worded to follow its name. */
+  /** Takes a note about the server, worded to follow the server's name. */
   note(text: string): void;
-  /** The server is given up: tells what was dropped. */
+  /** The server is closed: writes how many lines were dropped. */
   close(): void;
 }
 
@@ -44,14 +44,14 @@ function dataText(data: unknown): string {
   try {
     return JSON.stringify(data) ?? "";
   } catch (error) {
-    // V8 gives up on extreme depth.
+    // V8 cannot write data that is nested extremely deep.
     return `[data that cannot be written: ${(error as Error).message}]`;
   }
 }
 
 interface Entry {
   level: LogLevel;
-  /** `warning`, or `logger warning`. */
+  /** What follows the server's name: ` warning`, or `/logger warning`. */
   from: string;
   data: unknown;
 }
@@ -67,7 +67,7 @@ function readEntry(params: unknown, redact: Redactor): Entry {
   };
 }
 
-/** `redact`: as it is when a line is written, since secrets are known only once the definition is resolved. */
+/** `redact` must know the secrets of the moment it runs: they are known only once the definition is resolved. */
 export function createServerLog(server: string, { log, redact }: { log: Log; redact: Redactor }): ServerLog {
   const dropped = (what: string) => (count: number) =>
     log.warn(`${server}: ${count.toLocaleString("en")} ${what} dropped: it says too much`);

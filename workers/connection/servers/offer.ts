@@ -1,6 +1,6 @@
 /**
- * What one server offers, as far as it is known: tools, resources, prompts and instructions, remembered or as a
- * connection listed them. Lists them over the connection that the server hands it; knows nothing of its states.
+ * What one server offers, as far as it is known: tools, resources, prompts and instructions, from the cache or as a
+ * connection listed them. Lists them over the connection that the server hands it; knows nothing of the server's phases.
  */
 
 import { localSpellingsOf } from "../../../src/shared/naming/names.ts";
@@ -15,7 +15,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/mcp.ts";
 import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
 
-/** What a cache entry tells of a server. */
+/** What a cache entry says of a server. */
 export interface KnownTools {
   tools: CachedTool[];
   instructions?: string | undefined;
@@ -23,13 +23,13 @@ export interface KnownTools {
 }
 
 export interface OfferContext {
-  /** As it is now: an edit may change it. */
+  /** The definition that holds now: an edit may change it. */
   definition: () => ServerDefinition;
-  /** Of the server: what is being listed is given up with it. */
+  /** Fires when the server is closed: a list that is under way is given up then. */
   lifetime: AbortSignal;
-  /** False for a connection that was replaced: what it listed does not count any more. */
+  /** False for a connection that was replaced: its lists no longer count. */
   isOpen: (connection: Connection) => boolean;
-  /** A list came when nobody waited for it any longer. */
+  /** A list arrived after nobody waited for it any longer. */
   onLate: () => void;
   onNote: (note: string) => void;
 }
@@ -41,7 +41,7 @@ export class ServerOffer {
   #instructions: string | undefined;
   #resources: CachedResources | undefined;
   #prompts: CachedPrompt[] | undefined;
-  /** Settles when the open connection's resources are listed; never rejects. */
+  /** Settles when the open connection's resources are listed. Never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
 
   constructor(context: OfferContext) {
@@ -53,7 +53,7 @@ export class ServerOffer {
     return this.#tools;
   }
 
-  /** Whether the tools are this definition's, not those of the one it replaced. */
+  /** Whether the tools are this definition's own, and not inherited from the server that it replaced. */
   get isOwn(): boolean {
     return this.#isOwn;
   }
@@ -62,17 +62,17 @@ export class ServerOffer {
     return this.#instructions;
   }
 
-  /** Undefined until they are known. Offered as tools where the definition says so. */
+  /** Undefined until they are known. Offered as tools if the definition says so. */
   get resources(): CachedResources | undefined {
     return this.#resources;
   }
 
-  /** As the open connection listed them; undefined where it did not. */
+  /** Undefined if the open connection did not list them. */
   get prompts(): CachedPrompt[] | undefined {
     return this.#prompts;
   }
 
-  /** Takes what a valid cache entry tells. */
+  /** Takes what a valid cache entry says of the server. */
   restore({ tools, instructions, resources }: KnownTools): void {
     this.#tools = tools;
     this.#resources = resources;
@@ -80,14 +80,14 @@ export class ServerOffer {
     this.#isOwn = true;
   }
 
-  /** Shows what the server that this one replaces offered, until this one has listed its own. */
+  /** Shows the offer of the server that this one replaces, until this one has listed its own. */
   inherit({ tools, instructions, resources }: ServerOffer): void {
     this.#tools = tools;
     this.#resources = resources;
     this.#instructions = instructions;
   }
 
-  /** Over a new connection. Throws what listing the tools throws, or the signal's reason. */
+  /** Lists everything over a new connection. Throws what listing the tools throws, or the signal's reason. */
   async list(connection: Connection, signal: AbortSignal): Promise<void> {
     const beside = this.#listBeside(connection);
     this.#tools = keepSame(this.#tools, await connection.listTools(signal));
@@ -97,7 +97,10 @@ export class ServerOffer {
     signal.throwIfAborted();
   }
 
-  /** Once more over an open connection. Answers whether it counts. Throws what listing the tools throws. */
+  /**
+   * Lists everything once more over an open connection. Answers false if the connection was replaced meanwhile. Throws
+   * what listing the tools throws.
+   */
   async listAgain(connection: Connection): Promise<boolean> {
     const beside = this.#listBeside(connection);
     const tools = await during(this.#context.lifetime, (signal) => connection.listTools(signal));
@@ -107,7 +110,10 @@ export class ServerOffer {
     return true;
   }
 
-  /** Settles when they are known, or soon: a server that is slow with them has its tools anyway. */
+  /**
+   * Lists resources and prompts. Settles when the resources are known, or after a moment: a server that is slow with
+   * them has its tools anyway.
+   */
   async #listBeside(connection: Connection): Promise<void> {
     const { definition, lifetime, isOpen, onLate, onNote } = this.#context;
     let isLate = false;
@@ -122,7 +128,7 @@ export class ServerOffer {
         this.#resources = mergeListed(this.#resources, listed, onNote);
       });
     }
-    // Only the cache holds them: no tool waits for these.
+    // Only the cache keeps prompts, so no tool waits for them.
     list(connection.listPrompts, (listed) => {
       this.#prompts = listed;
     }).catch((error) => onNote(`its prompts could not be kept: ${messageOf(error)}`));
@@ -130,7 +136,10 @@ export class ServerOffer {
     isLate = true;
   }
 
-  /** A resumed session without a snapshot knows a tool by what Pi called it, which may be cut or mended. */
+  /**
+   * The server's name of a tool. A resumed session without a snapshot knows a tool by its name in Pi, which may be
+   * shortened or have other characters.
+   */
   nameOf(written: string): string {
     const { tools, resources } = this;
     const definition = this.#context.definition();
@@ -140,7 +149,7 @@ export class ServerOffer {
     return meant.length === 1 && meant[0] ? meant[0].name : written;
   }
 
-  /** What a tool that stands for a resource reads; undefined for any other. */
+  /** The URI that a tool for a resource reads; undefined for any other tool. */
   async uriOf({ tool, args, signal }: Omit<CallRequest, "timeoutMs">): Promise<string | undefined> {
     const { name, exposeResources } = this.#context.definition();
     if (!exposeResources) return undefined;

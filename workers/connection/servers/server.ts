@@ -1,102 +1,55 @@
 /**
- * One configured server: carries out what `transition` decides. Owns its connection and its clocks, and what it
- * offers (server-offer.ts); concurrent users share one attempt; a failure stays with this server. Called by the
- * supervisor.
+ * One configured server: carries out what `transition` (state.ts) decides. Owns the server's phase, its connection and
+ * the attempt to open one: concurrent users share the attempt, and a failure stays with this server. The attempt is in
+ * attempt.ts, the clocks and lists beside an open connection in watch.ts, a call in call.ts, the server's tools and
+ * resources in offer.ts. Called by: supervisor.ts.
  */
-
-import { messageOf, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
-import type { Log } from "../../shared/log.ts";
-import { abortable, during } from "../../shared/pace/abort.ts";
-import type { Gate } from "../../shared/pace/gate.ts";
-import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
-import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
-import { exposureOf, mayBeDirect, namesInRules } from "../config/entry/exposure.ts";
-import type { Settings } from "../config/entry/settings.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
-import { asReason, withName } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { offeredTools } from "../offers/offers.ts";
-import { createRedactor, NO_SECRETS, type Redactor, redactError } from "../secrets/secrets.ts";
-import { createIdleClock, startHealthCheck } from "./clocks.ts";
-import { excludedTool, heldBackError, refusal, statusError, unknownTool } from "./errors.ts";
-import { createServerLog, type ServerLog } from "./log.ts";
-import { type KnownTools, ServerOffer } from "./offer.ts";
+import { createRedactor, NO_SECRETS, type Redactor } from "../secrets/secrets.ts";
+import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
+import { callServer, isExcluded } from "./call.ts";
+import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
+import type { KnownTools } from "./offer.ts";
+import { createParts, type ServerParts } from "./parts.ts";
+import { closeTimes, lifecyclePolicy, type ServerLimits } from "./policy.ts";
 import {
   type LifecyclePolicy,
-  type ServerEffect,
   type ServerEvent,
   type ServerPhase,
   transition,
   type WantedBy,
 } from "./state.ts";
-import type { Talkers } from "./talkers.ts";
+import { serverStatus } from "./status.ts";
+import { ConnectionWatch, type WatchedServer } from "./watch.ts";
 
-export interface ServerContext {
-  cwd: string;
-  npxCacheFile: string;
-  log: Log;
-  emit: (event: WorkerEvent) => void;
-  gate: Gate;
-  /** Absent: nobody wants to know who is talking. */
-  talkers?: Talkers;
-  /** As they are now: they may change while the session is open. */
-  settings: () => Settings;
-  /** `LIMITS`, unless the session was given others. */
+export interface ServerContext extends AttemptContext {
+  /** Absent: `LIMITS`. */
   limits?: ServerLimits;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
 
-/** The limits of a server's life that a session may be given. */
-export type ServerLimits = Omit<SessionLimits, "publishMs" | "publishAloneMs">;
-
-interface Attempt {
-  promise: Promise<Connection>;
-  /** Fires when a user waits for it: it then no longer queues behind background connects. */
-  urgent: AbortController;
-}
-
-type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
-
-const shutdownTimes: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
-
 export class Server {
   readonly #context: ServerContext;
   readonly #limits: ServerLimits;
   readonly #lifetime = new AbortController();
-  readonly #refresh: Throttle;
-  readonly #idle = createIdleClock({
-    timeoutMs: () => this.#policy.idleTimeoutMs,
-    onExpired: () => {
-      this.#context.log.info(`${this.name} is closed: nothing used it`);
-      this.#dispatch({ type: "idle-expired" });
-    },
-  });
+  readonly #parts: ServerParts;
+  readonly #watch: ConnectionWatch;
   #definition: ServerDefinition;
   #phase: ServerPhase;
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
-  readonly #offer = new ServerOffer({
-    definition: () => this.#definition,
-    lifetime: this.#lifetime.signal,
-    isOpen: (connection) => this.#connection === connection,
-    onLate: () => {
-      if (this.#phase.name === "connected") this.#context.onTools(this);
-    },
-    onNote: (note) => this.#log.note(note),
-  });
   #redact: Redactor = createRedactor(NO_SECRETS);
-  readonly #log: ServerLog;
   #reconnectTimer: NodeJS.Timeout | undefined;
-  #stopHealthCheck: () => void = () => undefined;
   /** Settles when every connection that was given up is closed. */
   #closing: Promise<unknown> = Promise.resolve();
 
@@ -104,14 +57,34 @@ export class Server {
     this.#definition = definition;
     this.#context = context;
     this.#limits = context.limits ?? LIMITS;
-    this.#refresh = createThrottle({
-      delayMs: LIMITS.refreshDelayMs,
-      intervalMs: this.#limits.refreshIntervalMs,
-      longestMs: this.#limits.refreshLongestMs,
-      task: () => this.#relist(),
-    });
-    this.#log = createServerLog(definition.name, { log: context.log, redact: (text) => this.#redact(text) });
     this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
+    this.#parts = createParts({
+      definition: () => this.#definition,
+      lifetime: this.#lifetime.signal,
+      log: context.log,
+      redact: (text) => this.#redact(text),
+      isOpen: (connection) => this.#connection === connection,
+      onLate: () => {
+        if (this.#connected) context.onTools(this);
+      },
+    });
+    this.#watch = this.#createWatch();
+  }
+
+  #createWatch(): ConnectionWatch {
+    const server: WatchedServer = {
+      ...this.#parts,
+      log: this.#context.log,
+      policy: () => this.#policy,
+      connected: () => this.#connected,
+      onIdle: () => this.#dispatch({ type: "idle-expired" }),
+      onSick: (message) => this.#onDropped(message),
+      onListed: () => {
+        this.#context.onStatus(this);
+        this.#context.onTools(this);
+      },
+    };
+    return new ConnectionWatch(server, this.#limits);
   }
 
   get definition(): ServerDefinition {
@@ -124,21 +97,21 @@ export class Server {
 
   /** Undefined until a list came from the server or the cache. */
   get tools(): CachedTool[] | undefined {
-    return this.#offer.tools;
+    return this.#parts.offer.tools;
   }
 
   get instructions(): string | undefined {
-    return this.#offer.instructions;
+    return this.#parts.offer.instructions;
   }
 
-  /** For the cache alone. Undefined where they were not listed. */
+  /** For the cache only. Undefined if the open connection did not list them. */
   get prompts(): CachedPrompt[] | undefined {
-    return this.#offer.prompts;
+    return this.#parts.offer.prompts;
   }
 
-  /** Undefined until they are known. Offered as tools where the definition says so. */
+  /** Undefined until they are known. Offered as tools if the definition says so. */
   get resources(): CachedResources | undefined {
-    return this.#offer.resources;
+    return this.#parts.offer.resources;
   }
 
   /** Takes the definition's secrets out of a text about this server. */
@@ -152,78 +125,106 @@ export class Server {
 
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return !this.#offer.isOwn && this.#phase.name === "connecting";
+    return !this.#parts.offer.isOwn && this.#phase.name === "connecting";
+  }
+
+  /** The connection, if the server is connected: while its lists are being asked for, it is not. */
+  get #connected(): Connection | undefined {
+    return this.#phase.name === "connected" ? this.#connection : undefined;
   }
 
   get #policy(): LifecyclePolicy {
-    const { lifecycle, idleTimeoutMinutes } = this.#definition;
-    const minutes = idleTimeoutMinutes ?? (lifecycle === "lazy" ? this.#context.settings().idleTimeout : 0);
-    return { lifecycle, idleTimeoutMs: minutes * 60_000, reconnectMs: this.#limits.reconnectMs };
+    return lifecyclePolicy(this.#definition, this.#context.settings(), this.#limits);
   }
 
-  get #closeTimes(): CloseTimes {
-    return { termMs: this.#limits.closeTermMs, killMs: this.#limits.closeKillMs };
-  }
-
-  /** Takes what a valid cache entry tells. */
+  /** Takes what a valid cache entry says of the server. */
   restore(known: KnownTools): void {
-    this.#offer.restore(known);
+    this.#parts.offer.restore(known);
     this.#context.onStatus(this);
   }
 
-  /** Leaves it to a call or the user to connect it. `why`: a sentence without its end. */
+  /** Leaves it to a call or the user to connect the server. `why`: a sentence without its full stop. */
   holdBack(why: string): void {
     this.#dispatch({ type: "held-back", error: heldBackError(this.name, why) });
   }
 
-  /** Shows the tools of the server that this one replaces until it has listed its own. */
+  /** Shows the tools of the server that this one replaces until this one has listed its own. */
   inherit(old: Server): void {
-    this.#offer.inherit(old.#offer);
+    this.#parts.offer.inherit(old.#parts.offer);
   }
 
   /** Takes a definition that differs in nothing that a connection depends on. */
   update(definition: ServerDefinition): void {
     this.#definition = definition;
-    if (this.#connection) this.#watch(this.#connection);
+    if (this.#connection) this.#watch.start(this.#connection);
     this.#context.onStatus(this);
     if (!definition.enabled || !definition.exposeResources || this.resources) return;
-    // They were not wanted until now.
-    if (this.#connection) void this.#relist();
+    // The resources are wanted from now on.
+    if (this.#connection) void this.#watch.relist();
     else this.connect("background").catch(() => undefined);
   }
 
   status(): ServerStatus {
-    const pid = this.#connection?.pid;
-    const error = statusError(this.#definition, this.#phase, this.#limits.reconnectMs);
-    return {
-      name: this.name,
-      state: this.#phase.name,
-      lifecycle: this.#definition.lifecycle,
-      transport: this.#connection?.transport ?? transportOf(this.#definition),
-      source: this.#definition.file,
-      ...(this.#definition.description === undefined ? {} : { description: this.#definition.description }),
-      toolCount: this.tools?.length ?? 0,
-      resourceCount: offeredTools(this).length - (this.tools?.length ?? 0),
-      toolsKnown: this.tools !== undefined,
-      direct: mayBeDirect(this.#definition, this.#context.settings().directTools),
-      ...(error ? { error: toWireError(error) } : {}),
-      ...(pid === undefined ? {} : { pid }),
-    };
+    return serverStatus({
+      definition: this.#definition,
+      phase: this.#phase,
+      connection: this.#connection,
+      offer: this.#parts.offer,
+      settings: this.#context.settings(),
+      limits: this.#limits,
+    });
   }
 
-  /** The open connection, or the attempt that all callers share. Rejects with `ThreadsError`. */
+  /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
   connect(by: WantedBy): Promise<Connection> {
     const nowMs = performance.now();
     const refused = this.#dispatch({ type: "wanted", by, nowMs });
     if (refused) return Promise.reject(refusal(this.#definition, this.#phase, refused, nowMs));
-    if (this.#connection && this.#phase.name === "connected") return Promise.resolve(this.#connection);
+    const connection = this.#connected;
+    if (connection) return Promise.resolve(connection);
     const attempt = this.#attempt;
     if (!attempt) return Promise.reject(refusal(this.#definition, this.#phase, "closing", nowMs));
-    if (by === "call" || by === "user") attempt.urgent.abort();
+    if (by === "call" || by === "user") attempt.hurry();
     return attempt.promise;
   }
 
-  /** Changes the state by the one function and carries out the effects. Answers why a wish was refused, if it was. */
+  /** Whether the current rules hide the tool of this name, also from a caller that still knows it. */
+  excludes(tool: string): boolean {
+    return isExcluded(this.#definition, tool, this.#context.settings());
+  }
+
+  /** Connects if needed, then calls. Never repeats a call. Throws `ThreadsError`. */
+  callTool(asked: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
+    const server = {
+      ...this.#parts,
+      connect: () => this.connect("call"),
+      excludes: (tool: string) => this.excludes(tool),
+    };
+    return this.#watch.during(() => callServer(server, asked));
+  }
+
+  /** Makes a new connection for the user, whatever the state. Rejects with `ThreadsError`. */
+  async reconnect(): Promise<void> {
+    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
+    await this.connect("user");
+  }
+
+  /** For a server that is replaced: settles when no call is open, or after `maxMs`. */
+  drain(maxMs: number): Promise<void> {
+    return this.#watch.unused(maxMs);
+  }
+
+  /** Ends the connection and any attempt. Settles when nothing of this server runs. */
+  async close(): Promise<void> {
+    this.#watch.close();
+    this.#dispatch({ type: "closed" });
+    this.#lifetime.abort();
+    await this.#attempt?.promise.catch(() => undefined);
+    await this.#closing;
+    this.#parts.log.close();
+  }
+
+  /** Changes the phase by the one function and carries out the effects. Answers why a wish was refused, if it was. */
   #dispatch(event: ServerEvent): Refusal | undefined {
     const before = this.#phase;
     const { state, effects } = transition(before, event, this.#policy);
@@ -232,7 +233,8 @@ export class Server {
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
       if (effect.type === "open") this.#startAttempt();
-      if (effect.type === "close") this.#drop(event.type === "closed" ? shutdownTimes : this.#closeTimes);
+      if (effect.type === "close")
+        this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : closeTimes(this.#limits));
       if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);
@@ -241,13 +243,34 @@ export class Server {
 
   #startAttempt(): void {
     clearTimeout(this.#reconnectTimer);
-    const urgent = new AbortController();
-    const promise = this.#open(urgent.signal).finally(() => {
-      this.#attempt = undefined;
-    });
-    // Background connects have nobody who waits; their failure is in the state and in the log.
-    promise.catch(() => undefined);
-    this.#attempt = { promise, urgent };
+    this.#attempt = startAttempt(
+      {
+        ...this.#parts,
+        onSecrets: (secrets) => {
+          this.#redact = createRedactor(secrets);
+        },
+        onListChanged: () => this.#watch.onListChanged(),
+        hold: (connection) => {
+          this.#connection = connection;
+        },
+        // A connection that was replaced or is being closed says nothing about this server any more.
+        onClosed: (connection) => {
+          if (connection && this.#connected === connection) this.#onDropped(connection.whyClosed());
+        },
+        onOpen: (connection) => {
+          this.#dispatch({ type: "opened", nowMs: performance.now() });
+          this.#watch.start(connection);
+          this.#context.onTools(this);
+        },
+        onFailed: (error) => {
+          this.#dispatch({ type: "open-failed", error, nowMs: performance.now() });
+        },
+        onSettled: () => {
+          this.#attempt = undefined;
+        },
+      },
+      this.#context,
+    );
   }
 
   #reconnectLater(delayMs: number): void {
@@ -256,176 +279,21 @@ export class Server {
     }, delayMs);
   }
 
-  async #open(urgent: AbortSignal): Promise<Connection> {
-    const leave = await this.#context.gate.enter(AbortSignal.any([urgent, this.#lifetime.signal]));
-    try {
-      const connection = await during(this.#lifetime.signal, (signal) => this.#openNow(signal));
-      this.#dispatch({ type: "opened", nowMs: performance.now() });
-      this.#watch(connection);
-      this.#context.onTools(this);
-      return connection;
-    } catch (error) {
-      const shown = redactError(error, this.#redact);
-      const failure =
-        shown instanceof ThreadsError
-          ? shown
-          : new ThreadsError("internal", withName(this.name, this.#redact(messageOf(shown))), {
-              cause: error,
-            });
-      if (!this.#lifetime.signal.aborted) this.#context.log.error(withName(this.name, failure.message));
-      this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
-      throw failure;
-    } finally {
-      leave();
-    }
-  }
-
-  async #openNow(signal: AbortSignal): Promise<Connection> {
-    const { log, emit, cwd, npxCacheFile } = this.#context;
-    const startedAt = performance.now();
-    // The SDK and the transports: the first plan does not wait until they are loaded.
-    const { connect } = await import("../transports/transports.ts");
-    signal.throwIfAborted();
-    let opened: Connection | undefined;
-    const connection = await connect({
-      definition: this.#definition,
-      cwd,
-      signal,
-      maxMessageBytes: this.#context.settings().maxMessageBytes,
-      npxCacheFile,
-      onSpawn: (pid) => emit({ type: "spawned", pid, server: this.name }),
-      onExit: (pid) => emit({ type: "exited", pid, server: this.name }),
-      onNote: this.#log.note,
-      onLogMessage: this.#log.message,
-      onSecrets: (secrets) => {
-        this.#redact = createRedactor(secrets);
-      },
-      redact: (text) => this.#redact(text),
-      onClosed: () => this.#onClosed(opened),
-      onListChanged: () => this.#refresh.request(),
-      onBytes: this.#context.talkers?.of(this.name),
-    });
-    opened = connection;
-    this.#connection = connection;
-    try {
-      await this.#offer.list(connection, signal);
-    } catch (error) {
-      this.#connection = undefined;
-      const failure = signal.aborted
-        ? new ThreadsError("cancelled", `${this.name} was closed while it was being connected.`)
-        : error;
-      await connection.close(shutdownTimes);
-      throw failure;
-    }
-    const tookMs = Math.round(performance.now() - startedAt);
-    const via = `${connection.transport}${connection.pid === undefined ? "" : `, pid ${connection.pid}`}`;
-    log.info(`${this.name} connected over ${via} in ${tookMs} ms, ${this.tools?.length ?? 0} tools`);
-    return connection;
-  }
-
-  /** Starts, or starts anew, what runs beside an open connection. */
-  #watch(connection: Connection): void {
-    this.#idle.start();
-    this.#stopHealthCheck();
-    if (this.#definition.lifecycle !== "keep-alive") return;
-    this.#stopHealthCheck = startHealthCheck(connection.ping, (error) => {
-      if (this.#connection !== connection) return;
-      const reason = asReason(this.name, messageOf(error)).replace(/\.$/, "");
-      this.#onDropped(`${this.name} did not answer its health check: ${reason}.`);
-    });
-  }
-
-  /** A connection that was replaced or is being closed says nothing about this server any more. */
-  #onClosed(connection: Connection | undefined): void {
-    if (!connection || this.#connection !== connection || this.#phase.name !== "connected") return;
-    this.#onDropped(connection.whyClosed());
-  }
-
   #onDropped(message: string): void {
-    const shown = withName(this.name, this.#redact(message));
-    const error = new ThreadsError("server_died", shown, { data: { server: this.name } });
+    const error = droppedError(this.name, this.#redact(message));
     this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
-    const told = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
-    this.#context.log.warn(`${told.message} ${told.remedy ?? "The next call connects again."}`);
+    const reported = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
+    this.#context.log.warn(`${reported.message} ${reported.remedy ?? "The next call connects again."}`);
   }
 
   /** Gives the connection up without waiting for its end; `close` waits. */
   #drop(times: CloseTimes): void {
     const connection = this.#connection;
     this.#connection = undefined;
-    this.#idle.stop();
-    this.#stopHealthCheck();
+    this.#watch.stop();
     clearTimeout(this.#reconnectTimer);
     this.#closing = Promise.all([this.#closing, connection?.close(times)]).catch((error) =>
       this.#context.log.error(`${this.name}: closing failed: ${messageOf(error)}`),
     );
-  }
-
-  /** Lists the tools again over the open connection. Never rejects. */
-  async #relist(): Promise<void> {
-    const connection = this.#connection;
-    if (!connection || this.#phase.name !== "connected") return;
-    try {
-      if (!(await this.#offer.listAgain(connection))) return;
-      this.#context.onStatus(this);
-      this.#context.onTools(this);
-    } catch (error) {
-      const reason = this.#redact(asReason(this.name, messageOf(error)));
-      this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${reason}`);
-    }
-  }
-
-  /** Whether the rules of now withhold a tool of that name, whoever still has it. */
-  excludes(tool: string): boolean {
-    const { toolPrefix, directTools } = this.#context.settings();
-    const names = namesInRules(this.name, tool, this.#definition.toolPrefix ?? toolPrefix);
-    return exposureOf(tool, this.#definition, directTools, names) === "hidden";
-  }
-
-  /** Connects where needed, then calls. Never repeats a call: it may have run. */
-  async callTool(asked: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
-    this.#idle.begin();
-    try {
-      const connection = await abortable(this.connect("call"), asked.signal, `${this.name}/${asked.tool}`);
-      const request = { ...asked, tool: this.#offer.nameOf(asked.tool) };
-      if (this.excludes(request.tool)) throw excludedTool(this.#definition, request.tool);
-      const timeoutMs = Math.min(
-        this.#definition.requestTimeoutMs ?? LIMITS.requestTimeoutMs,
-        LIMITS.longestTimerMs,
-      );
-      if (this.tools?.some(({ name }) => name === request.tool)) {
-        return await connection.callTool({ ...request, timeoutMs });
-      }
-      const uri = await this.#offer.uriOf(request);
-      if (uri === undefined) throw unknownTool(this.name, request.tool, this.tools);
-      return await connection.readResource({ ...request, uri, timeoutMs });
-    } finally {
-      this.#idle.end();
-    }
-  }
-
-  /** For the user: a new connection, whatever the state. Rejects with `ThreadsError`. */
-  async reconnect(): Promise<void> {
-    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
-    await this.connect("user");
-  }
-
-  /** Settles when no call is open, or when it has waited long enough. For a server that is replaced. */
-  async drain(maxMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, maxMs);
-    this.#idle.whenUnused(resolve);
-    await promise;
-    clearTimeout(timer);
-  }
-
-  /** Ends the connection and any attempt. Settles when nothing of this server runs. */
-  async close(): Promise<void> {
-    this.#refresh.stop();
-    this.#dispatch({ type: "closed" });
-    this.#lifetime.abort();
-    await this.#attempt?.promise.catch(() => undefined);
-    await this.#closing;
-    this.#log.close();
   }
 }

@@ -1,8 +1,10 @@
 /**
- * The configured servers and their lives. Owns: which servers exist (supervisor), each one's state machine (state),
- * its clocks, its calls and its offer. Must not: know the configuration's files, the catalog or main.
+ * The configured servers and their lives. Owns: which servers exist (supervisor, reconcile), the state machine of each
+ * (state, carried out by server), its connecting (attempt), what runs beside a connection (watch, clocks), its calls
+ * (call) and what it offers (offer). Must not: know the configuration's files, the catalog or main.
  * Called by: session, catalog, results. To change when a server connects or closes: state.ts, a pure transition table.
  */
+export type { Connect } from "./attempt.ts";
 export { excludedTool, refusal } from "./errors.ts";
 export type { KnownTools } from "./offer.ts";
 export type { Server } from "./server.ts";

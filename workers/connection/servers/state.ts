@@ -1,24 +1,24 @@
 /**
- * The life of one server as a pure function: `(state, event) -> {state, effects}`. Acts on nothing; the
- * server carries the effects out. Times are milliseconds of one clock that the caller passes in.
+ * The life of one server as a pure function: `(state, event) -> {state, effects}`. The server carries the effects out.
+ * Times are milliseconds of one clock, which the caller reads.
  */
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export type Lifecycle = "lazy" | "eager" | "keep-alive";
 
-/** What of the definition decides about a server's life. */
+/** The part of definition and settings that decides about a server's life. */
 export interface LifecyclePolicy {
   lifecycle: Lifecycle;
-  /** 0: never. Calls in flight count as use. */
+  /** 0: the connection is never closed for being idle. Calls in flight count as use. */
   idleTimeoutMs: number;
   /** Pause before a keep-alive server is connected again; it doubles with each failure. */
   reconnectMs?: number;
 }
 
 /**
- * `failures`: attempts in a row after which there was no connection for `LIMITS.steadyMs`: it failed, or was dropped
- * soon. An idle server without an error has none.
+ * `failures`: attempts in a row that gave no connection for as long as `LIMITS.steadyMs`, because the attempt failed or
+ * the connection was soon dropped. An idle server without an error has no failures.
  */
 export type ServerPhase =
   | { name: "idle" }
@@ -26,38 +26,38 @@ export type ServerPhase =
   | { name: "connecting"; failures: number }
   | { name: "connected"; failures: number; sinceMs: number }
   | { name: "needs-auth"; error: ThreadsError }
-  /** `heldBack`: only a call or the user connects it. */
+  /** `heldBack`: only a call or the user connects the server. */
   | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number; heldBack?: true }
   | { name: "closing" }
   | { name: "disabled" };
 
 /**
- * A `call` and a `background` start respect the pause after a failure, the `user` ends it, the `timer` of a
- * keep-alive server knows how often it has failed.
+ * A `call` and a `background` start respect the pause after a failure, and the `user` ends it. The `timer` of a
+ * keep-alive server has waited already: its delay grows with the failures.
  */
 export type WantedBy = "call" | "background" | "user" | "timer";
 
 export type ServerEvent =
-  /** Somebody needs the connection. */
+  /** A connection is needed. */
   | { type: "wanted"; nowMs: number; by: WantedBy }
   | { type: "opened"; nowMs: number }
   | { type: "open-failed"; error: ThreadsError; nowMs: number }
-  /** The connection ended without our doing, or its health check failed. */
+  /** The connection ended although it was not closed here, or its health check failed. */
   | { type: "dropped"; error: ThreadsError; nowMs: number }
-  /** It was at work when an earlier worker died: it is not to be connected by itself. */
+  /** The server was at work when an earlier worker died: it must not be connected by itself. */
   | { type: "held-back"; error: ThreadsError }
-  /** Nothing used it for the idle time. */
+  /** Nothing used the connection for the idle time. */
   | { type: "idle-expired" }
-  /** The user wants another connection in place of this one. */
+  /** The user wants a new connection in place of this one. */
   | { type: "renewed" }
-  /** The session ends or the definition is gone. */
+  /** The session ends, or the server was replaced or removed. */
   | { type: "closed" };
 
 export type ServerEffect =
   | { type: "open" }
-  /** Ends the connection, or the attempt to get one. */
+  /** Ends the connection, or the attempt to open one. */
   | { type: "close" }
-  /** Answers whoever wanted the connection. */
+  /** The wish for a connection is answered with this reason. */
   | { type: "refuse"; reason: "waiting-to-retry" | "disabled" | "closing" }
   | { type: "reconnect-later"; delayMs: number };
 
@@ -119,7 +119,7 @@ function onOpenFailed(
   };
 }
 
-/** A server that connects and drops without end is as bad as one that does not connect. */
+/** A server that is dropped soon after each connect counts as one that does not connect. */
 function onDropped(
   state: Extract<ServerPhase, { name: "connected" }>,
   { error, nowMs }: { error: ThreadsError; nowMs: number },
@@ -133,7 +133,7 @@ function onDropped(
   };
 }
 
-/** The one function that changes a server's state. Events that mean nothing in a state change nothing. */
+/** The only function that changes a server's state. An event without meaning in a state changes nothing. */
 export function transition(state: ServerPhase, event: ServerEvent, policy: LifecyclePolicy): Transition {
   switch (event.type) {
     case "wanted":

@@ -1,188 +1,186 @@
 /**
- * All servers of one session. Carries plans out, each server on its own, so that none waits for another,
- * and tells when the tools of all are known.
+ * All servers of one session. Carries plans out, each server on its own, so that no server waits for another, and
+ * answers when the tools of all are known. What a plan means is reconcile.ts, what a name means lookup.ts, the waiting
+ * settle.ts. Called by: session.
  */
-import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createGate } from "../../shared/pace/gate.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
-import { notTrusted } from "./errors.ts";
+import { noServer } from "./lookup.ts";
 import type { KnownTools } from "./offer.ts";
+import { reconcile } from "./reconcile.ts";
 import { Server, type ServerContext } from "./server.ts";
+import { createSettling } from "./settle.ts";
 
 export interface Supervisor {
   /** In the order of the configuration. */
   readonly servers: readonly Server[];
   /**
-   * Makes the servers what the plan says; nothing connects before `learn`. `withheld`: servers of the project
-   * that may not run, with the reason.
+   * Makes the servers what the plan says; nothing connects before `restoreAndConnect`. `withheld`: servers of the
+   * project that may not run, each with the reason.
    */
   carryOut(change: Plan, withheld?: ReadonlyMap<string, string>): void;
   /**
-   * Gives servers that the last plan started the tools that the cache knows; connects those that are to be
-   * up, and once each server whose tools are not known, to learn them.
+   * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
+   * up, and once each server whose tools are unknown, to learn them.
    */
-  learn(known: Record<string, KnownTools>): void;
+  restoreAndConnect(known: Record<string, KnownTools>): void;
   /** Throws `server_not_trusted`, `server_removed` or `unknown_server`. */
   get(name: string): Server;
-  /** Every name that `get` has more to say of than that it is unknown. */
+  /** Names for which `get` answers, or throws something more precise than `unknown_server`. */
   readonly names: readonly string[];
-  /** Names of servers whose tools are still being learned when `timeoutMs` is over, or at once if none. */
+  /** Answers which servers still learn their tools after `timeoutMs`, or at once if none does. */
   settleTools(wanted: { timeoutMs: number; servers?: string[] }, signal: AbortSignal): Promise<string[]>;
-  /** Connects what should be up and is not: eager servers that were dropped. */
-  revive(): void;
-  /** Connects the named server, or all, anew. Settles when each has connected or failed. */
+  /** Connects eager servers that were dropped. */
+  reconnectDropped(): void;
+  /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
   reconnect(name: string | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
-/** In the background: a failure is in the server's state and in the log. */
+export interface SupervisorContext extends Omit<ServerContext, "gate"> {
+  /** Servers that the first plan does not connect by itself -> the reason, a sentence without its full stop. */
+  heldBack?: ReadonlyMap<string, string>;
+}
+
+export const createSupervisor = (context: SupervisorContext): Supervisor => new RunningServers(context);
+
+/** Connects in the background: a failure is in the server's state and in the log. */
 const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
 
-export interface SupervisorContext extends Omit<ServerContext, "gate"> {
-  /** Servers that the first plan does not connect by itself -> why, in a sentence without its end. */
-  heldBack?: ReadonlyMap<string, string>;
-}
+class RunningServers implements Supervisor {
+  readonly #context: SupervisorContext;
+  readonly #gate = createGate(LIMITS.connectsAtATime);
+  readonly #settling = createSettling();
+  readonly #removed = new Set<string>();
+  /** Each counts once: a person who edits the server's definition wants the server to be tried. */
+  readonly #heldBack: Map<string, string>;
+  #withheld: ReadonlyMap<string, string> = new Map();
+  /** The ends of servers that were replaced or removed. */
+  readonly #leaving = new Set<Promise<void>>();
+  #servers = new Map<string, Server>();
+  /** Servers that the last plan created. */
+  #created: Server[] = [];
 
-export function createSupervisor(context: SupervisorContext): Supervisor {
-  const gate = createGate(LIMITS.connectsAtATime);
-  const listeners = new Set<() => void>();
-  const removed = new Set<string>();
-  /** Once for each: whoever edits the server's definition wants it to be tried. */
-  const heldBack = new Map(context.heldBack);
-  let withheld: ReadonlyMap<string, string> = new Map();
-  /** Servers that were replaced or removed, until they are closed. */
-  const leaving = new Set<Promise<void>>();
-  let servers = new Map<string, Server>();
-  let started: Server[] = [];
+  constructor(context: SupervisorContext) {
+    this.#context = context;
+    this.#heldBack = new Map(context.heldBack);
+  }
 
-  const create = (definition: ServerDefinition): Server => {
-    const server: Server = new Server(definition, {
-      ...context,
-      gate,
-      onStatus: () => {
-        // A server that has left says nothing any more.
-        if (servers.get(definition.name) !== server) return;
-        context.onStatus(server);
-        for (const listener of listeners) listener();
+  get servers(): Server[] {
+    return [...this.#servers.values()];
+  }
+
+  get names(): string[] {
+    return [...new Set([...this.#servers.keys(), ...this.#withheld.keys(), ...this.#removed])];
+  }
+
+  get(name: string): Server {
+    const server = this.#servers.get(name);
+    if (server) return server;
+    const known = [...this.#servers.keys()];
+    throw noServer(name, { known, withheld: this.#withheld, removed: this.#removed });
+  }
+
+  carryOut(change: Plan, withheld: ReadonlyMap<string, string> = new Map()): void {
+    this.#withheld = withheld;
+    const before = this.#servers;
+    this.#created = [];
+    this.#servers = new Map();
+    for (const step of reconcile(new Set(before.keys()), change)) {
+      const old = before.get(step.name);
+      if (step.action === "remove") {
+        this.#removed.add(step.name);
+        this.#leave(old);
+        continue;
+      }
+      this.#removed.delete(step.name);
+      if (step.action === "keep" && old) {
+        this.#servers.set(step.name, old);
+        old.update(step.definition);
+        continue;
+      }
+      const server = this.#create(step.definition);
+      this.#servers.set(step.name, server);
+      if (old) server.inherit(old);
+      this.#leave(old);
+    }
+  }
+
+  restoreAndConnect(known: Record<string, KnownTools>): void {
+    for (const server of this.#created) {
+      if (!this.#isCurrent(server)) continue;
+      const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
+      if (entry) server.restore(entry);
+      if (!server.definition.enabled) continue;
+      const why = this.#heldBack.get(server.name);
+      this.#heldBack.delete(server.name);
+      if (why !== undefined) server.holdBack(why);
+      if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
+    }
+  }
+
+  settleTools(
+    { timeoutMs, servers: only }: { timeoutMs: number; servers?: string[] },
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const learning = (): string[] =>
+      this.servers
+        .filter((server) => server.learning && (only === undefined || only.includes(server.name)))
+        .map(({ name }) => name);
+    return this.#settling.wait(learning, timeoutMs, signal);
+  }
+
+  reconnectDropped(): void {
+    for (const server of this.#servers.values()) {
+      if (server.definition.lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
+    }
+  }
+
+  async reconnect(name: string | undefined): Promise<void> {
+    const enabled = this.servers.filter((server) => server.definition.enabled);
+    const wanted = name === undefined ? enabled : [this.get(name)];
+    const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect()));
+    // A failure is in the server's state; a refusal is the only answer that the user gets.
+    const [outcome] = outcomes;
+    if (name !== undefined && outcome?.status === "rejected" && !this.get(name).definition.enabled)
+      throw outcome.reason;
+  }
+
+  async close(): Promise<void> {
+    const open = this.servers.map((server) => server.close());
+    await Promise.all([...open, ...this.#leaving]);
+  }
+
+  #create(definition: ServerDefinition): Server {
+    const server = new Server(definition, {
+      ...this.#context,
+      gate: this.#gate,
+      // A server that was replaced or removed reports nothing any more.
+      onStatus: (one) => {
+        if (!this.#isCurrent(one)) return;
+        this.#context.onStatus(one);
+        this.#settling.look();
       },
-      onTools: () => {
-        if (servers.get(definition.name) === server) context.onTools(server);
+      onTools: (one) => {
+        if (this.#isCurrent(one)) this.#context.onTools(one);
       },
     });
-    started.push(server);
+    this.#created.push(server);
     return server;
-  };
+  }
 
-  const leave = (server: Server | undefined): void => {
+  #isCurrent(server: Server): boolean {
+    return this.#servers.get(server.name) === server;
+  }
+
+  #leave(server: Server | undefined): void {
     if (!server) return;
     const left = server.drain(LIMITS.drainMs).then(() => server.close());
-    leaving.add(left);
-    left.finally(() => leaving.delete(left));
-  };
-
-  const get = (name: string): Server => {
-    const server = servers.get(name);
-    if (server) return server;
-    const reason = withheld.get(name);
-    if (reason !== undefined) throw notTrusted(name, reason);
-    const known = [...servers.keys()];
-    if (removed.has(name)) {
-      throw new ThreadsError("server_removed", `The server ${name} was removed from the configuration.`, {
-        remedy: "Search again with ToolSearch.",
-        data: { server: name, known },
-      });
-    }
-    throw new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
-      remedy: "/mcp lists the servers.",
-      data: { known },
-    });
-  };
-  const learning = (only: string[] | undefined): string[] =>
-    [...servers.values()]
-      .filter((server) => server.learning && (only === undefined || only.includes(server.name)))
-      .map(({ name }) => name);
-
-  return {
-    get servers() {
-      return [...servers.values()];
-    },
-    get,
-    get names() {
-      return [...new Set([...servers.keys(), ...withheld.keys(), ...removed])];
-    },
-    carryOut: (change, notAllowed = new Map()) => {
-      withheld = notAllowed;
-      const before = servers;
-      started = [];
-      servers = new Map();
-      for (const step of change.servers) {
-        const old = before.get(step.name);
-        if (step.action === "stop") {
-          removed.add(step.name);
-          leave(old);
-          continue;
-        }
-        removed.delete(step.name);
-        if (old && (step.action === "update" || step.action === "keep")) {
-          servers.set(step.name, old);
-          old.update(step.after);
-          continue;
-        }
-        const server = create(step.after);
-        servers.set(step.name, server);
-        if (old) server.inherit(old);
-        leave(old);
-      }
-    },
-    learn: (known) => {
-      for (const server of started) {
-        if (servers.get(server.name) !== server) continue;
-        const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
-        if (entry) server.restore(entry);
-        if (!server.definition.enabled) continue;
-        const why = heldBack.get(server.name);
-        heldBack.delete(server.name);
-        if (why !== undefined) server.holdBack(why);
-        if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
-      }
-    },
-    settleTools: ({ timeoutMs, servers: only }, signal) =>
-      new Promise((resolve) => {
-        const done = (): void => {
-          clearTimeout(timer);
-          listeners.delete(check);
-          signal.removeEventListener("abort", done);
-          resolve(learning(only));
-        };
-        const check = (): void => {
-          if (learning(only).length === 0) done();
-        };
-        const timer = setTimeout(done, timeoutMs);
-        listeners.add(check);
-        signal.addEventListener("abort", done);
-        check();
-      }),
-    revive: () => {
-      for (const server of servers.values()) {
-        if (server.definition.lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
-      }
-    },
-    reconnect: async (name) => {
-      const all = [...servers.values()].filter((server) => server.definition.enabled);
-      const wanted = name === undefined ? all : [get(name)];
-      const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect()));
-      // A failure is in the server's state; a refusal is the only answer that the user gets.
-      const [outcome] = outcomes;
-      if (name !== undefined && outcome?.status === "rejected" && !get(name).definition.enabled)
-        throw outcome.reason;
-    },
-    close: async () => {
-      const open = [...servers.values()].map((server) => server.close());
-      await Promise.all([...open, ...leaving]);
-    },
-  };
+    this.#leaving.add(left);
+    left.finally(() => this.#leaving.delete(left));
+  }
 }

@@ -1,10 +1,13 @@
-/** Writes down whose bytes are being looked at, where main finds it even when this thread never gets to say it. */
+/**
+ * Records which server's bytes this thread is reading, in shared memory: main can read the record even if the bytes make
+ * this thread hang.
+ */
 
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { TALK_SLOTS, talkRecord, weightOf } from "../../../src/shared/protocol/talk.ts";
 
 export interface Talkers {
-  /** To be told of each piece that came from the server, before anything is done with it. */
+  /** Answers a function that must be called with the length of each piece from the server before the piece is read. */
   of(server: string): (bytes: number) => void;
 }
 
@@ -36,7 +39,7 @@ export function createTalkers(memory: SharedArrayBuffer, emit: (event: WorkerEve
         record.current[0] = slot;
         if (isClearing) return;
         isClearing = true;
-        // Whatever the bytes lead to at once, promises included, has run by then.
+        // Everything that the bytes lead to at once, promises included, has run by then.
         setImmediate(clear);
       };
     },

@@ -1,4 +1,4 @@
-/** One tool call from main: to the server, through the shaping of its result, back as bytes. */
+/** One tool call of main: goes to the server, shapes its result, and answers the result as bytes. */
 
 import type { CallProgress, CallResult, CallToolParams } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
@@ -17,7 +17,7 @@ export interface CallContext {
   results: Results;
 }
 
-/** A msgpackr-encoded `CallResult`. Throws `ThreadsError`, without secrets of the server's definition. */
+/** Answers a msgpackr-encoded `CallResult`. Throws `ThreadsError` without secrets of the server's definition. */
 export async function runCall(
   params: CallToolParams,
   context: CallContext,

@@ -1,12 +1,12 @@
 /**
- * Why a server that the user named is not there although some file names it: it waits for consent, was refused,
- * its entry is wrong, or a whole file is. Pure.
+ * Explains why a server that the user named does not exist although some file names it: the server waits for consent or
+ * was refused, its entry is wrong, or a whole file is wrong. Pure.
  */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { describeProblem } from "../../../src/shared/text/problem.ts";
 import type { ConfigState } from "../config/config.ts";
 
-/** Undefined where nothing is known of it. */
+/** Undefined if nothing explains the absence. */
 export function explainAbsent(
   name: string,
   { questions, refused, problems }: Pick<ConfigState, "questions" | "refused" | "problems">,

@@ -1,6 +1,6 @@
 /**
- * Why a tool that a model named is not to be had, where the configuration says so: its server is switched off,
- * removed or not trusted, or the tool is excluded. Main knows only what is to be had. Pure but for what it asks.
+ * Explains why a tool that a model named is unavailable, if the configuration is the reason: its server is disabled,
+ * removed or not trusted, or a rule hides the tool. Main cannot know, because its catalog holds available tools only.
  */
 
 import { ownerOf, spellingsOf } from "../../../src/shared/naming/names.ts";
@@ -18,7 +18,7 @@ function reasonOf(server: Server, written: string): ThreadsError | undefined {
   return tool && excludedTool(definition, tool.name);
 }
 
-/** `written`: the tool's name in Pi, as `server__tool`. Undefined where the configuration is not the reason. */
+/** `written`: the tool's name in Pi, as `server__tool`. Undefined if the configuration is not the reason. */
 export function explainMissing(
   written: string,
   supervisor: Pick<Supervisor, "get" | "names">,

@@ -1,7 +1,7 @@
 /**
  * Matches a regular expression that a model wrote, on a thread of its own that is ended when it takes too long: some
- * patterns take an engine years for one text. A thread, because it can be ended in every runtime that Pi has: `timeout`
- * of `node:vm` stops a pattern in Node, but in Bun only between two texts. One pattern at a time.
+ * patterns take an engine years for one text. A thread can be ended in every runtime that Pi has; `timeout` of `node:vm`
+ * stops a pattern in Node, but in Bun only between two texts. One pattern is matched at a time.
  */
 import { Worker } from "node:worker_threads";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -12,20 +12,20 @@ export interface PatternTask {
   columns: string[];
 }
 
-/** Rows of which a text matches, in order; or what is wrong with the pattern, in words for whoever wrote it. */
+/** Rows of which a text matches, in order; or what is wrong with the pattern, in words for the model that wrote it. */
 export type Matches = { rows: number[] } | { problem: string };
 
-/** To load a thread of a few lines; a machine that needs longer has other problems. */
+/** For loading a thread of a few lines. A machine that needs longer has other problems. */
 const START_MS = 5_000;
-/** A thread that still runs keeps a core busy: how long the next pattern waits for it. */
+/** The next pattern waits this long for a thread that still runs, because such a thread keeps a core busy. */
 const END_MS = 5_000;
-/** A pattern that needs more memory is no search for a tool. */
+/** A pattern that needs more memory is not a search for a tool. */
 const HEAP_MEBIBYTES = 64;
 
 /**
- * What the thread runs: plain JavaScript in a text, since a packed worker is one file. Without the flag `u` a pattern may
- * hold what only looks like an escape; the flag is set for what only it knows. The shortest start of the pattern that
- * fails as the whole one does tells where the mistake is.
+ * The code of the thread: plain JavaScript in a string, because a packed worker is one file. Without the flag `u` a
+ * pattern may contain what only looks like an escape, so the flag is set only for escapes that need it. The mistake is at
+ * the end of the shortest start of the pattern that fails in the same way as the whole pattern.
  */
 const THREAD = `
 const { parentPort } = require("node:worker_threads");
@@ -63,9 +63,9 @@ const tooSlow = `it took longer than ${LIMITS.patternMs} ms. Make it simpler: no
 
 const CANCELLED: Matches = { problem: "the search was cancelled" };
 
-/** Ends the thread, and settles when it is gone, or will not go in time. */
+/** Ends the thread. Settles when the thread has ended, or after `END_MS`. */
 async function end(thread: Worker): Promise<void> {
-  // In Bun the thread goes only when its engine gives up the text: nobody who quits waits for that.
+  // In Bun the thread ends only when its engine is done with the text: a person who quits Pi does not wait for that.
   thread.unref();
   const timer = Promise.withResolvers<void>();
   const timeout = setTimeout(timer.resolve, END_MS);

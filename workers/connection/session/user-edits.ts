@@ -1,6 +1,6 @@
 /**
- * What the user does to configuration files from within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`. Writes the
- * file; it is then applied like any edit of it.
+ * Carries out what the user does to configuration files within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`. Writes
+ * the file, whose new text is then applied like any edit.
  */
 import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -26,9 +26,9 @@ export interface UserEdits {
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Answer<"writeConfig">;
 }
 
-/** All throw `bad_config` for what a file is or holds, and `setEnabled` `unknown_server` or `server_removed`. */
+/** All throw `bad_config` if the file cannot be edited; `setEnabled` throws also `unknown_server` or `server_removed`. */
 export function createUserEdits(running: RunningConfiguration, supervisor: Supervisor): UserEdits {
-  /** Also a server of the project that may not run can be switched off. */
+  /** Finds also a server of the project that may not run: it can be switched off, too. */
   const definitionOf = (name: string) => {
     const found = supervisor.servers.find((server) => server.name === name)?.definition;
     const configured = found ?? running.configured(name);
@@ -40,12 +40,15 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     } catch (error) {
       if (!(error instanceof ThreadsError)) throw error;
       const { code, message, data } = error;
-      // The remedy of the other is for a model.
+      // The remedy of that error is for a model.
       throw new ThreadsError(code, message, { remedy: "/mcp lists the servers.", data });
     }
   };
 
-  /** The user's own command switches on what his own files define: he need not agree to that once more. */
+  /**
+   * Allows a server that the user's own files define and that the user's own command switches on: nothing is asked once
+   * more. Answers why that could not be remembered, if it could not.
+   */
   const allowAsUser = async (definition: ServerDefinition, file: string): Promise<unknown> => {
     const { project, enabledByProject, userRules } = definition;
     const source = configSources(running.facts).find((one) => one.file === file);
@@ -58,7 +61,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     );
   };
 
-  /** The file with this change alone, where another edit of it waits; all of it where that cannot be told apart. */
+  /** The text to apply: the applied text with this change alone, or the whole file if that text cannot be edited. */
   const agreedText = async (file: string, server: string, enabled: boolean): Promise<string> => {
     const { servers, texts } = running.applied;
     const isApplied = servers.some(({ name }) => name === server);

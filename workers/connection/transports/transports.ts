@@ -2,7 +2,7 @@
  * Opens a connection to a server. To add a transport: a folder here whose entry exports
  * `connectX(target, options): Promise<Connection>` (the contract is mcp/connection.ts), a row in TRANSPORTS, the kind
  * of target in config/entry/definition.ts with its variables in config/values, its secrets in secrets/find.ts, and a
- * row in test/unit/workers/connection/transports.
+ * row in transports.test.ts.
  *
  * Owns: which transport serves which kind of target, and the order variables and commands -> secrets -> transport.
  * Must not: know lifecycles, settings or Pi. Called by: servers.

@@ -7,7 +7,7 @@ import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { codeOf } from "./file-system.ts";
 import { PRIVATE_FILE } from "./private-modes.ts";
-import { irregularKind } from "./read-regular.ts";
+import { irregularKind, whyUnread } from "./read-regular.ts";
 
 /** Windows has neither of the last two flags. */
 const FLAGS =
@@ -45,5 +45,5 @@ export async function appendRegular(path: string, text: string): Promise<void> {
 
 function refuseIrregular(path: string, stats: Parameters<typeof irregularKind>[0]): void {
   const what = irregularKind(stats);
-  if (what !== undefined) throw new Error(`${path}: it is ${what}, not a regular file`);
+  if (what !== undefined) throw new Error(`${path}: ${whyUnread({ kind: "irregular", what })}`);
 }

@@ -1,6 +1,6 @@
 /**
- * The whole environment of a process that this package starts: the user's own, with what a definition sets over it.
- * Pure: platform and folders are given.
+ * Owns: the whole environment of a process that this package starts, which is the user's own environment with the
+ * variables of a definition over it. Pure: platform and folders are parameters.
  */
 import {
   type Folders,
@@ -12,10 +12,13 @@ import {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** With this variable Windows looks for a command in PATH only, and not in the current folder first. Any value does. */
+/**
+ * With this variable, whatever its value, Windows looks for a command in PATH only and not in the current folder
+ * first.
+ */
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
-/** Lists of folders in which a program looks for code. An empty entry is the current folder for most of them. */
+/** Lists of folders in which programs look for code. For most of them an empty entry means the current folder. */
 const CODE_FOLDERS = [
   "PYTHONPATH",
   "NODE_PATH",
@@ -28,7 +31,7 @@ const CODE_FOLDERS = [
 const sameName = (platform: NodeJS.Platform, a: string, b: string): boolean =>
   platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;
 
-/** The name under which a variable is there: Windows writes `Path` in any case. */
+/** The name of a variable as the environment spells it: Windows may write `Path` in any case. */
 export const nameIn = (env: Env, name: string, platform: NodeJS.Platform): string =>
   Object.keys(env).findLast((key) => sameName(platform, key, name)) ?? name;
 
@@ -36,7 +39,7 @@ export const nameIn = (env: Env, name: string, platform: NodeJS.Platform): strin
 export const valueIn = (env: Env, name: string, platform: NodeJS.Platform): string | undefined =>
   env[nameIn(env, name, platform)];
 
-/** `over` wins, also where Windows has the same name in another case. */
+/** `over` wins, also if Windows has the same name in another case. */
 export function mergeEnvironments(base: Env, over: Env, platform: NodeJS.Platform): Record<string, string> {
   const merged: Record<string, string> = {};
   for (const [name, value] of [...Object.entries(base), ...Object.entries(over)]) {
@@ -49,18 +52,18 @@ export function mergeEnvironments(base: Env, over: Env, platform: NodeJS.Platfor
 }
 
 export interface EnvironmentParts {
-  /** Of this process. */
+  /** Environment of this process. */
   base: Env;
-  /** Of the definition. */
+  /** Variables of the definition. */
   own: Env;
   platform: NodeJS.Platform;
-  /** Folders that must decide nothing. Undefined: a file of the project defines what is started. */
+  /** Folders that must decide nothing. Undefined: a file of the project defines the program, so they may decide. */
   independentOf: Omit<Folders, "platform"> | undefined;
-  /** Entries of PATH that are left out. Not called where there are none. */
+  /** Gets the entries of PATH that are left out. Not called if there are none. */
   onLeftOut?: (entries: string[]) => void;
 }
 
-/** What a definition sets itself in CODE_FOLDERS stays as it is written: its author means it so. */
+/** A variable of CODE_FOLDERS that the definition itself sets stays as it is written: its author wants it so. */
 export function childEnvironment({
   base,
   own,

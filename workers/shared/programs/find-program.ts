@@ -1,7 +1,7 @@
 /**
- * The file that a command stands for, found as the system itself finds it but for one thing: Windows looks into the
- * current folder first, and this search never does. What is started is this file, by its whole path. Pure: files are
- * looked at by a function that is given.
+ * Owns: finding the file of a command. The search follows the system's own rules with one exception: Windows looks
+ * into the current folder first, and this search never does. Every program is then started by the whole path that is
+ * found here. `findProgram` is pure: a parameter looks at files.
  */
 import { access, constants, lstat, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
@@ -9,23 +9,23 @@ import { type Env, valueIn } from "./environment.ts";
 import { folderOfEntry, SYSTEM_FOLDERS, splitSearchPath } from "./search-path.ts";
 
 export interface ProgramSearch {
-  /** Of the process: its PATH and, on Windows, its PATHEXT. */
+  /** Environment of the process: its PATH and, on Windows, its PATHEXT are read. */
   env: Env;
-  /** Where a command with a separator starts from, and a relative folder of PATH where there is one. */
+  /** Folder from which a command with a separator starts, and a relative folder of PATH. */
   cwd: string;
   platform: NodeJS.Platform;
-  /** Whether this is a file that can be started. */
+  /** Whether the file can be started. */
   isProgram: (file: string) => Promise<boolean>;
 }
 
-/** What Windows takes where PATHEXT is not set. */
+/** The list of Windows if PATHEXT is not set. */
 const ENDINGS = ".COM;.EXE;.BAT;.CMD";
 
 /** A command with a separator names a file and is not looked for. */
 export const namesFile = (command: string, platform: NodeJS.Platform): boolean =>
   platform === "win32" ? /[\\/]|^[a-z]:/i.test(command) : command.includes("/");
 
-/** What may follow a name on Windows, in the order of trying. */
+/** Endings that may follow a name on Windows, in the order of trying. */
 function endingsFor(command: string, { env, platform }: ProgramSearch): string[] {
   if (platform !== "win32") return [""];
   const endings = (valueIn(env, "PATHEXT", platform) || ENDINGS).split(";").filter((e) => e.startsWith("."));
@@ -40,7 +40,7 @@ function foldersOf({ env, cwd, platform }: ProgramSearch): string[] {
   return entries.map((entry) => resolve(cwd, folderOfEntry(entry, platform)));
 }
 
-/** The absolute path of the program; undefined where there is none. */
+/** The absolute path of the program; undefined if there is none. */
 export async function findProgram(command: string, search: ProgramSearch): Promise<string | undefined> {
   const { cwd, platform, isProgram } = search;
   if (command === "") return undefined;
@@ -49,7 +49,7 @@ export async function findProgram(command: string, search: ProgramSearch): Promi
     ? [resolve(cwd, command)]
     : foldersOf(search).map((folder) => join(folder, command));
   const endings = endingsFor(command, search);
-  // At last the very name, for a script that says in its first line what runs it.
+  // The exact name comes last, for a script whose first line names the program that runs it.
   const rounds = endings.includes("") ? [endings] : [endings, [""]];
   for (const round of rounds) {
     for (const candidate of candidates) {
@@ -72,8 +72,8 @@ const succeeds = (task: Promise<unknown>): Promise<boolean> =>
   );
 
 /**
- * The name decides on Windows, elsewhere the mode. Windows starts the aliases of programs from its store, such as
- * `python.exe`, though nobody may look behind them.
+ * On Windows the name decides, elsewhere the mode. Windows also starts the aliases of programs from its store, such as
+ * `python.exe`, although nobody may look at the files behind them.
  */
 async function isExecutable(path: string): Promise<boolean> {
   if (process.platform !== "win32") return (await isFile(path)) && succeeds(access(path, constants.X_OK));
@@ -85,7 +85,7 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
-/** Of this machine. */
+/** `findProgram` with the platform and the files of this machine. */
 export const findHere = (
   command: string,
   { env, cwd }: Pick<ProgramSearch, "env" | "cwd">,

@@ -1,4 +1,4 @@
-/** The first line of a file: it may say which program runs the file. */
+/** Reads the first line of a file, which may name the program that runs the file. */
 import { open } from "node:fs/promises";
 
 const FIRST_LINE_BYTES = 256;

@@ -1,6 +1,6 @@
 /**
- * From a command to what the system is told to start: its program by the whole path, and what the program must know
- * so that it runs nothing that lies in its working directory.
+ * Turns a command into a launch: the program by its whole path, and the variables that keep the program from running
+ * code of its working directory.
  */
 import { resolve } from "node:path";
 import { findHere, namesFile } from "./find-program.ts";
@@ -16,11 +16,11 @@ export interface Command {
   /** The whole environment. */
   env: Record<string, string>;
   cwd: string;
-  /** The folder in which Pi runs decides nothing of what is started. */
+  /** The folder in which Pi runs must not decide what is started. */
   isIndependent: boolean;
 }
 
-/** Windows does not read the first line of a script, so the program that it names is started with the script. */
+/** Windows does not read the first line of a script: the program that the line names is started with the script. */
 async function withRunner(program: string, command: Command): Promise<Pick<Launch, "program" | "args">> {
   const { args } = command;
   const runner = onWindows && scriptRunner(program, await firstLineOf(program).catch(() => ""));
@@ -28,11 +28,11 @@ async function withRunner(program: string, command: Command): Promise<Pick<Launc
   return runner && runs ? { program: runs, args: [...runner.flags, program, ...args] } : { program, args };
 }
 
-/** Throws `spawn_failed` where there is no such program. */
+/** Throws `spawn_failed` if there is no such program. */
 export async function launchOf(command: Command, server: string): Promise<Launch> {
   const { args, cwd, env, isIndependent } = command;
   const found = await findHere(command.command, command);
-  // The system says best why a file that is named cannot be started.
+  // If the command names a file, the system's own error says best why the file cannot be started.
   const isNamed = !onWindows && namesFile(command.command, process.platform);
   const program = found ?? (isNamed ? resolve(cwd, command.command) : undefined);
   if (program === undefined) throw await spawnFailure({ server, command: command.command, cwd });

@@ -1,6 +1,6 @@
 /**
- * Starts and ends a server process together with everything it starts: on POSIX a process group of its
- * own, on Windows `taskkill /T`. Every program is started by its whole path.
+ * Starts and ends a server process together with everything that it starts: on POSIX by a process group of its own, on
+ * Windows by `taskkill /T`. Every program is started by its whole path.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
@@ -11,13 +11,13 @@ export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export const onWindows = process.platform === "win32";
 
-/** The shell of the system by its whole path, as Node itself chooses it. */
+/** Whole path of the system's shell, chosen as Node chooses it. */
 export const systemShell = (): string => {
   if (onWindows) return commandShell(process.env);
   return process.platform === "android" ? "/system/bin/sh" : "/bin/sh";
 };
 
-/** All that the system needs to start a process. */
+/** Everything that the system needs to start a process. */
 export interface Launch {
   /** An absolute path. */
   program: string;
@@ -41,12 +41,12 @@ export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess 
   });
 }
 
-/** `gone`: nothing is left to signal. `refused`: the system does not let us, for example a server behind `sudo`. */
+/** `gone`: nothing is left to signal. `refused`: the system forbids it, for example for a server behind `sudo`. */
 export type Killed = "sent" | "gone" | "refused";
 
 /**
- * Signals the whole group. Never throws: it is called in event handlers, where an error ends the worker. macOS
- * answers EPERM also for a group that has just ended.
+ * Signals the whole group. Never throws: event handlers call it, and an error there would end the worker. macOS also
+ * answers EPERM, which becomes `refused`, for a group that has just ended.
  */
 export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
   try {

@@ -1,16 +1,16 @@
 /**
- * Whether Python would look for modules in its working directory first: with `-m` and `-c` it does, and a file
- * `json.py` in a clone then runs in place of Python's own. Pure.
+ * Whether Python would look for modules in its working directory first. With `-m` and `-c` it does, and a file
+ * `json.py` in a clone then runs in place of Python's own module. Pure.
  */
 import { win32 } from "node:path";
 
 const PYTHON = /^(?:python|pythonw|pypy|py)[\d.]*(?:\.exe)?$/i;
-/** These take the next argument as their value. */
+/** Flags that take the next argument as their value. */
 const WITH_VALUE = /^-[A-Za-z]*[WX]$|^--check-hash-based-pycs$/;
 /** `m` or `c` among flags that take no value. */
 const RUNS_CODE = /^-[bBdEhiIOPqsSuvVx?]*[mc]/;
 
-/** `program` by its path or name. */
+/** `program`: path or name. */
 export function searchesWorkingDirectory(program: string, args: readonly string[]): boolean {
   if (!PYTHON.test(win32.basename(program))) return false;
   for (let i = 0; i < args.length; i++) {

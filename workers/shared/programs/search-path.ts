@@ -1,18 +1,18 @@
 /**
- * The folders in which a command is looked for, PATH, as far as the folder in which Pi runs must not decide about
- * them. Pure: platform and folders are given.
+ * Owns: which entries of PATH, the folders in which a command is looked for, do not depend on the folder in which Pi
+ * runs. Pure: platform and folders are parameters.
  */
 import { posix, win32 } from "node:path";
 
 export interface Folders {
   platform: NodeJS.Platform;
-  /** Where Pi runs: it may be a clone of somebody else's repository. */
+  /** Folder in which Pi runs: it may be a clone of somebody else's repository. */
   cwd: string;
   /** The user's home folder. */
   home: string;
 }
 
-/** Where a POSIX system keeps its own programs. */
+/** Folders in which a POSIX system keeps its own programs. */
 export const SYSTEM_FOLDERS = "/usr/bin:/bin";
 
 const isWindows = (platform: NodeJS.Platform): boolean => platform === "win32";
@@ -43,8 +43,8 @@ export function isWithin(outer: string, inner: string, platform: NodeJS.Platform
 }
 
 /**
- * npm and its like put `node_modules/.bin` of the current folder and of all folders above it on PATH when they start
- * something, so Pi may have been given programs of a clone. What lies in the home folder itself is the user's.
+ * When npm and similar tools start a program, they put `node_modules/.bin` of the current folder and of all folders
+ * above it on PATH, so Pi's own PATH may hold programs of a clone. Packages in the home folder itself are the user's.
  */
 function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): boolean {
   const packages = isWindows(platform)
@@ -56,16 +56,16 @@ function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): 
   return isHere && !isWithin(owner, home, platform);
 }
 
-/** Whether an entry names the same folder of the user wherever Pi runs. */
+/** Whether an entry names the same folder of the user, wherever Pi runs. */
 export function isUsersEntry(entry: string, folders: Folders): boolean {
   const folder = folderOfEntry(entry, folders.platform);
   return isAbsolute(folder, folders.platform) && !isPackageFolderHere(folder, folders);
 }
 
 /**
- * A search path without what the folder in which Pi runs decides: empty and relative entries, which mean that folder
- * itself, and the packages of that folder and of those above it. Never empty on POSIX, where an empty search path
- * means the current folder. `left`: the entries that are left out.
+ * A search path without the entries that depend on the folder in which Pi runs: empty and relative entries, which mean
+ * that folder itself, and the packages of that folder and of the folders above it. The path is never empty on POSIX,
+ * where an empty search path means the current folder. `left`: the entries that are left out.
  */
 export function usersSearchPath(
   value: string | undefined,

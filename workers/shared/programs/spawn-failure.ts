@@ -1,17 +1,17 @@
-/** Says why a server could not be started: its command, its working directory, or what the system says. */
+/** Says why a server could not be started: because of its command, its working directory, or the system's error. */
 import { stat } from "node:fs/promises";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
 export interface FailedSpawn {
   server: string;
-  /** As the definition names it. */
+  /** The command as the definition writes it. */
   command: string;
   cwd: string;
-  /** Of the system; undefined where the search for the command found nothing. */
+  /** Error of the system; undefined if the search for the command found nothing. */
   error?: unknown;
 }
 
-/** ENOENT means either: the command or the folder is not there. */
+/** ENOENT means that either the command or the folder does not exist. */
 async function describe({ server, command, cwd, error }: FailedSpawn): Promise<string> {
   if (error !== undefined && (error as NodeJS.ErrnoException).code !== "ENOENT") {
     return `${server}: "${command}" could not be started: ${messageOf(error)}.`;
@@ -25,7 +25,7 @@ async function describe({ server, command, cwd, error }: FailedSpawn): Promise<s
     : `${server}: its working directory ${cwd} does not exist.`;
 }
 
-/** `spawn_failed`. */
+/** The error `spawn_failed` with its remedy. */
 export async function spawnFailure(failed: FailedSpawn): Promise<ThreadsError> {
   return new ThreadsError("spawn_failed", await describe(failed), {
     remedy:

@@ -1,5 +1,5 @@
 /**
- * How a file is started on Windows: a program as it is, anything else, such as an npm `.cmd`, by the command shell
+ * How a file is started on Windows: a program directly, any other file, such as an npm `.cmd`, by the command shell
  * with its arguments escaped. Pure.
  */
 import escaping from "cross-spawn/lib/util/escape.js";
@@ -14,10 +14,10 @@ export interface SpawnCall {
 const PROGRAM = /\.(?:com|exe)$/i;
 /** npm's shims hand their arguments to a second command shell. */
 const SHIM = /node_modules[\\/]\.bin[\\/][^\\/]+\.cmd$/i;
-/** What the system starts by itself or through the command shell. */
+/** Files that the system starts by itself or through the command shell. */
 const STARTABLE = /\.(?:com|exe|cmd|bat)$/i;
 
-/** `program` is a whole path; `shell` that of the command shell. */
+/** `program`, `shell`: whole paths of the program and of the command shell. */
 export function windowsCall(program: string, args: readonly string[], shell: string): SpawnCall {
   if (PROGRAM.test(program)) return { file: program, args: [...args], verbatim: false };
   const isShim = SHIM.test(program);
@@ -25,7 +25,7 @@ export function windowsCall(program: string, args: readonly string[], shell: str
   return { file: shell, args: ["/d", "/s", "/c", `"${words.join(" ")}"`], verbatim: true };
 }
 
-/** The program that a script names in its first line, with its flags; undefined where the system starts the file itself. */
+/** The program that a script's first line names, with its flags; undefined if the system starts the file itself. */
 export function scriptRunner(
   file: string,
   firstLine: string,

@@ -1,6 +1,7 @@
 /**
- * Changes a configuration file on the user's word. Owns the rule that nothing is lost: one process of ours at a time,
- * and what another program saved between our read and our write is read anew. A link stays a link, the mode is kept.
+ * Changes a configuration file on the user's word, and owns the rule that nothing is lost: one process of ours writes
+ * at a time, and a text that another program saves between our read and our write is read again. A link stays a link,
+ * and the mode is kept.
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,12 +12,12 @@ import { withLock } from "../../../shared/files/lock.ts";
 import { readText } from "../files/files.ts";
 
 const OWNER_MAY_WRITE = 0o200;
-/** An editor that saves at the same moment is met once or twice. */
+/** How often a change is tried: an editor may save at the same moment once or twice. */
 const ATTEMPTS = 5;
-/** Until an editor that writes in place has written all of it. */
+/** Milliseconds until an editor that writes in place has written the whole text. */
 const RETRY_MS = 50;
 
-/** Somebody else changed the file between our read and our write. */
+/** Another program changed the file between our read and our write. */
 class Overtaken extends Error {}
 
 const unwritable = (file: string, reason: string): ThreadsError =>
@@ -25,7 +26,7 @@ const unwritable = (file: string, reason: string): ThreadsError =>
     data: { file },
   });
 
-/** Undefined where there is no file. Throws `bad_config` where it cannot be read. */
+/** The text of the file; undefined if there is no file. Throws `bad_config` if the file cannot be read. */
 export async function textOf(file: string): Promise<string | undefined> {
   const read = await readText(file);
   if (read.kind !== "unreadable") return read.kind === "text" ? read.text : undefined;
@@ -33,7 +34,7 @@ export async function textOf(file: string): Promise<string | undefined> {
   throw new ThreadsError("bad_config", `${file} cannot be read: ${reason}.`, { remedy, data: { file } });
 }
 
-/** The text of a file -> what it shall hold. */
+/** Makes the new text of a file from the old one. */
 export type Change = (text: string | undefined) => string;
 
 async function changeOnce(file: string, change: Change, holds: () => Promise<boolean>): Promise<void> {
@@ -42,7 +43,7 @@ async function changeOnce(file: string, change: Change, holds: () => Promise<boo
   if (after === before) return;
   await writeFileAtomic(file, after, {
     beforeReplace: async () => {
-      // The text is compared last: an editor knows no lock.
+      // The text is compared last, because an editor does not know the lock.
       if (!(await holds()) || (await textOf(file)) !== before) throw new Overtaken();
     },
   });
@@ -61,17 +62,17 @@ async function changeUnderLock(file: string, change: Change, holds: () => Promis
 }
 
 /**
- * Puts what `change` makes of its text into the file; it may be asked again, where another program was faster. Throws
- * what `change` throws, and `bad_config` where the file cannot be read or written.
+ * Replaces the text of the file with the text that `change` makes of it. `change` is called again if another program
+ * was faster. Throws what `change` throws, and `bad_config` if the file cannot be read or written.
  */
 export async function changeConfigFile(file: string, change: Change): Promise<void> {
   const mode = await stat(file).then(
     (found) => found.mode,
     () => OWNER_MAY_WRITE,
   );
-  // It is replaced by rename, which would not ask.
+  // The file is replaced by rename, which would ignore that it is read-only.
   if ((mode & OWNER_MAY_WRITE) === 0) throw unwritable(file, "it is read-only");
-  // Nothing is made where there is nothing to change.
+  // Without a change there is no need for a lock or a new file.
   const before = await textOf(file);
   if (change(before) === before) return;
   try {

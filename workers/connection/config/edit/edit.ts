@@ -1,6 +1,6 @@
 /**
- * Changes a configuration file as its owner would: `enabled` of one server, everything else as it was,
- * comments and formatting too. Which file that is, is here as well.
+ * Owns: changes of a configuration file on the user's word, as its owner would make them: `enabled` of one server, or
+ * the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
  */
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -15,7 +15,7 @@ export { textOf } from "./change-file.ts";
 const BOM = "\uFEFF";
 const NEW_OBJECT = "{}\n";
 
-/** Throws `bad_config` where the text is not one that can be changed without guessing. */
+/** The root object. Throws `bad_config` if the text cannot be changed without guessing. */
 function checked(text: string, file: string): Record<string, unknown> {
   const parsed = parseJsonc(text);
   if ("problem" in parsed) {
@@ -31,7 +31,7 @@ function checked(text: string, file: string): Record<string, unknown> {
   });
 }
 
-/** A text of nothing but comments gets an object behind them. */
+/** A text that is empty or holds only comments gets an empty object at its end. */
 function withObject(text: string): string {
   const scanner = jsonc.createScanner(text, true);
   if (scanner.scan() !== jsonc.SyntaxKind.EOF) return text;
@@ -40,12 +40,12 @@ function withObject(text: string): string {
   return text + (text.endsWith("\n") ? "" : eol) + NEW_OBJECT.replace("\n", eol);
 }
 
-/** Of two spellings the one that is read last, and so counts. */
+/** Both spellings; the one that is read last, and so counts, comes first. */
 const SERVER_KEYS = ["mcp-servers", "mcpServers"] as const;
 
 /**
- * The text with the server switched on or off. `text`: undefined or empty for a new file. Where the entry
- * says `disabled`, that is what is changed. `file`: for errors.
+ * The text with the server enabled or disabled. `text`: undefined or empty for a new file. `file`: for errors. If the
+ * entry has the key `disabled`, that key is changed.
  */
 export function editEnabled(
   text: string | undefined,
@@ -88,10 +88,10 @@ function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): st
 }
 
 /**
- * The file to change: with `project` the project's own, as an override; else the one that defines the
- * server, or the user's where that is another program's file or an extension. A file further up that says
- * `enabled` itself must be the one that is changed, or nothing would happen; one that overrides only other
- * keys is left alone, since it may be shared with others.
+ * The file to change. With `project`: the project's own file, as an override. Otherwise: the last file that sets
+ * `enabled`, because a change anywhere else would have no effect; or else the file that defines the server; or the
+ * user's file if another program or an extension defines the server. A file that overrides only other keys stays as
+ * it is, because it may be shared with others.
  */
 export function fileToEdit(
   definition: ServerDefinition,
@@ -107,19 +107,22 @@ export function fileToEdit(
   return sources.findLast(({ origin }) => origin === "user")?.file ?? definition.file;
 }
 
-/** What `/mcp edit` opens: the user's own file, or the project's. Throws `bad_config` where that is not read. */
+/**
+ * The file that `/mcp edit` opens: the user's own, or the project's. Throws `bad_config` if the project is not
+ * trusted.
+ */
 export function editableFile(facts: ConfigFacts, project: boolean): string {
   const sources = configSources(facts);
   if (project) return projectFile(facts, sources);
-  // The last one: `--mcp-config` stands in place of the agent folder's.
+  // The last user file: `--mcp-config` takes the place of the agent folder's file.
   return sources.findLast(({ origin }) => origin === "user")?.file ?? "";
 }
 
-/** Throws `bad_config` where the file cannot be read, changed or written. */
+/** Throws `bad_config` if the file cannot be read, changed or written. */
 export const writeEnabled = (file: string, server: string, enabled: boolean): Promise<void> =>
   changeConfigFile(file, (text) => editEnabled(text, server, enabled, file));
 
-/** Replaces the text that the user has edited, if it is still that one. Throws `bad_config`. */
+/** Replaces the text `before` with the edited text. Throws `bad_config` if the file holds another text by now. */
 export const writeEdited = (file: string, edited: { before: string; text: string }): Promise<void> =>
   changeConfigFile(file, (text = "") => {
     if (text === edited.before) return edited.text;

@@ -1,7 +1,6 @@
 /**
- * Puts one value into a JSONC text as its owner would have written it: on one line where the neighbours
- * are, on its own line where they are, with their indentation, spaces and line ends. Nothing else of the
- * text changes. Pure.
+ * Puts one value into a JSONC text as its owner would have written it: on the line of its neighbours, or on a line of
+ * its own if they have one each, with their indentation, spaces and line ends. Nothing else in the text changes. Pure.
  */
 import * as jsonc from "jsonc-parser";
 
@@ -11,13 +10,13 @@ interface Style {
   eol: string;
   /** One level of indentation. */
   unit: string;
-  /** Behind a comma and a colon on one line: a space or nothing. */
+  /** What stands behind a comma and a colon on one line: a space or nothing. */
   gap: string;
-  /** Inside the braces of an object on one line: a space or nothing. */
+  /** What stands inside the braces of an object on one line: a space or nothing. */
   pad: string;
 }
 
-/** The last property of that name: as in `JSON.parse`, a later one counts. */
+/** The last property of that name, which counts, as in `JSON.parse`. */
 const propertyOf = (object: jsonc.Node, key: string): jsonc.Node | undefined =>
   object.children?.findLast((property) => property.children?.[0]?.value === key);
 
@@ -25,7 +24,7 @@ const endOf = ({ offset, length }: jsonc.Node): number => offset + length;
 
 const lineStart = (text: string, offset: number): number => text.lastIndexOf("\n", offset - 1) + 1;
 
-/** Whitespace before the first word of the line. */
+/** The whitespace before the first word of the line. */
 const indentAt = (text: string, offset: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, offset)))?.[0] ?? "";
 
@@ -52,7 +51,7 @@ function onOneLine(value: Plain, { gap, pad }: Pick<Style, "gap" | "pad">): stri
   return `{${pad}${entries.join(`,${gap}`)}${pad}}`;
 }
 
-/** `indent`: of the line where the value begins. */
+/** `indent`: the indentation of the line where the value begins. */
 function onLines(value: Plain, indent: string, style: Pick<Style, "eol" | "unit">): string {
   if (typeof value === "boolean") return String(value);
   const { eol, unit } = style;
@@ -66,7 +65,7 @@ function onLines(value: Plain, indent: string, style: Pick<Style, "eol" | "unit"
 const splice = (text: string, start: number, end: number, added: string): string =>
   text.slice(0, start) + added + text.slice(end);
 
-/** Behind a property that begins its line: on the next line, a comment beside it stays beside it. */
+/** Inserts on the next line behind a property that begins its line. A comment beside that property stays beside it. */
 function insertLine(text: string, last: jsonc.Node, added: string, { eol }: Style): string {
   const end = endOf(last);
   const line = eol + indentAt(text, last.offset) + added;
@@ -78,7 +77,7 @@ function insertLine(text: string, last: jsonc.Node, added: string, { eol }: Styl
   return splice(text, end, end + whole.length, `,${before}${rest}${line}${comma}`);
 }
 
-/** Into an object without properties; it may hold comments. */
+/** Inserts into an object without properties, which may hold comments. */
 function insertFirst(text: string, object: jsonc.Node, key: string, value: Plain, style: Style): string {
   const close = endOf(object) - 1;
   const indent = indentAt(text, object.offset);
@@ -89,7 +88,7 @@ function insertFirst(text: string, object: jsonc.Node, key: string, value: Plain
     const lineEnd = object.offset + 1 + inside.replace(/\r?\n[ \t]*$/, "").length;
     return splice(text, lineEnd, lineEnd, style.eol + added);
   }
-  // An object with others on one line stays on it; a whole file of `{}` is only about to be written.
+  // An object that shares its line with others stays on it. A file that is only `{}` gets lines of its own.
   const isOneLine = text.trim().slice(1, -1).trim() !== "" && !text.trim().includes("\n");
   if (inside.trim() !== "" || isOneLine) {
     const start = object.offset + 1 + inside.trimEnd().length;
@@ -99,7 +98,7 @@ function insertFirst(text: string, object: jsonc.Node, key: string, value: Plain
   return splice(text, object.offset + 1, close, style.eol + added + style.eol + indent);
 }
 
-/** The style of one property, where that is one of its own. */
+/** The style of one property, which may differ from that of the text. */
 function styleBeside(text: string, last: jsonc.Node): Style {
   const style = styleOf(text);
   const [key, value] = last.children ?? [];
@@ -109,7 +108,7 @@ function styleBeside(text: string, last: jsonc.Node): Style {
   return { ...style, gap, pad };
 }
 
-/** Whether its value is an object that stands on one line. */
+/** Whether the value of the property is an object on one line. */
 const isObjectOnLine = (text: string, last: jsonc.Node): boolean =>
   last.children?.[1]?.type === "object" && !text.slice(last.offset, endOf(last)).includes("\n");
 
@@ -127,7 +126,7 @@ function insertAfter(text: string, last: jsonc.Node, key: string, value: Plain):
   );
 }
 
-/** `text` must be valid JSONC, and every value on the way to `path` an object or absent. */
+/** Sets the value at `path`. `text` must be valid JSONC, and every value on the way to `path` an object or absent. */
 export function setValue(text: string, path: readonly string[], value: boolean): string {
   const root = jsonc.parseTree(text, [], { allowTrailingComma: true });
   if (!root) throw new Error("not valid JSONC");

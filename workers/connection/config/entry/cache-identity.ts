@@ -1,14 +1,17 @@
 /**
- * What the tools of a server are stored under: its definition, with the session's folder where the same definition is
- * another program in another folder. Otherwise `node ./server.js` of one project would lend the words of its tools to
- * another one. Pure.
+ * The identity under which the tools of a server are stored: its definition, and also the session's folder if the
+ * same definition starts another program in another folder. Otherwise `node ./server.js` of one project would show
+ * the tools that another project's server described. Pure.
  */
 import { FOLDER_KEY } from "../../../shared/json/definition-hash.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */
 const RELATIVE = /^(?:--?[\w-]+=)?\.{1,2}(?:[/\\]|$)/;
-/** `server.js`, `src/main.py`: a program's file. What begins with one of these signs is no file of the folder. */
+/**
+ * `server.js`, `src/main.py`: a program's file. A word that begins with one of these signs does not name a file of
+ * the folder.
+ */
 const PROGRAM = /^[^-@/\\~$!:][^:]*\.(?:[cm]?[jt]sx?|py|rb|sh|php|pl|lua|jar|exe|cmd|bat|ps1|wasm)$/i;
 /** The variable that names the folder itself. */
 const FOLDER_VARIABLE = /\bPWD\b/;
@@ -24,7 +27,7 @@ const textsOf = (value: unknown): string[] =>
 const isPathInFolder = (text: string): boolean =>
   RELATIVE.test(text) || PROGRAM.test(text) || FOLDER_VARIABLE.test(text);
 
-/** A folder itself is mostly what a program works on; it is the program where none was named before it. */
+/** Usually a program works on a folder. If no program is named before the folder, the folder holds the program. */
 function isDataFolder(args: readonly string[], at: number): boolean {
   if (!/^\.{1,2}$/.test(args[at] ?? "")) return false;
   const before = args.slice(0, at).filter((arg) => !arg.startsWith("-"));
@@ -32,7 +35,7 @@ function isDataFolder(args: readonly string[], at: number): boolean {
   return last !== undefined && !STARTS_PROGRAM.includes(last);
 }
 
-/** `raw`: an entry as the file gives it. An absolute `cwd` is the folder of all that is relative. */
+/** Takes an entry as the file gives it. An absolute `cwd` is the folder of all relative paths. */
 function dependsOnFolder({ command, args, env, cwd }: Record<string, unknown>): boolean {
   if (typeof command !== "string") return false;
   if (typeof cwd === "string" && cwd !== "") {

@@ -1,9 +1,8 @@
 /**
- * What becomes of one tool of a server: declared to the model, found by ToolSearch, or withheld. Pure.
- * Pi's own words are understood: `deferred` and `codemode` are both found by ToolSearch here, since a
- * registered tool is reachable from codemode anyway.
+ * Decides what becomes of one tool of a server: declared to the model, found by ToolSearch, or withheld. Pi's own
+ * words are understood: `deferred` and `codemode` both mean "found by ToolSearch", because codemode reaches every
+ * registered tool. Pure.
  */
-
 import {
   fittedName,
   hashedName,
@@ -12,14 +11,15 @@ import {
   type ToolPrefix,
 } from "../../../../src/shared/naming/names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { Entry, Exposure } from "./schema.ts";
+import type { Exposure } from "./choices.ts";
+import type { Entry } from "./server-shape.ts";
 
 type Written = NonNullable<Entry["exposure"]>;
 
 export const toExposure = (written: Written): Exposure =>
   written === "direct" || written === "hidden" ? written : "search";
 
-/** Whether a tool's name fits a pattern, in which `*` stands for any characters. */
+/** Whether a tool's name fits a pattern. `*` stands for any characters. */
 export function matchesPattern(pattern: string, tool: string): boolean {
   const first = pattern.indexOf("*");
   if (first === -1) return pattern === tool;
@@ -27,7 +27,7 @@ export function matchesPattern(pattern: string, tool: string): boolean {
   const end = tool.length - (pattern.length - last - 1);
   if (end < first || !tool.startsWith(pattern.slice(0, first)) || !tool.endsWith(pattern.slice(last + 1)))
     return false;
-  // Each middle part at its first place after the one before: linear, whatever the pattern.
+  // Each middle part is taken where it first follows the part before: linear, whatever the pattern.
   let at = first;
   for (let from = first + 1; from <= last; ) {
     const star = pattern.indexOf("*", from);
@@ -47,30 +47,30 @@ export interface ExposureRules {
   toolExposure: Record<string, Exposure>;
   includeTools: string[] | undefined;
   excludeTools: string[];
-  /** Rules of somebody who has the last word: what they hide stays hidden. */
+  /** Rules of the user, who has the last word: a tool that they hide stays hidden. */
   userRules?: ExposureRules | undefined;
 }
 
-/** What rules may call a tool beside its own name. */
+/** The names that rules may use for a tool, beside its own. */
 export interface RuleNames {
-  /** Fit exact names and patterns. */
+  /** Names that exact rules and patterns can fit. */
   names: readonly string[];
-  /** End in a hash, so they fit exact names only: a pattern would meet the hash by chance. */
+  /** Names that end in a hash. Only exact rules can fit them: a pattern would fit the hash by chance. */
   hashed: () => readonly string[];
 }
 
 const NO_NAMES: RuleNames = { names: [], hashed: () => [] };
 
-/** What may be a hashed name at all. Hashes are made only for rules that may mean one: this runs for every tool. */
+/** The end of a hashed name. Hashes are made only if a rule ends like this, because the check runs for every tool. */
 const HASHED = /_[0-9a-z]{6}$/;
 
 /**
- * By the name it has in Pi, cut and hashed where it is too long; by the one it would have without
- * `toolPrefix`; and as pi-mcp-adapter and Pi's built-in MCP call it. Rules are applied before names are given,
- * so the name it would have if another tool wanted the same counts too, whether or not one does.
+ * A tool's name in Pi, cut and hashed if it is too long; its name without `toolPrefix`; and its names in
+ * pi-mcp-adapter and Pi's built-in MCP. Rules are applied before names are given, so the name that the tool would
+ * have if another tool wanted the same one counts too.
  */
 export function namesInRules(server: string, tool: string, prefix: ToolPrefix): RuleNames {
-  // All of them, or a changed prefix would lift what an excluded name keeps away.
+  // All prefixes count; otherwise a changed prefix would show a tool that is excluded by its name.
   const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp", "short"]);
   const names = [...prefixes].flatMap((each) => {
     const plain = plainToolName(server, tool, each);
@@ -81,15 +81,15 @@ export function namesInRules(server: string, tool: string, prefix: ToolPrefix): 
   let hashed: string[] | undefined;
   return {
     names: [...names, `${serverPrefix(server)}_${tool}`],
-    // Once a tool, however many rules end like a hash.
+    // The hashes are made once for each tool, however many rules end like a hash.
     hashed: () => (hashed ??= [...prefixes].map((each) => hashedName({ server, tool, prefix: each }))),
   };
 }
 
 /**
- * The verdict for one tool, by its original name or another that rules may use. Exclusion wins over
- * everything; then an exact name of `toolExposure`, its first fitting pattern, `directTools`, `exposure`, the
- * settings' `directTools`.
+ * The exposure of one tool. `tool`: its original name; `inRules`: the other names that rules may use. An exclusion
+ * wins over everything; then these count in order: an exact name in `toolExposure`, the first pattern there that
+ * fits, `directTools`, `exposure`, the settings' `directTools`.
  */
 export function exposureOf(
   tool: string,
@@ -121,7 +121,7 @@ export function exposureOf(
     : "search";
 }
 
-/** Whether some tool of a server may be direct, as far as its rules tell before its tools are known. */
+/** Whether some tool of a server may be direct, judged by the rules alone, before the tools are known. */
 export function mayBeDirect(rules: ExposureRules, defaultDirect: boolean | string[] = false): boolean {
   const named = (value: boolean | string[] | undefined): boolean =>
     Array.isArray(value) ? value.length > 0 : value === true;

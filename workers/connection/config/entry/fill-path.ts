@@ -1,8 +1,7 @@
 /**
- * Variables and a leading `~/` of a path, or a literal `~/` that is written `~~/`. The home folder is filled in first:
- * a variable's value that begins with `~/` means itself. Pure.
+ * Fills in the variables and a leading `~/` of a path; `~~/` stands for a literal `~/`. The home folder is filled in
+ * first, so that the value of a variable that begins with `~/` stays as it is. Pure.
  */
-
 import { expandHome } from "./home.ts";
 import { type Environment, escapeVariables, interpolate } from "./interpolate.ts";
 

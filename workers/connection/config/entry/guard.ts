@@ -1,4 +1,4 @@
-/** The output guard's limits, as settings write them. Pure. */
+/** The limits of the output guard, read from settings. Pure. */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 
 export interface GuardLimits {
@@ -11,8 +11,8 @@ export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLin
 const isLimit = (value: unknown): value is number => typeof value === "number" && value >= 1;
 
 /**
- * The limits that hold, from settings, later ones first in force: `{maxBytes?, maxLines?}`, `false` for no
- * limit, `undefined` or `true` for what stands before. Anything else is ignored; the configuration reports it.
+ * The limits that result from settings; later ones win. A setting is `{maxBytes?, maxLines?}`, `false` for no limit,
+ * or `undefined` or `true` to keep the limits before it. Any other value is ignored; the configuration reports it.
  */
 export function guardFrom(...settings: readonly unknown[]): GuardLimits | false {
   let limits: GuardLimits | false = DEFAULT_GUARD;

@@ -1,9 +1,9 @@
-/** Paths as the platform writes them, and a leading `~/`. Pure: home and platform are given. */
+/** Path functions of a platform, and a leading `~/`. Pure: home and platform are given. */
 import { posix, win32 } from "node:path";
 
 export const pathsOf = (platform: NodeJS.Platform): typeof posix => (platform === "win32" ? win32 : posix);
 
-/** A leading `~/` names the home folder. */
+/** Replaces a leading `~/` with the home folder. */
 export function expandHome(
   path: string,
   { home, platform }: { home: string; platform: NodeJS.Platform },

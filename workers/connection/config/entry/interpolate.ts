@@ -1,12 +1,15 @@
 /**
- * Variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `{env:VAR}`; a default may hold
- * others, and without a name, as in `${:-$}`, it is just a text. Twice the first character stands for itself:
- * `$${`, `$$env:`, `{{env:`. One pass, so that a value that looks like a variable stays as it is. Pure.
+ * Variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `{env:VAR}`. A default may hold other
+ * variables; without a name, as in `${:-$}`, it is just a text. A doubled first character stands for itself: `$${`,
+ * `$$env:`, `{{env:`. One pass, so that a value that looks like a variable stays as it is. Pure.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** On Windows names differ in case only by accident, and a worker's copy of the environment minds it. */
+/**
+ * The value of a variable. On Windows the case of a name does not matter, but a worker's copy of the environment is
+ * case-sensitive.
+ */
 export function lookUp(env: Environment, name: string, platform: NodeJS.Platform): string | undefined {
   if (Object.hasOwn(env, name)) return env[name];
   if (platform !== "win32") return undefined;
@@ -15,7 +18,7 @@ export function lookUp(env: Environment, name: string, platform: NodeJS.Platform
 }
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]*";
-/** Escapes first: the text behind one is not looked at as a variable. */
+/** Escapes come first, so that the text behind an escape is not read as a variable. */
 const TOKEN = new RegExp(
   [
     "(?<escaped>\\$\\$\\{|\\$\\$env:|\\{\\{env:)",
@@ -29,22 +32,22 @@ const TOKEN = new RegExp(
 );
 const HOLDS_VARIABLE = /\$\{|\$env:|\{env:/;
 
-/** Whether a value is known only when its variables are filled in. An escape counts as one. */
+/** Whether a value is known only after its variables are filled in. An escape counts as a variable. */
 export const holdsVariable = (text: string): boolean => HOLDS_VARIABLE.test(text);
 
-/** The text written so that `interpolate` gives it back as it is. */
+/** Escapes a text, so that `interpolate` gives the text back as it was. */
 export const escapeVariables = (text: string): string =>
   text.replace(/\$\{|\$env:|\{env:/g, (start) => `${start[0]}${start}`);
 
 /** A default that is being read, or the text itself. */
 interface Frame {
-  /** As written, and the variable it stands in for. */
+  /** The start of the default as written, and the variable for which the default stands in. */
   opening: string;
   name: string;
   text: string;
-  /** How many variables were missing before it began: those of a default that is not used do not count. */
+  /** How many variables were missing before the default began: those in an unused default do not count. */
   missingBefore: number;
-  /** Braces that an escape opened: the next `}` closes these. */
+  /** How many braces escapes have opened: the next `}` closes one of these. */
   braces: number;
 }
 
@@ -56,7 +59,9 @@ const frame = (opening: string, name: string, missingBefore: number): Frame => (
   braces: 0,
 });
 
-/** The text with every variable replaced by what `fillWith` says. Linear in the text, however deep defaults are nested. */
+/**
+ * Replaces every variable with the value that `fillWith` gives. Linear in the text, however deep defaults are nested.
+ */
 function fill(
   text: string,
   fillWith: (name: string) => string | undefined,
@@ -79,7 +84,7 @@ function fill(
     } else if (end !== undefined) {
       const parent = at.braces === 0 ? open.pop() : undefined;
       if (parent) {
-        // As in a shell, `:-` also stands in for an empty value.
+        // As in a shell, a default also stands in for an empty value.
         const value = fillWith(at.name);
         if (value) missing.length = at.missingBefore;
         parent.text += value ? value : at.text;
@@ -96,7 +101,7 @@ function fill(
     }
   }
   at.text += text.slice(seen);
-  // What is never closed is no variable.
+  // A start that is never closed is not a variable.
   for (let parent = open.pop(); parent; parent = open.pop()) {
     parent.text += at.opening + at.text;
     at = parent;
@@ -104,7 +109,7 @@ function fill(
   return { text: whole.text, missing };
 }
 
-/** `missing`: variables that are not set and have no default. */
+/** Fills in variables. `missing`: those that are not set and have no default. */
 export const interpolate = (
   text: string,
   env: Environment,
@@ -112,19 +117,19 @@ export const interpolate = (
 ): { text: string; missing: string[] } => fill(text, (name) => lookUp(env, name, platform));
 
 export interface Variables {
-  /** Every variable that can be read for the text, also in defaults, each once. */
+  /** The variables that the text can read, also those in defaults, each once. */
   names: string[];
   /** Whether the text holds more than variables. */
   hasText: boolean;
-  /** Whether a default can stand in for one. */
+  /** Whether a default can stand in for a variable. */
   hasDefault: boolean;
 }
 
-/** What the text takes from the environment, whatever that holds. */
+/** The variables that the text takes from the environment, whatever the environment holds. */
 export function variablesIn(text: string): Variables {
   const names = new Set<string>();
   const set = fill(text, (name) => {
-    // Without a name it is just a text.
+    // A default without a name is just a text.
     if (name === "") return undefined;
     names.add(name);
     return "\0";

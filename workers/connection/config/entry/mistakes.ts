@@ -1,8 +1,7 @@
 /**
- * Turns what zod says of a value into words: what is wrong, and what to write instead. Never shows a
- * value that could be a secret. Pure.
+ * Checks an object key by key, and turns zod's issues into words: what is wrong, and what to write instead. Never
+ * shows a value, which could be a secret. Pure.
  */
-
 import * as z from "zod";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
@@ -10,14 +9,21 @@ import { nearestKey } from "./suggest.ts";
 
 export interface Mistake {
   severity: "error" | "warning";
-  /** Path of the key below what was checked; empty for the thing itself. */
+  /** Path of the key below the checked object; empty for the object itself. */
   path: string[];
   message: string;
   remedy: string;
 }
 
+export const mistake = (path: string[], message: string, remedy: string): Mistake => ({
+  severity: "error",
+  path,
+  message,
+  remedy,
+});
+
 type Issue = z.core.$ZodIssue;
-/** Schemas by key. Looking at one may make it. */
+/** Schemas by key. Reading a key may make its schema. */
 type Shape = Record<string, z.ZodType>;
 
 const EXPECTED: Record<string, string> = {
@@ -30,7 +36,7 @@ const EXPECTED: Record<string, string> = {
   string: "a string",
 };
 
-/** A value's kind, for example `a number`. */
+/** The kind of a value in words, for example `a number`. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "nothing";
@@ -44,7 +50,9 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
     value,
   );
 
-/** What a choice of shapes expects; where one of them nearly fitted, what is wrong inside it. */
+/**
+ * The message for a value that fits none of several shapes. If one shape nearly fits: what is wrong inside the value.
+ */
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): { path: string[]; text: string } {
   const inner = issue.errors.flat().find((nested) => nested.path.length > 0);
   if (inner) return { path: inner.path.map(String), text: issueMessage(inner, valueAt(value, inner.path)) };
@@ -91,7 +99,7 @@ function remedyOf(shape: Shape, path: readonly string[], value: unknown): string
     : `Write for example ${JSON.stringify(key)}: ${JSON.stringify(example)}.`;
 }
 
-/** The mistake of `value` that an issue is about. */
+/** An issue of `value` as a mistake. */
 function explainIssue(shape: Shape, value: unknown, issue: Issue): Mistake {
   const base = issue.path.map(String);
   const wrong = valueAt(value, issue.path);
@@ -102,7 +110,7 @@ function explainIssue(shape: Shape, value: unknown, issue: Issue): Mistake {
   return { severity: "error", path: [...base, ...path], message: text, remedy };
 }
 
-/** The object that a field may hold, whatever else it may hold beside. */
+/** The shape of the object that a field may hold, beside values of other kinds. */
 function objectOf(field: z.ZodType | undefined): Shape | undefined {
   if (field instanceof z.ZodOptional) return objectOf(field.unwrap() as z.ZodType);
   if (field instanceof z.ZodUnion) {
@@ -112,8 +120,8 @@ function objectOf(field: z.ZodType | undefined): Shape | undefined {
 }
 
 /**
- * The first mistakes of many of one kind, and one that counts the others. A hostile file has half a million, of
- * which nobody sees more than the first.
+ * The first mistakes of one kind, and a last one that counts the others. A hostile file can hold half a million
+ * mistakes, and nobody reads more than the first ones.
  */
 export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path: string[] = []): Mistake[] {
   const first = all.slice(0, LIMITS.problemsPerFile).map(explain);
@@ -124,7 +132,7 @@ export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path
   return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
 }
 
-/** A warning for each key that nothing reads, with the one that was probably meant. Not of what is below. */
+/** A warning for each unknown key of the object itself, with the key that was probably meant. */
 export function unknownKeys(shape: Shape, value: object): Mistake[] {
   const known = Object.keys(shape);
   const unknown = Object.keys(value).filter(
@@ -141,7 +149,7 @@ export function unknownKeys(shape: Shape, value: object): Mistake[] {
   });
 }
 
-/** The same in the objects that its keys hold, such as `oauth`. */
+/** A warning for each unknown key in the objects that its keys hold, such as `oauth`. */
 function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
   return Object.entries(value).flatMap(([key, below]) => {
     const field = isObject(below) && Object.hasOwn(shape, key) ? objectOf(shape[key]) : undefined;
@@ -151,7 +159,7 @@ function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
   });
 }
 
-/** Keys that hold names of tools: each is compared with each tool of a server, under several names. */
+/** Keys that hold names of tools. Each name is compared with every tool of a server, under several names. */
 const RULE_KEYS: readonly string[] = ["directTools", "excludeTools", "includeTools", "toolExposure"];
 
 /** The items of a list, or the keys of an object. */
@@ -160,7 +168,7 @@ function itemsOf(value: unknown): readonly unknown[] {
   return isObject(value) ? Object.keys(value) : [];
 }
 
-/** What is too much to be checked item by item, or to be compared with every tool. */
+/** The mistake of a value that is too large to check item by item, or to compare with every tool. */
 function tooMuch(key: string, value: unknown): Mistake | undefined {
   const items = itemsOf(value);
   const isRule = RULE_KEYS.includes(key);
@@ -189,8 +197,8 @@ function tooMuch(key: string, value: unknown): Mistake | undefined {
 type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
 
 /**
- * Checks one object, all of whose keys are optional: its mistakes, and its data where there is no error. Key by
- * key, so that only the schemas of keys that it has are made.
+ * Checks one object, all of whose keys are optional. Gives its mistakes, and its data if there is no error. Goes key
+ * by key, so that only the schemas of existing keys are made.
  */
 export function check<S extends Shape>(
   shape: S,

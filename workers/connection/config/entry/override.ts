@@ -1,14 +1,15 @@
 /**
- * An entry without `command`, `url` and `type`: it changes a few keys of a server that a file of lower
- * precedence defines, and never where that server runs or what it is sent. Pure.
+ * An override: an entry without `command`, `url` and `type`. It changes a few keys of a server that a file of lower
+ * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
-import { type Entry, entryShape } from "./schema.ts";
+import { type Entry, entryShape } from "./server-shape.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
 
-/** `disabled` is `enabled` the other way round. */
+/** The keys that an override may change. `disabled` is the opposite of `enabled`. */
 export const OVERRIDE_KEYS = [
   "enabled",
   "disabled",
@@ -24,15 +25,13 @@ export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
 
 const isOverrideKey = (key: string): boolean => (OVERRIDE_KEYS as readonly string[]).includes(key);
 
-/** An object that holds no defining key. An empty one is a mistake, which `parseEntry` explains. */
+/** Whether an entry is an override. An empty object is not: it is a mistake, which `parseEntry` explains. */
 export const isOverride = (raw: unknown): raw is Record<string, unknown> =>
-  typeof raw === "object" &&
-  raw !== null &&
-  !Array.isArray(raw) &&
+  isObject(raw) &&
   Object.keys(raw).some(isOverrideKey) &&
   !DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
 
-/** Without an override there is at least one error. */
+/** Checks an override. Without a result there is at least one error. */
 export function parseOverride(raw: Record<string, unknown>): {
   override: Override | undefined;
   mistakes: Mistake[];
@@ -55,7 +54,7 @@ export function parseOverride(raw: Record<string, unknown>): {
   return { override: kept, mistakes: [...mistakes, ...ineffective] };
 }
 
-/** What the user's own files say of it; undefined for a server that a project itself defines. */
+/** The rules of the user's own files for a server; undefined for a server that a project itself defines. */
 function ownRules(base: ServerDefinition): OwnRules | undefined {
   if (base.userRules || base.project) return base.userRules;
   const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools } = base;
@@ -63,9 +62,9 @@ function ownRules(base: ServerDefinition): OwnRules | undefined {
 }
 
 /**
- * The server with some keys changed. A project may narrow what the user's own files say and never widens it:
- * its exclusions add to the user's, and what those hide stays hidden. Where it switches a server on that they
- * switch off, what then runs is the project's doing and needs the user's consent.
+ * The server with some keys changed. A project may narrow the user's rules, never widen them: its exclusions add to
+ * the user's, and tools that the user's rules hide stay hidden. If a project enables a server that the user's own
+ * files disable, the project decides that the server runs: that needs the user's consent.
  */
 export function applyOverride(
   base: ServerDefinition,

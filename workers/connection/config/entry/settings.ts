@@ -1,7 +1,12 @@
-/** Settings of all servers: defaults and checks. How files add up: merge.ts and, for a project, narrow.ts. Pure. */
+/**
+ * Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a
+ * project. Pure.
+ */
+import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type SettingsEntry, settingsShape, type ToolPrefix } from "./schema.ts";
+import { type SettingsEntry, settingsShape } from "./settings-shape.ts";
 
 export interface Settings {
   toolPrefix: ToolPrefix;
@@ -11,7 +16,7 @@ export interface Settings {
   search: "ranked" | "weighted";
   proxyTool: boolean;
   toonEncode: boolean | string[];
-  captureStats: boolean | { path?: string | undefined; flushDelayMs?: number | undefined };
+  captureStats: boolean | { path?: string | undefined };
   directTools: boolean | string[];
   maxMessageBytes: number;
   hotReload: "on" | "ask" | "off";
@@ -32,9 +37,9 @@ export const DEFAULT_SETTINGS: Settings = {
   catalog: "tools",
 };
 
-/** Checks the settings of one file. A wrong key costs only itself. */
+/** Checks the settings of one file. A wrong key is left out; the others count. */
 export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+  if (!isObject(raw)) {
     const message = `expected an object, found ${kindOf(raw)}`;
     return {
       settings: {},

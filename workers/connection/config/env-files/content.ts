@@ -1,6 +1,6 @@
 /**
- * What an envFile brings to a server, as far as somebody has to agree to it: the names that it sets, and the values
- * of those that decide what runs. Other values may change without a question: they are the server's data. Pure.
+ * The part of an envFile to which the user has to agree: the names that it sets, and the values of the names that
+ * decide what runs. Other values may change without a question, because they are the server's data. Pure.
  */
 import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json/canonical.ts";
@@ -14,13 +14,13 @@ export interface EnvContent {
   names: string[];
   /** Values of the names that decide what runs. */
   deciding: Record<string, string>;
-  /** Hex SHA-256 of both: equal for contents that need no other answer. */
+  /** Hex SHA-256 of names and deciding values: contents with the same hash need no new answer. */
   hash: string;
-  /** At least as many take a text of both. */
+  /** A lower bound for the characters of a text with the names and deciding values. */
   chars: number;
 }
 
-/** What was found where a server's envFile should be. `changedAtMs`: when it was written, where that is known. */
+/** What was found at the path of a server's envFile. `changedAtMs`: when the file was written, if that is known. */
 export type EnvSeen = { content: EnvContent; changedAtMs?: number } | { reason: string };
 
 export function contentOf(entries: Entries): EnvContent {
@@ -31,13 +31,13 @@ export function contentOf(entries: Entries): EnvContent {
   return { names, deciding, hash, chars: names.reduce((sum, name) => sum + name.length, 0) };
 }
 
-/** Takes out the entries that decide what runs, and answers their names. */
+/** The entries without those that decide what runs, and the names of those. */
 export function withoutDeciding(entries: Entries): { kept: Record<string, string>; dropped: string[] } {
   const dropped = Object.keys(entries).filter(decidesWhatRuns).sort();
   const kept = Object.entries(entries).filter(([name]) => !decidesWhatRuns(name));
   return { kept: Object.fromEntries(kept), dropped };
 }
 
-/** The user's own files define it, also where a project only switched it on. */
+/** Whether the user's own files define the server, even if a project enabled it. */
 export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
   !project || enabledByProject !== undefined;

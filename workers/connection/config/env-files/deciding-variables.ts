@@ -1,9 +1,9 @@
 /**
- * The one table of environment variables whose value decides what a program loads, runs or trusts. Whoever fills
- * such a variable runs code as the user, so a file that others wrote may fill it only after it was shown. Pure.
+ * The one table of environment variables whose value decides what a program loads, runs or trusts. A person who sets
+ * such a variable can run code as the user, so a file that others wrote may set it only after the user saw it. Pure.
  */
 
-/** Names of variables; `*` stands for any rest. */
+/** Names of variables; `*` stands for any characters. */
 const DECIDING = [
   // Where programs are found, and what a shell runs before the command that it was given.
   "PATH PATHEXT COMSPEC SHELL ENV BASH_ENV BASH_FUNC_* BASHOPTS SHELLOPTS PROMPT_COMMAND PS0 PS1 PS2 PS4 IFS",
@@ -50,12 +50,12 @@ const DECIDING = [
   "BUILDKIT_HOST COMPOSE_FILE COMPOSE_ENV_FILES TF_CLI_* TF_PLUGIN_* TF_DATA_DIR TERRAFORM_CONFIG ANSIBLE_*",
   // Drivers that a database's client loads.
   "ODBCINI ODBCSYSINI ODBCINSTINI TNS_ADMIN ORACLE_HOME MYSQL_HOME PGSYSCONFDIR PGSERVICEFILE LDAPCONF LDAPRC",
-  // Whom one trusts, and through whom all that is sent goes.
+  // Which machines are trusted, and through which machines everything is sent.
   "SSL_CERT_* SSLKEYLOGFILE OPENSSL_* GNUTLS_* REQUESTS_CA_BUNDLE CURL_CA_BUNDLE CURL_SSL_BACKEND KRB5_* *_PROXY",
   "ANTHROPIC_BASE_URL OPENAI_BASE_URL OPENAI_API_BASE VAULT_ADDR GH_HOST",
 ];
 
-/** Fit a row above, are usual in files of projects, and decide nothing. */
+/** Names that fit a row above, are usual in files of projects, and decide nothing. */
 const HARMLESS =
   /^(?:NODE_ENV|NODE_AUTH_TOKEN|MIX_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONIOENCODING|PYTHONUTF8|PYTHONHASHSEED|DOTNET_ENVIRONMENT)$/i;
 
@@ -67,8 +67,8 @@ const PATTERN = new RegExp(
 );
 
 /**
- * Whatever the case, on any platform: Windows does not mind it, and npm, curl and others read both. A name that
- * only looks like one of these (full-width letters) counts as one.
+ * Whether a variable decides what runs. The case never matters: on Windows it has no meaning, and npm, curl and others
+ * read both cases. A name that only looks like one of the table (full-width letters) counts too.
  */
 export function decidesWhatRuns(name: string): boolean {
   const plain = name.normalize("NFKC").trim();

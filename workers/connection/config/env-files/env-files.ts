@@ -1,6 +1,7 @@
 /**
- * Looks at the envFiles of servers before anything is started: what those of a project bring is part of the question
- * and of the consent; what the session's folder may not decide for the user's own servers is told. Never throws.
+ * Owns: the envFiles of servers. Looks at them before anything is started: the content of a project's envFile is part
+ * of the question and of the consent; variables that the session's folder may not decide for the user's own servers
+ * are reported as problems. Must not: start a server. Called by: trust, values. Never throws.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
@@ -18,10 +19,10 @@ export { agreedEntries } from "./launch.ts";
 export { endOf } from "./path-stops.ts";
 
 export interface EnvLook {
-  /** Of the project's servers, the replaced ones too. */
+  /** The envFiles of the project's servers, also of replaced ones. */
   seen: ReadonlyMap<ServerDefinition, EnvSeen>;
   problems: ConfigProblem[];
-  /** Files that were looked at: what is to be watched. */
+  /** The files that were looked at, and have to be watched. */
   files: string[];
 }
 
@@ -31,7 +32,7 @@ type Found =
 
 const TOO_MANY = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
 
-/** Finds the envFiles of one look; each file is read once, and no more of them than the limit. */
+/** Finds the envFiles of one look. Each file is read once, and at most `LIMITS.envFilesLookedAt` files are read. */
 class EnvReader {
   readonly #place: PathFacts & EnvFolders;
   readonly #read = new Map<string, Promise<Found>>();
@@ -44,7 +45,7 @@ class EnvReader {
     return [...this.#read.keys()];
   }
 
-  /** Undefined where it is the user's own file for the user's own server, which nobody has to ask about. */
+  /** Undefined for the user's own file of the user's own server: nobody has to ask about it. */
   async find(definition: ServerDefinition, envFile: string): Promise<Found | undefined> {
     const { cwd, platform = process.platform } = this.#place;
     const { text: path, missing } = fillPath(envFile, this.#place);
@@ -71,7 +72,7 @@ class EnvReader {
   }
 }
 
-/** Of the user's own server: what it will not get of a file in the session's folder. */
+/** The variables that the user's own server will not get, because the file lies in the session's folder. */
 function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
   if ("reason" in found || found.dropped.length === 0) return [];
   return [
@@ -85,7 +86,7 @@ function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
   ];
 }
 
-/** Every definition that may come to run: with each also what it took the place of. */
+/** Every definition that could run: each server, and the servers that it replaced. */
 const all = (servers: readonly ServerDefinition[]): ServerDefinition[] =>
   servers.flatMap((server) => [server, ...all(server.replaced ? [server.replaced] : [])]);
 
@@ -96,7 +97,7 @@ export async function lookAtEnvFiles(
   const seen = new Map<ServerDefinition, EnvSeen>();
   const problems: ConfigProblem[] = [];
   const reader = new EnvReader(place);
-  // One after the other: files of a clone, however many, never take the worker's whole time or memory.
+  // One after the other, so that the files of a clone never take the worker's whole time or memory.
   for (const definition of all(servers)) {
     const { target, enabled } = definition;
     if (!enabled || target.kind !== "stdio" || target.envFile === undefined) continue;

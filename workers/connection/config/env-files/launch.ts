@@ -1,7 +1,8 @@
 /**
- * What a server really gets of its envFile at its start: of a project's server what the user agreed to, or nothing; of
- * the user's own server all but what the session's folder may not decide. What is read here is what the server gets:
- * nobody can change the file between the look and the use.
+ * The variables that a server really gets from its envFile at its start. A project's server gets the content to which
+ * the user agreed, or is not started. The user's own server gets everything but the variables that the session's folder
+ * may
+ * not decide. The text that is checked is the text that is used: nobody can change the file in between.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -20,20 +21,20 @@ export interface EnvFolders {
 }
 
 export type AgreedEntries =
-  /** `note`: what was left out. */
+  /** `note`: one line about variables that were left out. */
   | { entries: Record<string, string>; note?: string }
   | { reason: string }
-  /** It is not what the user agreed to. */
+  /** The content is not the one to which the user agreed. */
   | { changed: true };
 
 const SHOWN_NAMES = 20;
 
-/** Of a longer name its start is told: it is the start that says what it decides. */
+/** A longer name is cut at its end, because the start says what the variable decides. */
 const NAME_CHARS = 80;
 
 const REMOTE = "it lies on another machine";
 
-/** Why an envFile is not read for a project's server: nobody can be shown what it holds. */
+/** Why an envFile is not read for a project's server: its content could not be shown to anybody. */
 export function unfitReason({ isRemote, found }: Way): string | undefined {
   if (isRemote) return REMOTE;
   if (found?.isSpecial) return "it is no regular file";
@@ -44,7 +45,7 @@ export function unfitReason({ isRemote, found }: Way): string | undefined {
 const briefName = (name: string): string =>
   name.length <= NAME_CHARS ? shown(name) : `${shown(name.slice(0, NAME_CHARS).toWellFormed())}…`;
 
-/** What an envFile in the session's folder may not decide, in one line without values. */
+/** One line, without values, about the variables of an envFile in the session's folder that are left out. */
 export function droppedText(file: string, names: readonly string[]): string {
   const why = names.length === 1 ? "it decides" : "they decide";
   const what = listed(names.map(briefName), SHOWN_NAMES);
@@ -52,8 +53,9 @@ export function droppedText(file: string, names: readonly string[]): string {
 }
 
 /**
- * Whether the session's folder decides what a path leads to: it is relative, or the file or a link on the way to it
- * lies there, or elsewhere in the same worktree. Where Pi runs in the home folder, or above it, that is no clone.
+ * Whether the session's folder decides to which file a path leads: the path is relative, or the file or a link on the
+ * way to it lies in that folder or elsewhere in the same worktree. The home folder and the folders above it are not a
+ * clone, so that they never decide.
  */
 export async function isDecidedByFolder(
   path: string,
@@ -65,12 +67,12 @@ export async function isDecidedByFolder(
   if (isHome(folder)) return false;
   if (!pathsOf(platform).isAbsolute(path)) return true;
   const worktree = await findWorktree(folder);
-  // Some keep all of their home folder in Git.
+  // Some people keep their whole home folder in Git.
   const clone = worktree === undefined || isHome(worktree) ? folder : worktree;
   return stops.some((stop) => isWithin(stop, clone, platform));
 }
 
-/** `path`: as resolved, relative to the session's folder where it is not absolute. Never throws. */
+/** `path`: resolved; a relative path starts from the session's folder. Never throws. */
 export async function agreedEntries(
   definition: ServerDefinition,
   path: string,

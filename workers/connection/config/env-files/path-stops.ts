@@ -1,23 +1,24 @@
 /**
- * The way that the system takes to a file, link by link, without opening anything: who decides what is found there.
- * A link is looked at before it is followed, since on Windows the mere look at another machine's folder signs in there.
+ * The way that the system takes to a file, link by link, without opening anything: it shows who decides which file is
+ * found. A link is read before it is followed, because on Windows a mere look at another machine's folder signs in
+ * there.
  */
 import { lstat, readlink } from "node:fs/promises";
 import { join, parse, posix, resolve, sep, win32 } from "node:path";
 
-/** As many as Linux follows. */
+/** Linux follows as many links. */
 const MOST_LINKS = 40;
 
 export interface Way {
-  /** Every link that is followed, each where it really lies, then the file itself, which need not be there. */
+  /** The real path of every link on the way, then that of the file itself, which need not exist. */
   stops: string[];
-  /** A part of the way lies on another machine: the way was not followed further. */
+  /** A part of the way lies on another machine. The way was not followed further. */
   isRemote: boolean;
-  /** What is at the end of the way. `isSpecial`: a pipe or a device, which may block whoever reads it. */
+  /** The file at the end of the way. `isSpecial`: a pipe or a device, which may block its reader. */
   found?: { bytes: number; modifiedMs: number; isSpecial: boolean };
 }
 
-/** A network path of Windows, `\\machine\share`, however it is written. */
+/** Whether a path is a network path of Windows, `\\machine\share`, with either slash. */
 export const isRemotePath = (path: string, platform: NodeJS.Platform): boolean =>
   platform === "win32" && /^[\\/]{2}/.test(path);
 
@@ -56,10 +57,10 @@ export async function wayTo(file: string, platform: NodeJS.Platform = process.pl
   return { stops: [...stops, join(at, ...rest)], isRemote: false };
 }
 
-/** Where the way to a path ends. */
+/** The real path of a path. */
 export const endOf = async (path: string): Promise<string> => (await wayTo(path)).stops.at(-1) ?? path;
 
-/** Whether a path is the folder or lies in it. Windows and macOS do not mind the case of names. */
+/** Whether a path is the folder or lies in it. On Windows and macOS the case of names does not matter. */
 export function isWithin(
   path: string,
   folder: string,

@@ -1,11 +1,12 @@
 /**
- * Reads the `envFile` of a server: lines of `NAME=value`, as VS Code and Cursor read them. Its values are
- * literal and secret: they are in no error.
+ * Reads the `envFile` of a server: lines of `NAME=value`, as VS Code and Cursor read them. The values are literal and
+ * secret, so that no error holds one.
  */
 import { parseEnv } from "node:util";
 import { readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { withoutBom } from "../files/files.ts";
 
-/** Larger files are no environment. */
+/** A larger file is not an environment. */
 const FILE_BYTES = 1024 * 1024;
 
 export type EnvFile = { entries: Record<string, string> } | { reason: string };
@@ -21,7 +22,7 @@ function reasonOf(read: Unread): string {
 export async function readEnvFile(file: string): Promise<EnvFile> {
   const read = await readRegularText(file, FILE_BYTES);
   if (read.kind !== "text") return { reason: reasonOf(read) };
-  const text = read.text.replace(/^\uFEFF/, "");
+  const text = withoutBom(read.text);
   if (text.includes("\0")) return { reason: "it holds a NUL character" };
   const entries = Object.entries(parseEnv(text)).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,

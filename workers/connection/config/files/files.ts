@@ -1,25 +1,30 @@
 /**
- * One configuration file of ours, from text to checked entries: `mcpServers` or `mcp-servers`,
- * `settings`, `imports`. Everything that is wrong becomes a `ConfigProblem` with its place and costs only
- * what it is in. Pure, except for `readText`.
+ * Owns: one configuration file of ours, from its text to checked entries: `mcpServers` or `mcp-servers`, `settings`,
+ * `imports`; and where such files lie. A mistake becomes a `ConfigProblem` with its position and costs only the part
+ * that holds it. Must not: know other files, or which of them wins. Called by: hosts, merge, edit, trust.
+ * Pure, except for `readText`.
  */
-
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { HOSTS, type HostName } from "../entry/choices.ts";
 import { checkName, isProject, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { firstOf, kindOf, type Mistake, unknownKeys } from "../entry/mistakes.ts";
 import { isOverride, type Override, parseOverride } from "../entry/override.ts";
-import { fileShape, HOSTS, type HostName } from "../entry/schema.ts";
+import { fileShape } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
 import { nearestKey } from "../entry/suggest.ts";
-import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./jsonc.ts";
+import { type ConfigDocument, type ParsedText, parseJsonc } from "./jsonc.ts";
 import { fileLimits, tooManyServers } from "./limits.ts";
+import type { Position } from "./line-positions.ts";
+import { addAll, shownKey, toProblems } from "./problems.ts";
 import type { ConfigSource } from "./sources.ts";
+import { withoutBom } from "./text.ts";
 
-export { type Position, parseJsonc } from "./jsonc.ts";
+export { parseJsonc } from "./jsonc.ts";
 export { fileLimits, tooManyServers } from "./limits.ts";
+export type { Position } from "./line-positions.ts";
+export { addAll, toProblems } from "./problems.ts";
 export {
   type ConfigFacts,
   type ConfigSource,
@@ -29,19 +34,17 @@ export {
   projectPiFile,
   trustFile,
 } from "./sources.ts";
+export { type FileText, type ReadFile, readText, withoutBom } from "./text.ts";
 export { parseTomlText } from "./toml.ts";
 export { findWorktree } from "./worktree.ts";
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
 
-/** Of each key in the path of a mistake: a hostile one would fill the screen and the log. */
-const KEY_CHARS = 100;
+/** The position of each key of an object. */
+export type KeyPositions = Readonly<Record<string, Position>>;
 
-/** Where each key of an object stands. */
-export type Places = Readonly<Record<string, Position>>;
-
-export type FileEntry = { key: string; at: Position; places: Places } & (
+export type FileEntry = { key: string; at: Position; positions: KeyPositions } & (
   | { kind: "server"; definition: ServerDefinition }
   | { kind: "override"; name: string; override: Override }
 );
@@ -50,56 +53,18 @@ export interface FileConfig {
   source: ConfigSource;
   entries: FileEntry[];
   settings: Partial<Settings>;
-  settingPlaces: Places;
+  settingPositions: KeyPositions;
   imports: HostName[];
   problems: ConfigProblem[];
-  /** Nothing of the text could be used, for example in the middle of a write. */
+  /** Nothing of the text could be used, for example because somebody is writing the file. */
   broken: boolean;
 }
-
-export type FileText =
-  | { kind: "missing" }
-  | { kind: "unreadable"; reason: string; remedy: string }
-  | { kind: "text"; text: string };
-
-/** Reads the text of a file, or says why it cannot; `limitBytes`: a larger one is not read. Never throws. */
-export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
-
-export const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
-
-/** With its BOM. Never throws. Whatever is not a regular file, and a file without permission, is `unreadable`. */
-export async function readText(file: string, limitBytes: number = LIMITS.configFileBytes): Promise<FileText> {
-  const read = await readRegularText(file, limitBytes);
-  if (read.kind === "text" || read.kind === "missing") return read;
-  return { kind: "unreadable", reason: whyUnread(read), remedy: remedyForUnread(read) };
-}
-
-const shownKey = (path: readonly string[]): string =>
-  path.map((key) => (key.length > KEY_CHARS ? `${key.slice(0, KEY_CHARS)}...` : key)).join(".");
-
-/** `push(...more)` makes arguments of them, and a stack holds only some 100,000. */
-export function addAll<T>(list: T[], more: readonly T[]): void {
-  for (const one of more) list.push(one);
-}
-
-/** Mistakes below `base` as problems of a file. */
-export const toProblems = (
-  document: ConfigDocument,
-  file: string,
-  base: readonly string[],
-  mistakes: readonly Mistake[],
-): ConfigProblem[] =>
-  mistakes.map(({ severity, path, message, remedy }) => {
-    const whole = [...base, ...path];
-    const key = whole.length === 0 ? {} : { key: shownKey(whole) };
-    return { severity, file, ...document.at(whole), ...key, message, remedy };
-  });
 
 export const emptyFile = (source: ConfigSource): FileConfig => ({
   source,
   entries: [],
   settings: {},
-  settingPlaces: {},
+  settingPositions: {},
   imports: [],
   problems: [],
   broken: false,
@@ -112,8 +77,11 @@ const wrongKind = (value: unknown, what: string): Mistake => ({
   remedy: `Write ${EXAMPLE}.`,
 });
 
-const placesOf = (document: ConfigDocument, path: readonly string[], keys: readonly string[]): Places =>
-  Object.fromEntries(keys.map((key) => [key, document.at([...path, key])]));
+const positionsOf = (
+  document: ConfigDocument,
+  path: readonly string[],
+  keys: readonly string[],
+): KeyPositions => Object.fromEntries(keys.map((key) => [key, document.at([...path, key])]));
 
 function readEntry(
   document: ConfigDocument,
@@ -125,7 +93,7 @@ function readEntry(
   const placed = (keys: readonly string[]) => ({
     key: shownKey(path),
     at: document.at(path),
-    places: placesOf(document, path, keys),
+    positions: positionsOf(document, path, keys),
   });
   if (isOverride(raw) && !checkName(name)) {
     const { override, mistakes } = parseOverride(raw);
@@ -152,7 +120,7 @@ function readServers(document: ConfigDocument, root: Record<string, unknown>, co
     return [];
   });
   const most = fileLimits(source).servers;
-  // Told before the mistakes of single entries, of which only the first are told.
+  // This comes before the mistakes of single entries, because only the first mistakes are reported.
   if (entries.length > most) {
     const mistake = tooManyServers(source, entries.length);
     addAll(problems, toProblems(document, source.file, [keys.at(-1) ?? ""], [mistake]));
@@ -175,7 +143,7 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
     report([], "error", `expected a list, found ${kindOf(imports)}`, `Write a list of ${choices}.`);
     return;
   }
-  // Who names a host decides that its servers run unasked, and those of the user's home are not the project's.
+  // The file that names a host lets its servers run unasked, and servers of the user's home are not the project's.
   if (isProject(origin) && imports.length > 0) {
     report([], "warning", "a project's file may not import", "Write imports into your own mcp.json.");
     return;
@@ -195,7 +163,7 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
   }
 }
 
-/** A text that could not be used at all. */
+/** A file of which nothing can be used. */
 export const brokenFile = (source: ConfigSource, problem: Omit<ConfigProblem, "file">): FileConfig => ({
   ...emptyFile(source),
   problems: [{ file: source.file, ...problem }],
@@ -241,7 +209,7 @@ export function parseConfigText(
   if (Object.hasOwn(root, "settings")) {
     const { settings, mistakes } = parseSettings(root.settings);
     config.settings = settings;
-    config.settingPlaces = placesOf(document, ["settings"], Object.keys(settings));
+    config.settingPositions = positionsOf(document, ["settings"], Object.keys(settings));
     addAll(config.problems, toProblems(document, source.file, ["settings"], mistakes));
   }
   return config;

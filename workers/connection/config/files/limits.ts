@@ -1,6 +1,6 @@
 /**
- * How much of one file is read. A project's file is bounded more closely than the user's own: it comes with a clone,
- * and where Pi asks no question about the folder nobody had to trust it. Pure.
+ * Limits how much of one file is read. The limits of a project's file are closer than those of the user's own: the
+ * file comes with a clone, and if Pi asks no question about the folder, nobody had to trust it. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isProject, type Origin } from "../entry/definition.ts";
@@ -28,7 +28,7 @@ const OWN: FileLimits = {
 
 export const fileLimits = ({ origin }: { origin: Origin }): FileLimits => (isProject(origin) ? PROJECT : OWN);
 
-/** What is told of entries beyond the limit. `given`: how many the file has. */
+/** The mistake of a file with more servers than the limit. `given`: how many the file has. */
 export function tooManyServers(source: { origin: Origin }, given: number): Mistake {
   const most = fileLimits(source).servers;
   const count = (servers: number): string => servers.toLocaleString("en");

@@ -1,10 +1,13 @@
-/** Where configuration and our own files lie. Pure: home, platform and environment are given. */
+/**
+ * The paths of our configuration files and of the files that we write. Pure: home, platform and environment are
+ * given.
+ */
 import { join } from "node:path";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/home.ts";
 
-/** All that decides what is read. */
+/** Everything that decides which files are read. */
 export interface ConfigFacts {
   agentDir: string;
   cwd: string;
@@ -12,7 +15,7 @@ export interface ConfigFacts {
   projectTrusted: boolean;
   /** `--mcp-config`: read in place of `<agentDir>/mcp.json`. */
   configPath?: string | undefined;
-  /** Root of the Git worktree around `cwd`, where it matters and there is one. */
+  /** Root of the Git worktree around `cwd`, if there is one and a host looks for files up to it. */
   worktree?: string | undefined;
   /** `pi.getMcpServers()`. */
   registered?: readonly RegisteredServer[] | undefined;
@@ -24,7 +27,7 @@ export interface ConfigFacts {
 export interface ConfigSource {
   file: string;
   origin: Origin;
-  /** The user named this very file, so that it must be there. */
+  /** The user named this very file, so that it must exist. */
   required: boolean;
 }
 
@@ -44,7 +47,7 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
   return [
     { file: shared, origin: "user" as const, required: false },
     user,
-    // A project's file that the user named by --mcp-config is the user's word already.
+    // A project's file that the user named by --mcp-config counts as the user's own.
     ...(facts.projectTrusted ? project.filter(({ file }) => file !== user.file) : []),
   ].filter(({ file }, i) => i > 0 || file !== user.file);
 }
@@ -52,7 +55,7 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 
 export const npxCacheFile = (agentDir: string): string => join(agentDir, "mcp-npx-cache.json");
-/** Counts as the project's own word where Pi trusts the project. */
+/** As trusted as the project. */
 export const projectPiFile = (cwd: string): string => join(cwd, ".pi", "mcp.json");
 
 export const trustFile = (agentDir: string): string => join(agentDir, "mcp-trust.json");

@@ -1,12 +1,13 @@
 /**
- * A TOML text as a `ConfigDocument`. The parser tells where a text is broken but not where a value
- * stands, so positions are found in the lines: table headers and keys, which is what people search for.
+ * A TOML text as a `ConfigDocument`. The parser gives the position of a syntax error but not of a value, so the
+ * positions are those of the lines with table headers and keys, which is what people search for.
  */
 import { parse, TomlError } from "smol-toml";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { UNSAFE_KEY } from "../entry/unsafe-key.ts";
-import { type ParsedText, type Position, TOO_DEEP, tooManyValues } from "./jsonc.ts";
-import { addKey, type KeyPlace, PLACED_DEPTH, placeAt } from "./key-positions.ts";
+import { type ParsedText, TOO_DEEP, tooManyValues } from "./jsonc.ts";
+import { addKey, type KeyNode, POSITION_DEPTH, positionAt } from "./key-positions.ts";
+import type { Position } from "./line-positions.ts";
 
 const PART = /"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+/g;
 
@@ -20,19 +21,19 @@ const KEY = `(?:"(?:[^"\\\\\\n]|\\\\.)*"|'[^'\\n]*'|[A-Za-z0-9_-]+)`;
 const DOTTED = `${KEY}(?:\\s*\\.\\s*${KEY})*`;
 const TABLE_LINE = new RegExp(`^\\s*\\[\\[?\\s*(${DOTTED})\\s*\\]`);
 const KEY_LINE = new RegExp(`^\\s*(${DOTTED})\\s*=`);
-/** No key of a program's file is longer. What stands further right is a value. */
+/** No key of a program's file is longer. Characters further right belong to a value. */
 const KEY_CHARS = 1_000;
 
-/** The place below `from` that the keys lead to. Keys that are new stand at `position`. */
-function enter(from: KeyPlace<Position>, keys: readonly string[], position: Position): KeyPlace<Position> {
+/** The node below `from` that the keys lead to. New keys get `position`. */
+function enter(from: KeyNode<Position>, keys: readonly string[], position: Position): KeyNode<Position> {
   let at = from;
-  for (const key of keys.slice(0, PLACED_DEPTH)) at = at.keys?.get(key) ?? addKey(at, key, position);
+  for (const key of keys.slice(0, POSITION_DEPTH)) at = at.keys?.get(key) ?? addKey(at, key, position);
   return at;
 }
 
-/** Every table header and key line. */
-function keyLines(text: string): KeyPlace<Position> {
-  const root: KeyPlace<Position> = { place: { line: 1, column: 1 } };
+/** The tree of every table header and key line. */
+function keyLines(text: string): KeyNode<Position> {
+  const root: KeyNode<Position> = { position: { line: 1, column: 1 } };
   let table = root;
   for (const [i, line] of text.split("\n").entries()) {
     const start = line.slice(0, KEY_CHARS);
@@ -46,13 +47,16 @@ function keyLines(text: string): KeyPlace<Position> {
   return root;
 }
 
-/** What is left of the values that a text may hold. */
+/** How many values a text may hold, and how many were counted. */
 interface Budget {
   most: number;
   used: number;
 }
 
-/** Plain data of a TOML value: dates as text, no `__proto__`. Throws `RangeError` for what is too much. */
+/**
+ * A TOML value as plain data: dates as text, no `__proto__`. Throws `RangeError` if the text is too large or too
+ * deep.
+ */
 function plain(value: unknown, budget: Budget, depth = 0): unknown {
   if (++budget.used > budget.most) throw new RangeError(tooManyValues(budget.most));
   if (depth > LIMITS.configDepth) throw new RangeError(TOO_DEEP);
@@ -67,7 +71,7 @@ function plain(value: unknown, budget: Budget, depth = 0): unknown {
   );
 }
 
-/** Throws what the parser throws, and `RangeError` for what is too much. */
+/** Throws what the parser throws, and `RangeError` if the text is too large or too deep. */
 function parsed(text: string, mostValues: number): unknown {
   if (text.length > LIMITS.tomlFileBytes)
     throw new RangeError(`it is larger than ${LIMITS.tomlFileBytes / 2 ** 20} MiB`);
@@ -92,6 +96,6 @@ export function parseTomlText(text: string, mostValues: number = LIMITS.configFi
       },
     };
   }
-  const places = keyLines(text);
-  return { document: { value, at: (path) => placeAt(places, path), repeated: [] } };
+  const positions = keyLines(text);
+  return { document: { value, at: (path) => positionAt(positions, path), repeated: [] } };
 }

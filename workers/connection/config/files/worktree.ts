@@ -1,8 +1,8 @@
-/** The Git worktree around a folder: where programs that look for files upwards stop. */
+/** The Git worktree around a folder. Programs that look for files in the folders above stop at its root. */
 import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** The nearest folder from `folder` upwards that holds `.git`, which is a file in a linked worktree. */
+/** The nearest folder, from `folder` upwards, that holds `.git`, which in a linked worktree is a file. */
 export async function findWorktree(folder: string): Promise<string | undefined> {
   const found = await lstat(join(folder, ".git")).then(
     () => true,

@@ -1,7 +1,12 @@
-/** Reads one file of another program: its servers as our definitions. A mistake in it is a warning. Pure. */
+/**
+ * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A
+ * mistake in such a file is a warning. Must not: read files, or decide which server wins. Called by: merge.ts. Pure.
+ * To add a host: a file here that exports its `Dialect`, a row in dialects.ts, its name in `HOSTS` (entry/choices.ts).
+ */
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { HostName } from "../entry/choices.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts, ConfigSource } from "../files/files.ts";
 import {
   addAll,
@@ -13,9 +18,10 @@ import {
   toProblems,
   withoutBom,
 } from "../files/files.ts";
-import { type HostEntry, hostEntries, isData } from "./formats.ts";
+import { DIALECTS } from "./dialects.ts";
+import { type HostEntry, hostEntries } from "./entries.ts";
 
-export { hostSources } from "./places.ts";
+export { hostSources, looksUp } from "./sources.ts";
 
 export interface HostFile {
   servers: ServerDefinition[];
@@ -28,20 +34,20 @@ const NO_SERVERS: HostFile = { servers: [], problems: [], broken: false };
 interface Completed {
   raw: unknown;
   origin: Origin;
-  /** Undefined: by the file that is read. */
+  /** Undefined: the file that is read defines the server, and decides. */
   definedByProject?: boolean;
 }
 
 /**
- * OpenCode merges its files key by key: an entry without a target changes one of a file before. What then
- * runs is trusted no further than where its command or URL stands.
+ * If the host merges its files key by key, an entry without a target changes one of an earlier file. What then runs
+ * is trusted as far as the file that holds its command or URL.
  */
 function completed(
   host: HostName,
   entry: HostEntry,
   { origin, before }: { origin: Origin; before: ReadonlyMap<string, ServerDefinition> },
 ): Completed | undefined {
-  if (host !== "opencode" || !isData(entry.raw) || (entry.raw.command ?? entry.raw.url))
+  if (!DIALECTS[host].mergesEntries || !isObject(entry.raw) || (entry.raw.command ?? entry.raw.url))
     return { raw: entry.raw, origin };
   const base = before.get(entry.name);
   if (!base) return undefined;
@@ -52,7 +58,7 @@ function completed(
   };
 }
 
-/** `before`: servers of the host's files of lower precedence. */
+/** Never throws. `before`: servers of the host's files of lower precedence. */
 export function parseHostText(
   text: string,
   options: { host: HostName; source: ConfigSource; facts: ConfigFacts; before: readonly ServerDefinition[] },
@@ -60,7 +66,10 @@ export function parseHostText(
   const { host, source, facts, before } = options;
   if (text.trim() === "") return NO_SERVERS;
   const limits = fileLimits(source);
-  const parsed = (host === "codex" ? parseTomlText : parseJsonc)(withoutBom(text), limits.values);
+  const parsed = (DIALECTS[host].format === "toml" ? parseTomlText : parseJsonc)(
+    withoutBom(text),
+    limits.values,
+  );
   if ("problem" in parsed) {
     const { problems } = brokenFile(source, parsed.problem);
     return { ...NO_SERVERS, problems, broken: true };
@@ -71,7 +80,7 @@ export function parseHostText(
   const { entries, given } = hostEntries(host, document.value, facts, limits.servers);
   if (given > limits.servers)
     problems.push(...toProblems(document, source.file, [], [tooManyServers(source, given)]));
-  // Of one name the last counts.
+  // The last server of a name counts.
   const bases = new Map(before.map((server) => [server.name, server]));
   for (const entry of entries) {
     const whole = completed(host, entry, { origin: source.origin, before: bases });

@@ -1,17 +1,17 @@
 /**
- * Follows the envFiles that a decision about servers was made with: where one changes, another decision is due.
- * Watches nothing, and loads no watcher, as long as no server has one.
+ * Follows the envFiles that a decision about servers was based on. If one changes, another decision is due. As long
+ * as no server has an envFile, nothing is watched and the watcher is not loaded.
  */
 import type { ConfigWatcher } from "./watch.ts";
 
 export interface EnvWatch {
-  /** These from now on. Never rejects. */
+  /** Follows these files from now on, and no others. Never rejects. */
   follow(files: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
 export function watchEnvFiles(options: {
-  /** Also once when the watching begins: what changed before was not seen. */
+  /** Called for each change, and once when watching begins, because an earlier change was not seen. */
   onChange: () => void;
   onError: (message: string) => void;
 }): EnvWatch {

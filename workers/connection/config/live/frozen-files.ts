@@ -13,7 +13,10 @@ export interface OwnWrite {
   text: string;
 }
 
-/** Reads files as this load found them, and `own` as the user wrote it. A file that the load did not read comes from the disk. */
+/**
+ * Reads files as this load found them, and `own` as the user wrote it. A file that the load did not read comes from
+ * the disk.
+ */
 export const asApplied =
   ({ reads }: LoadedConfig, own?: OwnWrite): ReadFile =>
   async (file, limitBytes) =>

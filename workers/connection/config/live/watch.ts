@@ -1,6 +1,6 @@
 /**
- * Watches configuration files: also those that do not exist yet, in folders that do not exist yet,
- * replaced by rename, or reached through links. Tells only that something changed, once per burst.
+ * Watches configuration files, also those that do not exist yet, lie in folders that do not exist yet, are replaced
+ * by rename, or are reached through links. Reports only that something changed, once for each burst of events.
  * Watches single files and the folders on the way to them, never a tree.
  */
 import type { Stats } from "node:fs";
@@ -9,15 +9,15 @@ import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 
-/** Until a burst of events is over. */
+/** Milliseconds without an event until a burst is over. */
 export const SETTLE_MS = 100;
 
 export interface ConfigWatcher {
-  /** Folders and files that are really watched, for whoever wants to know what it costs. */
+  /** Folders and files that are really watched: the cost of watching. */
   watched(): string[];
-  /** Settles when events of every file are seen. What changed before is for the caller to read then. */
+  /** Settles when changes of every file are seen. The caller has to read earlier changes itself. */
   ready: Promise<void>;
-  /** Another set of files. */
+  /** Watches these files from now on, and no others. */
   follow(files: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -28,17 +28,17 @@ function withParents(path: string): string[] {
   return parent === path ? [path] : [path, ...withParents(parent)];
 }
 
-/** What is watched for one file. */
+/** The paths that are watched for one file. */
 interface Ways {
-  /** Files: the one that is wanted, and where it really lies. */
+  /** The wanted path, and the path of the real file. */
   files: string[];
-  /** Links, each of which can be pointed elsewhere. */
+  /** Links on the way: each can be pointed elsewhere. */
   links: string[];
-  /** Folders that stand in the place of a file. */
+  /** A folder at the path of the wanted file. */
   inPlace: string[];
 }
 
-/** Links among the folders on the way to a file. */
+/** The links among the folders on the way to a file. */
 async function linkedFolders(file: string): Promise<string[]> {
   const folders = withParents(dirname(file));
   const isLink = (folder: string): Promise<boolean> =>
@@ -51,8 +51,8 @@ async function linkedFolders(file: string): Promise<string[]> {
 }
 
 /**
- * A link that leads to a device, a folder or itself is watched as a link: what it leads to is never read, and can be
- * a tree of any size, or a device that changes with each key. A named pipe is watched through its folder.
+ * A link that leads to a device, a folder or itself is watched as a link, because its target is never read and can
+ * be a tree of any size, or a device that changes with each key press. A named pipe is watched through its folder.
  */
 async function irregularWays(file: string, links: string[]): Promise<Ways> {
   const found = await lstat(file).catch(() => undefined);
@@ -78,8 +78,8 @@ interface PathSet {
 }
 
 /**
- * Some paths, watched. `followSymlinks`: what a link leads to, or the link itself. `isWanted`: more than the paths and
- * the folders on the way to them.
+ * A watcher for a set of paths. `followSymlinks`: watches the target of a link, or the link itself. `isWanted`:
+ * accepts more paths than the set and the folders on the way to it.
  */
 function createPathSet(
   options: Pick<ChokidarOptions, "followSymlinks" | "depth">,
@@ -87,15 +87,15 @@ function createPathSet(
 ): PathSet {
   let watched = new Set<string>();
   let onTheWay = new Set<string>();
-  // Not persistent: a process that has nothing else to do may end.
+  // Not persistent, so that a process that has nothing else to do can end.
   const watcher = watch([], {
     ...options,
     persistent: false,
-    // A path added later is told when it is watched: whoever read it before reads it again.
+    // An event for a path that is added later says that it is watched now: its reader reads it again.
     ignoreInitial: false,
-    // Its own smoothing would hide a file that is replaced by rename for a moment; ours covers it.
+    // chokidar's own smoothing would hide a rename for a moment; the settling here covers that case.
     atomic: false,
-    // A folder on the way is watched when it comes, but nothing else in it.
+    // A folder on the way is watched when it appears, but nothing else in that folder.
     ignored: (path, stats) => !onTheWay.has(path) && !isWanted(path, stats),
   });
   return {
@@ -112,7 +112,7 @@ function createPathSet(
   };
 }
 
-/** `onError`: watching itself has a problem, for the log; changes may go unseen. */
+/** `onError`: a line for the log; watching itself has a problem, and changes may go unseen. */
 export function watchConfig(options: {
   files: readonly string[];
   onChange: () => void;
@@ -126,18 +126,18 @@ export function watchConfig(options: {
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
   let started = false;
-  /** Folders that stand in the place of files. */
+  /** Folders at the paths of wanted files. */
   let inPlace = new Set<string>();
   const files = createPathSet({ followSymlinks: true });
   const links = createPathSet({ followSymlinks: false });
-  // The folder around one tells when a file takes its place. It itself may hold anything.
+  // The folder around such a folder reports when a file takes its place. The folder itself may hold anything.
   const around = createPathSet(
     { followSymlinks: true, depth: 0 },
     (path, stats) => inPlace.has(path) && stats?.isDirectory() !== true,
   );
   const sets = [files, links, around];
 
-  /** Answers which of the sets watch anything. */
+  /** Gives the sets that watch anything. */
   const update = async (): Promise<PathSet[]> => {
     const ways = await Promise.all(wanted.map(waysTo));
     if (closed) return [];
@@ -164,7 +164,7 @@ export function watchConfig(options: {
   };
 
   const failed = (error: unknown): void => {
-    // A link that leads back to itself has come: a change like any other.
+    // A link that leads back to itself has appeared: a change like any other.
     if ((error as NodeJS.ErrnoException | undefined)?.code === "ELOOP") settle();
     else onError(messageOf(error));
   };

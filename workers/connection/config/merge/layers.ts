@@ -1,7 +1,6 @@
 /**
- * Adds all sources up, later ones winning: extensions, imports, then our own files. Per server a whole
- * entry replaces and never inherits, so that credentials stay with their URL; an entry without a target
- * overrides a few keys. Pure.
+ * Adds all sources up: extensions, imports, then our own files; later ones win. A whole entry replaces the server
+ * and inherits nothing, so that credentials stay with their URL; an entry without a target overrides a few keys. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
@@ -10,12 +9,15 @@ import { isProject, type Origin, parseEntry, type ServerDefinition } from "../en
 import type { Mistake } from "../entry/mistakes.ts";
 import { applyOverride } from "../entry/override.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../entry/settings.ts";
-import type { FileConfig, FileEntry, Places, Position } from "../files/files.ts";
+import type { FileConfig, FileEntry, KeyPositions, Position } from "../files/files.ts";
 import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 
 export interface Layers {
   registered: readonly RegisteredServer[];
-  /** By host in the order of `imports`: the first host that has a name wins. In a host the last file. */
+  /**
+   * The servers of each host, in the order of `imports`. The first host that has a name wins; within a host, the last
+   * file.
+   */
   hosts: readonly (readonly ServerDefinition[])[];
   /** Lowest precedence first. */
   files: readonly FileConfig[];
@@ -29,8 +31,8 @@ export interface Merged {
 
 type Servers = Map<string, ServerDefinition>;
 
-/** What a project's entry takes the place of is kept: the project may turn out not to be trusted. */
-function place(servers: Servers, definition: ServerDefinition): void {
+/** A project's entry keeps the server that it replaces, because the project's server may turn out not to be allowed. */
+function put(servers: Servers, definition: ServerDefinition): void {
   const below = servers.get(definition.name);
   servers.set(
     definition.name,
@@ -42,7 +44,7 @@ function mergeHosts(hosts: Layers["hosts"]): Servers {
   const imported: Servers = new Map();
   for (const definitions of hosts) {
     const ofHost: Servers = new Map();
-    for (const definition of definitions) place(ofHost, definition);
+    for (const definition of definitions) put(ofHost, definition);
     for (const [name, definition] of ofHost) if (!imported.has(name)) imported.set(name, definition);
   }
   return imported;
@@ -61,25 +63,26 @@ function registeredServers(registered: Layers["registered"]): Pick<Merged, "serv
   return { servers, problems };
 }
 
-/** Mistakes in a file of ours, each where its key stands. */
-const problemsAt = (file: FileConfig, at: Place, mistakes: readonly Mistake[]): ConfigProblem[] =>
+/** Mistakes in a file of ours, each at the position of its key. */
+const problemsAt = (file: FileConfig, at: Where, mistakes: readonly Mistake[]): ConfigProblem[] =>
   mistakes.map(({ severity, path, message, remedy }) => {
     const [first = ""] = path;
-    // A key may be called like a property that every object has.
-    const position = Object.hasOwn(at.places, first) ? at.places[first] : at.at;
+    // A key may have the name of a property that every object has, for example `toString`.
+    const position = Object.hasOwn(at.positions, first) ? at.positions[first] : at.at;
     const key = [at.key, ...path].join(".");
     return { severity, file: file.source.file, ...position, key, message, remedy };
   });
 
-interface Place {
+/** The position of an entry and of its keys. */
+interface Where {
   key: string;
   at?: Position;
-  places: Places;
+  positions: KeyPositions;
 }
 
 function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem[] {
   if (entry.kind === "server") {
-    place(servers, entry.definition);
+    put(servers, entry.definition);
     return [];
   }
   const base = servers.get(entry.name);
@@ -103,10 +106,10 @@ function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): Confi
   ];
 }
 
-/** Mistakes of servers as they are after all files: told where the last file that defines each has it. */
+/** Servers as they are after all files. A mistake is reported at the entry of the last file that defines the server. */
 function narrowed(servers: Servers, settings: Settings, files: readonly FileConfig[]): Merged {
   const merged: Merged = { servers: [], settings, problems: [] };
-  const places = new Map(
+  const byFile = new Map(
     files.map((file) => [
       file.source.file,
       {
@@ -122,23 +125,23 @@ function narrowed(servers: Servers, settings: Settings, files: readonly FileConf
   for (const definition of servers.values()) {
     const { server, mistakes } = narrowServer(definition, settings);
     merged.servers.push(server);
-    const place = places.get(server.file);
-    const entry = place?.entries.get(server.name);
-    if (place && entry) merged.problems.push(...problemsAt(place.file, entry, mistakes));
+    const found = byFile.get(server.file);
+    const entry = found?.entries.get(server.name);
+    if (found && entry) merged.problems.push(...problemsAt(found.file, entry, mistakes));
   }
   return merged;
 }
 
-/** Who keeps his servers first where there are too many. */
+/** If there are too many servers, the sources keep theirs in this order. */
 const RANKS: readonly Origin[] = ["user", "extension", "import", "project-pi", "project-file"];
 
-/** A project's server that took the place of the user's own has its rank: the user's must not be lost with it. */
+/** A project's server has the rank of the user's server that it replaces, so that the user's is not lost with it. */
 function rankOf({ origin, replaced }: ServerDefinition): number {
   const rank = RANKS.indexOf(origin);
   return replaced ? Math.min(rank, rankOf(replaced)) : rank;
 }
 
-/** The servers that there is room for, in their order. */
+/** As many servers as are allowed, in their order. */
 function bounded(servers: readonly ServerDefinition[]): Pick<Merged, "servers" | "problems"> {
   if (servers.length <= LIMITS.servers) return { servers: [...servers], problems: [] };
   const ranked = servers.toSorted((a, b) => rankOf(a) - rankOf(b));
@@ -162,8 +165,8 @@ function bounded(servers: readonly ServerDefinition[]): Pick<Merged, "servers" |
 export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   const lowest = registeredServers(registered);
   const servers: Servers = new Map();
-  for (const definition of lowest.servers) place(servers, definition);
-  for (const definition of mergeHosts(hosts).values()) place(servers, definition);
+  for (const definition of lowest.servers) put(servers, definition);
+  for (const definition of mergeHosts(hosts).values()) put(servers, definition);
   const problems = [...lowest.problems];
   let settings = DEFAULT_SETTINGS;
   for (const file of files) {
@@ -171,7 +174,7 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
     if (isProject(file.source.origin)) {
       const narrower = narrowSettings(settings, file.settings, file.source.origin);
       settings = narrower.settings;
-      const at = { key: "settings", places: file.settingPlaces };
+      const at = { key: "settings", positions: file.settingPositions };
       problems.push(...problemsAt(file, at, narrower.mistakes));
     } else settings = { ...settings, ...file.settings };
   }

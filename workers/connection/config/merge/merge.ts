@@ -1,12 +1,13 @@
 /**
- * Loads the configuration: our own files, the hosts they import, one merged result. A file that is broken
- * now counts as it last was whole, beside the problem that says where it is broken.
+ * Owns: the loaded configuration: our own files and the hosts that they import, merged into one result. A broken file
+ * counts as it was when it was last whole, beside the problem that says where it is broken. Must not: decide about
+ * trust. Called by: config.ts, live.
  */
 import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { HostName } from "../entry/choices.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/schema.ts";
 import type { Settings } from "../entry/settings.ts";
 import {
   addAll,
@@ -23,7 +24,7 @@ import {
   type ReadFile,
   readText,
 } from "../files/files.ts";
-import { type HostFile, hostSources, parseHostText } from "../hosts/hosts.ts";
+import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import { mergeLayers } from "./layers.ts";
 import { boundProblems } from "./reported.ts";
 
@@ -31,17 +32,17 @@ export interface LoadedConfig {
   servers: ServerDefinition[];
   settings: Settings;
   problems: ConfigProblem[];
-  /** Every file that was read or looked for, lowest precedence first: what is to be watched. */
+  /** Every file that was read or looked for, lowest precedence first: the files to watch. */
   files: string[];
-  /** Files of which nothing could be used just now. */
+  /** Files of which nothing can be used now. */
   broken: string[];
-  /** Text of each file when it last was whole. */
+  /** The text of each file when it was last whole. */
   texts: ReadonlyMap<string, string>;
-  /** Each file as this load found it. */
+  /** Each file, as this load found it. */
   reads: ReadonlyMap<string, FileText>;
 }
 
-/** The facts of a session with those of this machine. */
+/** The facts of a session and of this machine. */
 export function configFacts(
   session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> & {
     configPath?: string | undefined;
@@ -55,7 +56,7 @@ export function configFacts(
 
 interface Reading {
   facts: ConfigFacts;
-  /** Of the load before. */
+  /** The texts of the load before. */
   lastTexts: ReadonlyMap<string, string>;
   texts: Map<string, string>;
   broken: string[];
@@ -86,13 +87,13 @@ const missing = (source: ConfigSource): FileConfig => {
   return { ...emptyFile(source), problems };
 };
 
-/** A file that is broken now has not lost its servers. */
+/** The problem of a broken file whose last whole text stays in use. */
 const stillInUse = (problem: ConfigProblem): ConfigProblem => ({
   ...problem,
   remedy: "Correct it there; what the file held before stays in use until then.",
 });
 
-/** What a text gives; where that is nothing, what the file's last whole text gave. */
+/** The result of a text. If the text is broken: the result of the file's last whole text. */
 function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   read: FileText,
   source: ConfigSource,
@@ -137,8 +138,8 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
 }
 
 /**
- * Never throws for what a file holds or how it is. `last`: the load before, if there was one. `from`: where the
- * files are read, by default the disk.
+ * Loads everything. Never throws because of a file. `last`: the load before, if there was one. `from`: reads a file;
+ * default: from the disk.
  */
 export async function loadConfig(
   given: ConfigFacts,
@@ -157,8 +158,8 @@ export async function loadConfig(
   const sources = configSources(given);
   const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
   const imports = [...new Set(files.flatMap((file) => file.imports))];
-  // The only one that looks further up than the session's folder.
-  if (imports.includes("opencode")) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  // Most hosts look into the session's folder only.
+  if (imports.some(looksUp)) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
   const { facts } = reading;
   const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
   const registered = facts.registered ?? [];

@@ -1,9 +1,8 @@
 /**
- * What a project's file may say of the user's own settings and servers, and the mistake that it is told where it
- * says more. A model can write such a file: it may narrow what the user's files say, and never lets anything be
- * written, shown or run that they do not. Pure.
+ * Limits what a project's file may change in the user's own settings and servers, and reports a mistake if the file
+ * wants more. A model can write such a file: it may narrow what the user's files allow, but it never lets anything be
+ * written, shown or run that they do not allow. Pure.
  */
-
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
@@ -14,10 +13,13 @@ import type { Settings } from "../entry/settings.ts";
 
 type Why = Partial<Record<keyof Settings, string>>;
 
-/** Settings that no file of a project decides, and why. */
+/** Settings that no file of a project may decide, each with the reason. */
 const USERS_ONLY: Why = { captureStats: "it writes files" };
 
-/** Nor one that nobody had to trust: extensions that allow or refuse tools go by the names of calls. */
+/**
+ * Also closed to .mcp.json, which needs no trust: these rename tools, and extensions that allow or refuse tools go by
+ * names.
+ */
 const TRUSTED_ONLY: Why = {
   toolPrefix: "it changes the names of your tools",
   proxyTool: "it changes the names under which your tools are called",
@@ -37,7 +39,7 @@ const loosened = (key: string): Mistake =>
 
 type Guard = Settings["outputGuard"];
 
-/** The stricter limits of both. `isLooser`: the second asked for more than the first allows. */
+/** The stricter limits of both. `isLooser`: `wanted` asks for more than `own` allows. */
 export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLooser: boolean } {
   const most = guardFrom(own);
   const asked = guardFrom(own, wanted);
@@ -52,7 +54,7 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
   };
 }
 
-/** Settings with those of a project's file. */
+/** The user's settings with those of a project's file, as far as the project may change them. */
 export function narrowSettings(
   own: Settings,
   project: Partial<Settings>,
@@ -85,13 +87,13 @@ export function narrowSettings(
   return { settings, mistakes };
 }
 
-/** A server of a project with the limits of its own that the settings leave it. */
+/** A project's server with limits that are not looser than those of the settings. */
 export function narrowServer(
   server: ServerDefinition,
   settings: Settings,
 ): { server: ServerDefinition; mistakes: Mistake[] } {
   const replaced = server.replaced && narrowServer(server.replaced, settings).server;
-  // What the project only switched on has the user's own limits.
+  // A server that the project only enabled keeps the user's own limits.
   if (!server.project || server.enabledByProject !== undefined || server.outputGuard === undefined)
     return { server: replaced ? { ...server, replaced } : server, mistakes: [] };
   const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
@@ -99,7 +101,10 @@ export function narrowServer(
   return { server: { ...server, outputGuard: guard, replaced }, mistakes };
 }
 
-/** What a project's override asks for and does not get, as `result` has it. */
+/**
+ * A mistake for each thing that a project's override asks for and does not get. The definition is the result of the
+ * override.
+ */
 export function wideningMistakes(override: Override, { userRules }: ServerDefinition): Mistake[] {
   if (!userRules) return [];
   const mistakes: Mistake[] = [];

@@ -1,11 +1,11 @@
 /**
- * How many mistakes of one file are told. A file of another person, or of a program, can hold thousands, and each
- * would be a line on the screen and in the log. Nothing is lost silently: the others are counted. Pure.
+ * Limits how many mistakes of one file are reported. A file of another person or program can hold thousands, and each
+ * would be a line on the screen and in the log. The others are counted, so that nothing is lost silently. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 
-/** Of one file: errors before warnings, since they left something out; what is told keeps its order. */
+/** The problems of one file. Errors count before warnings, because they leave something out; the order stays. */
 function ofFile(file: string, problems: readonly ConfigProblem[], most: number): ConfigProblem[] {
   if (problems.length <= most) return [...problems];
   const errors = problems.filter(({ severity }) => severity === "error");
@@ -21,7 +21,7 @@ function ofFile(file: string, problems: readonly ConfigProblem[], most: number):
   return [...problems.filter((problem) => reported.has(problem)), more];
 }
 
-/** At most so many problems of each file, in the order of the files, and one that counts the others. */
+/** At most `most` problems of each file, in the order of the files, and one more that counts the others. */
 export function boundProblems(
   problems: readonly ConfigProblem[],
   most: number = LIMITS.problemsPerFile,

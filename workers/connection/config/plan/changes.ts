@@ -1,6 +1,5 @@
 /**
- * What a change of the configuration means for each server: a diff of two configurations. Pure. The
- * session carries it out.
+ * The difference of two configurations: what a change means for each server. The session carries it out. Pure.
  */
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -14,22 +13,22 @@ export interface Configuration {
 export type ServerChange =
   | { action: "start"; name: string; after: ServerDefinition }
   | { action: "stop"; name: string; before: ServerDefinition }
-  /** Another connection: the old one finishes its calls. `keys`: what changed. */
+  /** The server gets another connection; the old one finishes its calls. `keys`: the keys that changed. */
   | { action: "restart"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
-  /** Same connection, other rules. */
+  /** The connection stays; the rules are other ones. */
   | { action: "update"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
-  /** Nothing that anybody sees. `after` may be written differently. */
+  /** Nothing changes that anybody sees. `after` may be written differently. */
   | { action: "keep"; name: string; before: ServerDefinition; after: ServerDefinition };
 
 export interface Plan {
-  /** In the order of the new configuration, then those that stop. */
+  /** The servers in the order of the new configuration, then those that stop. */
   servers: ServerChange[];
   settings: { keys: (keyof Settings)[]; after: Settings };
 }
 
 type Part = [key: string, value: unknown];
 
-/** What a connection is made of. */
+/** The parts of a definition that make the connection. */
 function connectionParts({ target, auth, oauth, enabled, debug, agreedEnvFile }: ServerDefinition): Part[] {
   const { kind, ...rest } = target;
   const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
@@ -43,7 +42,7 @@ function connectionParts({ target, auth, oauth, enabled, debug, agreedEnvFile }:
   return [["kind", kind], ...parts, ...more];
 }
 
-/** What is applied to tools and calls of whatever connection there is. */
+/** The parts of a definition that apply to the tools and calls of any connection. */
 const ruleParts = (definition: ServerDefinition): Part[] => [
   ["lifecycle", definition.lifecycle],
   ["idleTimeout", definition.idleTimeoutMinutes],
@@ -53,7 +52,7 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["exposeResources", definition.exposeResources],
   ["directTools", [definition.directTools, definition.userRules?.directTools]],
   ["exposure", [definition.exposure, definition.userRules?.exposure]],
-  // Among patterns the first that fits wins, so here the order is part of the meaning.
+  // The first pattern that fits wins, so that the order is part of the meaning.
   [
     "toolExposure",
     [definition, definition.userRules].map((rules) => Object.entries(rules?.toolExposure ?? {})),
@@ -65,7 +64,7 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["file", [definition.file, definition.origin, ...definition.overrides]],
 ];
 
-/** Keys whose values differ, in the order given. */
+/** The keys whose values differ, in the order given. */
 function differing(before: readonly Part[], after: readonly Part[]): string[] {
   const values = new Map(before.map(([key, value]) => [key, canonical(value)]));
   const keys = new Set([...before, ...after].map(([key]) => key));
@@ -79,7 +78,7 @@ function changeOf(before: ServerDefinition | undefined, after: ServerDefinition)
   const connection = differing(connectionParts(before), connectionParts(after));
   const rules = differing(ruleParts(before), ruleParts(after));
   const both = { name, before, after };
-  // Another kind of target has other keys: that it is another kind says it all.
+  // Another kind of target has other keys; the kind alone says enough.
   const keys = connection.includes("kind") ? [after.target.kind === "http" ? "url" : "command"] : connection;
   if (keys.length > 0) return { action: "restart", keys: [...keys, ...rules], ...both };
   return rules.length > 0 ? { action: "update", keys: rules, ...both } : { action: "keep", ...both };
@@ -103,6 +102,6 @@ export function plan(before: Configuration, after: Configuration): Plan {
   };
 }
 
-/** Whether anything is to be done or told. */
+/** Whether there is nothing to do and nothing to report. */
 export const isIdle = ({ servers, settings }: Plan): boolean =>
   settings.keys.length === 0 && servers.every(({ action }) => action === "keep");

@@ -24,7 +24,7 @@ function describeChange(change: ServerChange, toolCounts: ReadonlyMap<string, nu
   return `~ ${name} (${list(change.keys)})`;
 }
 
-/** Undefined where nothing changed. `toolCounts`: of servers whose tools are known. */
+/** Undefined if nothing changes. `toolCounts`: server -> number of tools, for servers whose tools are known. */
 export function describeEffect(
   plan: Plan,
   toolCounts: ReadonlyMap<string, number>,

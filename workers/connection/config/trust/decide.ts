@@ -1,9 +1,8 @@
 /**
- * Which servers of a project may run. `.pi/mcp.json` is as trusted as the project; every other project
- * file needs a consent for each server, bound to what would run. While a session is open, also a change
- * in `.pi/mcp.json` is asked for: a model can write files. What such a change brought and nobody agreed to is
- * asked for at every later start. So is, in any case, a server that the user's own file switches off and a
- * project's on. Pure.
+ * Decides which servers of a project may run. `.pi/mcp.json` is as trusted as the project; in every other project
+ * file, each server needs a consent that is bound to what would run. While a session is open, a change in
+ * `.pi/mcp.json` needs a consent too, because a model can write files; if nobody agrees, every later start asks
+ * again. A server that the user's own file disables and a project's file enables needs a consent in any case. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -14,24 +13,24 @@ import { type Consent, createRecords, type Standing } from "./records.ts";
 
 export interface TrustFacts {
   projectTrusted: boolean;
-  /** Whether somebody can be asked: TUI and RPC. */
+  /** Whether a person can be asked: in the TUI and over RPC. */
   canAsk: boolean;
-  /** The session's folder as Pi names it. */
+  /** The session's folder, as Pi spells it. */
   cwd: string;
-  /** Where that folder really lies. Binds a permission to a place: the same command is another program elsewhere. */
+  /** The real path of that folder. A permission is bound to it: the same command is another program elsewhere. */
   folder: string;
-  /** What the servers' envFiles hold now. */
+  /** The current content of the servers' envFiles. */
   envFiles?: ReadonlyMap<ServerDefinition, EnvSeen> | undefined;
-  /** When the session began: an envFile that was written later was not seen by whoever trusted the project. */
+  /** When the session began. The person who trusted the project has not seen an envFile that was written later. */
   startedAtMs?: number | undefined;
   /**
-   * Hashes that this session accepted already, from the `accepted` of the decision before. Undefined at
-   * its start, where all of `.pi/mcp.json` counts as seen by whoever trusted the project.
+   * Hashes that this session has accepted: `accepted` of the decision before. Undefined at the start of the session,
+   * when all of `.pi/mcp.json` counts as seen by the person who trusted the project.
    */
   accepted?: ReadonlySet<string> | undefined;
 }
 
-/** A server of a project, and what a decision about it is bound to. */
+/** A server of a project, and the hashes to which a decision about it is bound. */
 export interface Asked {
   definition: ServerDefinition;
   hash: string;
@@ -40,7 +39,7 @@ export interface Asked {
 }
 
 export interface PendingConsent extends Asked {
-  /** What would run, for a dialog. */
+  /** Everything that would run, for a dialog. */
   question: string;
 }
 
@@ -49,11 +48,11 @@ export interface RefusedServer extends Asked {
 }
 
 export interface TrustDecision {
-  /** May run. Where a project's server may not, the one that it replaced is here. */
+  /** The servers that may run. If a project's server may not run, the server that it replaced is here. */
   allowed: ServerDefinition[];
   pending: PendingConsent[];
   refused: RefusedServer[];
-  /** For the next decision's facts. */
+  /** Hashes for the facts of the next decision. */
   accepted: Set<string>;
 }
 
@@ -80,7 +79,7 @@ function isEnvNewer(definition: ServerDefinition, { envFiles, startedAtMs }: Tru
   return (seen.changedAtMs ?? 0) > startedAtMs;
 }
 
-/** Nobody checks a question of any length, so a longer one is not asked. */
+/** A person cannot check a question of any length, so a longer question is not asked. */
 function questionOf(definition: ServerDefinition, seen?: EnvSeen): { question: string } | { reason: string } {
   const least = leastChars(definition, seen);
   const question = least > LIMITS.consentChars ? "" : consentQuestion(definition, seen);
@@ -90,7 +89,7 @@ function questionOf(definition: ServerDefinition, seen?: EnvSeen): { question: s
   return { reason: `${reason}; make its entry in ${definition.file}, or its envFile, shorter` };
 }
 
-/** Decides for every server. A switched-off server is let through: it does not run. */
+/** Decides for every server. A disabled server is allowed, because it does not run. */
 export function decideTrust(
   definitions: readonly ServerDefinition[],
   consents: readonly Consent[],
@@ -119,7 +118,7 @@ export function decideTrust(
     const standing = standingOf({ ...asked, name: definition.name, firstVersion });
     const decided = verdict(asked, standing, facts);
     if (decided.may === "run") {
-      // A switched-off server was not asked for: switching it on must be.
+      // Nobody was asked about a disabled server: enabling it needs a question.
       if (definition.enabled) result.accepted.add(asked.hash);
       allow(definition, seen);
       return;
@@ -136,7 +135,7 @@ export function decideTrust(
   return result;
 }
 
-/** What a decision about a server is bound to, in this place and with what its envFile holds. */
+/** The hashes to which a decision about a server is bound, in this place and with this content of its envFile. */
 export const askedOf = (definition: ServerDefinition, place: string, seen?: EnvSeen): Asked => ({
   definition,
   hash: consentHash(definition, place, seen),
@@ -144,7 +143,7 @@ export const askedOf = (definition: ServerDefinition, place: string, seen?: EnvS
   place,
 });
 
-/** A decision as it is remembered. */
+/** A decision in the form in which it is remembered. */
 export const consentOf = (
   { definition: { name, file }, hash, subject, place }: Asked,
   decision: Consent["decision"],
@@ -152,8 +151,9 @@ export const consentOf = (
 ): Consent => ({ hash, subject, place, decision, server: name, file, decidedAt: nowMs });
 
 /**
- * What a later start must not take for seen by whoever trusted the project: servers of `.pi/mcp.json` that may
- * not run and about which nothing is remembered here. Every other file of a project is asked for in any case.
+ * The servers that a later start must not count as seen by the person who trusted the project: servers of
+ * `.pi/mcp.json` that may not run and about which nothing is remembered here. Servers of every other project file
+ * need a consent in any case.
  */
 export function awaitingConsents(
   { pending, refused }: TrustDecision,

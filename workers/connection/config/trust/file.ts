@@ -1,7 +1,7 @@
 /**
- * `<agentDir>/mcp-trust.json`: what the user said about servers of projects, by hash. Version 2, 0600, written
- * whole by one process at a time; version 1 is read. A file that is no such file holds nothing and is kept aside,
- * never lost. Since nobody knows what such a file refused, everything awaits an answer from then on.
+ * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has version 2
+ * and mode 0600, and one process at a time writes the whole file; version 1 can be read. A corrupt file counts as
+ * empty and is kept aside, never lost. Nobody knows what a corrupt file refused, so everything awaits an answer then.
  */
 import * as z from "zod";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
@@ -14,12 +14,12 @@ import { readRegularText, whyUnread } from "../../../shared/files/read-regular.t
 import { type Consent, everythingAwaits, merge } from "./records.ts";
 
 const VERSION = 2;
-/** More than all that is ever kept takes: a larger file was not written here. */
+/** More bytes than all records can take: a larger file was not written here. */
 const FILE_BYTES = 8 * 1024 * 1024;
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** Made where there is such a file. */
+/** The schema is made only if there is a file. */
 function trustSchema() {
   const consent = z.object({
     hash: z.string().regex(SHA256),
@@ -37,10 +37,10 @@ function trustSchema() {
 
 type Loaded =
   | { state: "usable"; consents: Consent[] }
-  /** `what`: why nothing of it counts. */
+  /** `what`: why nothing in the file counts. */
   | { state: "corrupt"; what: string };
 
-/** Throws what the file system throws, but for a file that is not there. */
+/** Throws what the file system throws. A missing file counts as empty. */
 async function load(file: string): Promise<Loaded> {
   const read = await readRegularText(file, FILE_BYTES);
   if (read.kind === "missing") return { state: "usable", consents: [] };
@@ -59,11 +59,11 @@ async function load(file: string): Promise<Loaded> {
 
 export interface Trust {
   consents: Consent[];
-  /** Why the file cannot be used: then nothing is known of what the user wanted. */
+  /** Why the file cannot be used. Then nobody knows what the user wanted. */
   problem?: ConfigProblem;
 }
 
-/** No consents where the file is missing, corrupt, of another version or unreadable. Never throws. */
+/** Without consents if the file is missing, corrupt, of another version or unreadable. Never throws. */
 export async function loadTrust(file: string): Promise<Trust> {
   const unusable = (message: string, remedy: string): Trust => ({
     consents: [],
@@ -93,7 +93,7 @@ async function add(
   const all = merge(loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())], added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
-      // A process that was stopped for long has lost the lock, and what it read may be old.
+      // A process that was suspended for long has lost the lock, and the text that it read may be old.
       if (!(await holds())) throw new Error("another process has it now");
       if (loaded.state === "corrupt") await keepAside(target, nodeFiles, Date.now());
     },
@@ -102,8 +102,9 @@ async function add(
 }
 
 /**
- * Adds decisions, newer ones replacing older ones about the same, and answers all that the file then holds,
- * those of other processes too. Throws what the file system throws, or that the file could not be had in time.
+ * Adds decisions; a newer one replaces an older one about the same server. Gives everything that the file then
+ * holds, also the decisions of other processes. Throws what the file system throws, or if the lock was not free in
+ * time.
  */
 export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);

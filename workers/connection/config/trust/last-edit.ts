@@ -8,7 +8,10 @@ import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import { type ConfigFacts, projectPiFile, readText } from "../files/files.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 
-/** Whether the file is another than at the start of the session. Call it after the first read: an edit during that read counts. */
+/**
+ * Whether the file is another than at the start of the session. Call it after the first read: an edit during that
+ * read counts.
+ */
 export async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
   if (projectFile === undefined) return false;
   const found = await stat(projectPiFile(cwd)).catch(() => undefined);

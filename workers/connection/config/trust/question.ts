@@ -1,27 +1,26 @@
 /**
- * What would run, as the one line that the user consents to: all of it, and never a part. A project's file is written
- * by others: nothing in it passes for another line or another part of this one, and it says which of the user's
- * variables go where. Whoever shows the line shows it whole, or asks nothing. Pure.
+ * The question: everything that would run, in the one line to which the user consents, never a part of it. Others
+ * write a project's file, so no text in it can pass for another line or another part of the line, and the line says
+ * where the user's variables go. The dialog shows the whole line, or nobody is asked. Pure.
  */
-
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
 import { quoted, shown, shownUrl } from "../entry/shown-text.ts";
 import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
-/** Settings of package managers that are secrets, and decide nothing: their names alone are shown. */
+/** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =
   /^(npm_config|pnpm_config|yarn|pip|uv|poetry|pdm|cargo|bundle|composer|nuget|docker|helm)_(?!.*(helper|command|provider|program|script)).*(auth|token|secret|passw|passphrase|_key$)/i;
-/** Variables that hold URLs: the user and password in them are not shown. */
+/** Variables that hold URLs: a user and password in the URL are not shown. */
 const HOLDS_URL =
   /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
 const USER_OF_URL = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#\\]*@/gi;
 
-/** Whether the value is a whole `!command`; `!!` begins a literal `!`. */
+/** Whether the value is a whole `!command`; `!!` stands for a literal `!`. */
 const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
 const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
 
-/** Where a value comes from, without what it is. */
+/** Where a value comes from, without the value. */
 function origin(value: string): string {
   const { names, hasText, hasDefault } = variablesIn(value);
   if (names.length === 0) return value === "" ? "empty" : `${value.length} characters`;
@@ -32,7 +31,7 @@ function origin(value: string): string {
 const withOrigin = (what: string, value: string): string =>
   isCommand(value) ? `${what} ${fromCommand(value)}` : `${what} (${origin(value)})`;
 
-/** A variable whose value decides what runs, with that value. */
+/** A variable whose value decides what runs, with its value. */
 function deciding(name: string, value: string): string {
   if (SECRET_SETTING.test(name)) return shown(name);
   return `${shown(name)}=${shown(HOLDS_URL.test(name) ? value.replace(USER_OF_URL, "$1***@") : value)}`;
@@ -44,7 +43,7 @@ function variable(name: string, value: string): string {
   return holdsVariable(value) ? withOrigin(shown(name), value) : shown(name);
 }
 
-/** Lists texts with a comma between; those that say more than a name come first. */
+/** A list with commas between. Texts that say more than a name come first. */
 function list(what: string, texts: readonly { text: string; isPlain: boolean }[]): string[] {
   const sorted = [...texts].sort((a, b) => Number(a.isPlain) - Number(b.isPlain));
   return sorted.length === 0 ? [] : [`${what} ${sorted.map(({ text }) => text).join(", ")}`];
@@ -80,7 +79,7 @@ function describeStdio(target: StdioTarget, seen: EnvSeen | undefined): { line: 
   };
 }
 
-/** The token that is sent, as written; undefined where none is. */
+/** The token that is sent, as written; undefined if none is sent. */
 function tokenOf({ auth: { scheme, token, tokenEnv } }: ServerDefinition): string | undefined {
   if (scheme === "none" || scheme === "oauth") return undefined;
   return token ?? (tokenEnv === undefined ? undefined : `\${${tokenEnv}}`);
@@ -95,7 +94,10 @@ const headers = (entries: Record<string, string>): string[] =>
     })),
   );
 
-/** Command with arguments, or URL; then the folder, env file, env, headers and token, and every command that gives a value. */
+/**
+ * The command with its arguments, or the URL; then folder, env file, env, headers, token, and every command that
+ * gives a value.
+ */
 export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
   const { target, oauth } = definition;
   const token = tokenOf(definition);
@@ -111,7 +113,7 @@ export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): st
           line: isCommand(target.url) ? `the URL ${fromCommand(target.url)}` : shownUrl(target.url),
           extras: headers(target.headers),
         };
-  // A local server is sent no token.
+  // A local server gets no token.
   const all = target.kind === "stdio" ? extras : [...extras, ...secrets];
   return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
@@ -122,7 +124,7 @@ const textsIn = (value: unknown): string[] => {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 };
 
-/** Variables of the user's environment that are put into anything of the definition. */
+/** Variables of the user's environment that the definition uses anywhere. */
 export function variablesOf(definition: ServerDefinition): string[] {
   const { target, oauth } = definition;
   const { command, envFile } = target.kind === "stdio" ? target : {};
@@ -134,7 +136,7 @@ export function variablesOf(definition: ServerDefinition): string[] {
   return [...new Set(texts.flatMap((text) => variablesIn(text).names))];
 }
 
-/** Where requests go, as far as that is written. */
+/** The address to which requests go, as far as the definition says it. */
 function addressOf({ url }: HttpTarget): string {
   if (isCommand(url)) return "that URL";
   if (!holdsVariable(url)) return shownUrl(URL.parse(url)?.origin ?? url);
@@ -149,13 +151,13 @@ function sent(definition: ServerDefinition): string[] {
   return [target.kind === "stdio" ? `uses ${all}` : `sends ${all} to ${addressOf(target)}`];
 }
 
-/** Whether a server of the user's own files is below, be it below another one of the project. */
+/** Whether the server replaces one of the user's own files, directly or below another server of the project. */
 const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
   replaced !== undefined && (isOwn(replaced) || hidesOwn(replaced));
 
 /**
- * At least as many characters has the question: counted before it is made, since a file may hold a megabyte of
- * arguments, and hundreds of servers may name one large envFile.
+ * A lower bound for the characters of the question. It is counted before the question is made, because a file may
+ * hold a megabyte of arguments, and hundreds of servers may name one large envFile.
  */
 export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): number {
   const texts =
@@ -166,7 +168,10 @@ export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): 
   return texts.reduce((sum, text) => sum + text.length, name.length + inFile);
 }
 
-/** The question whether a project's server may run: who, what, what of the user's goes there, and which file wants it. */
+/**
+ * Whether a project's server may run: its name, what runs, which variables of the user go there, and which file wants
+ * it.
+ */
 export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {
   const { name, file, enabledByProject } = definition;
   const isInPlace = enabledByProject === undefined && hidesOwn(definition);

@@ -1,41 +1,42 @@
 /**
- * The decisions of `mcp-trust.json` in memory: how a new one joins those that are there, how many are kept, and what
- * is known of one server. Whatever is forgotten for want of room is asked for again, never allowed. Pure.
+ * The decisions of `mcp-trust.json` in memory: how a new decision joins the others, how many are kept, and what is
+ * known about one server. A decision that is dropped for want of room leads to a new question, never to a permission.
+ * Pure.
  */
 import { EVERY_SUBJECT } from "./keys.ts";
 
 export type Decision = "allowed" | "refused" | "awaiting";
 
 export interface Consent {
-  /** What a permission holds for: `consentHash`. Without `subject`: the hash of version 1. */
+  /** A permission holds for this `consentHash`. Without `subject`: the hash of version 1. */
   hash: string;
-  /** What a refusal holds for: `subjectOf`. Absent in what version 1 wrote. */
+  /** A refusal holds for this `subjectOf`. Version 1 did not write it. */
   subject?: string | undefined;
-  /** `placeOf` the folder where it was decided. Goes with `subject`. */
+  /** `placeOf` the folder where the user decided. Present with `subject`. */
   place?: string | undefined;
-  /** `awaiting`: it was to be asked for, and there is no answer yet. */
+  /** `awaiting`: a question is due, and there is no answer yet. */
   decision: Decision;
-  /** For people who read the file, cut where it is long. */
+  /** For people who read the file; a long name is cut. */
   server: string;
   file: string;
   decidedAt: number;
 }
 
-/** The oldest permissions go first: their servers are asked for again. */
+/** The oldest permissions are dropped first: their servers need a new answer. */
 const KEPT_ALLOWED = 1_000;
-/** The user gives each of these answers by hand, so that nobody reaches this number. */
+/** The user refuses each server by hand, so that nobody reaches this number. */
 const KEPT_REFUSED = 1_000;
-/** A model that writes files can make any number of these. Beyond this one, everything awaits an answer. */
+/** A model that writes files can make any number of these. Beyond this number, everything awaits an answer. */
 const KEPT_AWAITING = 500;
 
 const NAME_CHARS = 60;
 const FILE_CHARS = 200;
 
-/** Two decisions with the same key are about the same server in the same folder: the newer one counts. */
+/** Two decisions with the same key are about the same server in the same folder; the newer one counts. */
 export const keyOf = ({ subject, place, hash }: Pick<Consent, "subject" | "place" | "hash">): string =>
   subject === undefined ? hash : `${subject} ${place}`;
 
-/** Stands for every server of every project: each is asked for unless there is a decision of its own. */
+/** A record for every server of every project: each needs an answer, unless there is a decision of its own. */
 export const everythingAwaits = (nowMs: number): Consent => ({
   hash: EVERY_SUBJECT,
   subject: EVERY_SUBJECT,
@@ -46,7 +47,10 @@ export const everythingAwaits = (nowMs: number): Consent => ({
   decidedAt: nowMs,
 });
 
-/** Version 1 wrote a record that stood for all servers of one file; it counts for all. */
+/**
+ * Whether the record stands for everything. Version 1 wrote one for all servers of a file; it counts for everything
+ * here.
+ */
 export const isEverything = ({ server, subject, decision }: Consent): boolean =>
   decision === "awaiting" && (subject === EVERY_SUBJECT || (subject === undefined && server === "*"));
 
@@ -73,7 +77,7 @@ function bounded(consents: readonly Consent[]): Consent[] {
   return [...whole, everythingAwaits(consents.at(-1)?.decidedAt ?? 0)];
 }
 
-/** The newer decision counts; that something awaits one never replaces one. */
+/** The newer decision counts. A record that awaits an answer never replaces a decision. */
 export function merge(known: readonly Consent[], added: readonly Consent[]): Consent[] {
   const merged = new Map(known.map((consent) => [keyOf(consent), brief(consent)]));
   for (const consent of added.map(brief)) {
@@ -85,11 +89,11 @@ export function merge(known: readonly Consent[], added: readonly Consent[]): Con
   return bounded([...merged.values()]);
 }
 
-/** How one server stands to the records. */
+/** What the records say about one server. */
 export interface Standing {
-  /** The decision of the folder where Pi runs. `changed`: what was allowed there is not what would run now. */
+  /** The decision in the folder where Pi runs. `changed`: something else was allowed there than would run now. */
   own: Decision | "changed" | undefined;
-  /** What decisions of other folders, or about everything, say: it may not run unasked. */
+  /** Decisions in other folders, or about everything: the server may not run unasked. */
   elsewhere: "refused" | "awaiting" | undefined;
 }
 
@@ -102,12 +106,15 @@ export interface Subject {
   firstVersion: { hash: string; coversAll: boolean };
 }
 
-/** Indexes the records once and answers how each server stands to them. */
+/** Indexes the records once. The result gives what they say about a server. */
 export function createRecords(consents: readonly Consent[]): (server: Subject) => Standing {
   const byKey = new Map(consents.map((consent) => [keyOf(consent), consent]));
   const denied = consents.filter(({ decision }) => decision !== "allowed");
   const bySubject = Map.groupBy(denied, ({ subject }) => subject);
-  /** Version 1 bound its refusals to a path, which may have changed since: only the server's name is left to know them by. */
+  /**
+   * Version 1 bound its refusals to a path, which may have changed since. Only the server's name is left to recognise
+   * them.
+   */
   const namesBefore = new Set(bySubject.get(undefined)?.map(({ server }) => briefName(server)));
   const everything = denied.some(isEverything);
 

@@ -33,7 +33,10 @@ export interface Consents {
   readonly envFiles: readonly string[];
   /** Hashes that this session has let run; undefined before the first `accept`. */
   readonly accepted: ReadonlySet<string> | undefined;
-  /** Who may run. Before this settles, everything that nobody has agreed to is in the file: so before anybody is asked. */
+  /**
+   * Who may run. Before this settles, everything that nobody has agreed to is in the file: so before anybody is
+   * asked.
+   */
   decide(servers: readonly ServerDefinition[]): Promise<TrustDecision>;
   /** The decision is carried out. */
   accept(decision: TrustDecision): void;

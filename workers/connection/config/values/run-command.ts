@@ -1,7 +1,7 @@
 /**
- * Runs a `!command` of the configuration in a shell and gives what it printed. Bounded in time and
- * bytes; its whole process group ends with it. What it printed is a secret: it is in no error. A command of the
- * user's own files does not run in the folder in which Pi runs: `python -m keyring` would take a clone's keyring.py.
+ * Runs a `!command` of the configuration in a shell and gives its output. Time and bytes are bounded, and the whole
+ * process group ends with the command. The output is a secret, so that no error holds it. A command of the user's own
+ * files does not run in the folder in which Pi runs: `python -m keyring` would load a clone's keyring.py.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
@@ -16,11 +16,11 @@ const OUTPUT_BYTES = 1024 * 1024;
 
 export interface CommandOptions {
   command: string;
-  /** Who wants the value, for the error: `docs: env.TOKEN`. */
+  /** The server and key that need the value, for errors: `docs: env.TOKEN`. */
   label: string;
-  /** Where Pi runs: a command that a file of the project holds runs here. */
+  /** The folder in which Pi runs: a command of a project's file runs here. */
   cwd: string;
-  /** The user's home folder: any other command runs here. */
+  /** The user's home folder: every other command runs here. */
   home: string;
   definedByProject: boolean;
   env: Readonly<Record<string, string | undefined>>;
@@ -43,7 +43,7 @@ const startShell = (
     windowsHide: true,
   });
 
-/** A container may have no home folder. */
+/** The home folder, or the root if there is none, as in some containers. */
 const homeOrRoot = async (home: string): Promise<string> => {
   const hasHome = await stat(home).then(
     (found) => found.isDirectory(),
@@ -52,7 +52,7 @@ const homeOrRoot = async (home: string): Promise<string> => {
   return hasHome ? home : parse(process.execPath).root;
 };
 
-/** Where a command runs, and what it finds. */
+/** The folder and the environment of a command. */
 async function surroundings(options: CommandOptions): Promise<{ cwd: string; env: Record<string, string> }> {
   const { cwd, home, env: base, definedByProject } = options;
   const independentOf = definedByProject ? undefined : { cwd, home };
@@ -62,7 +62,7 @@ async function surroundings(options: CommandOptions): Promise<{ cwd: string; env
 
 const REMEDY = "Run it in a shell to see why.";
 
-/** Trimmed output, which is not empty. Throws `bad_config` or `cancelled`; nothing is left running then. */
+/** Gives the trimmed output, which is not empty. Throws `bad_config` or `cancelled`; then nothing is left running. */
 export async function runCommand(options: CommandOptions): Promise<string> {
   const { command, label, signal, timeoutMs = TIMEOUT_MS } = options;
   const cancelled = (): ThreadsError => new ThreadsError("cancelled", `${label}: its command was cancelled.`);
@@ -74,7 +74,7 @@ export async function runCommand(options: CommandOptions): Promise<string> {
     try {
       return startShell(command, place);
     } catch {
-      // Too long, or holds what no command may; Node's own error would show it.
+      // The command is too long or holds a forbidden character; Node's own error would show the command.
       return undefined;
     }
   };
@@ -91,7 +91,7 @@ export async function runCommand(options: CommandOptions): Promise<string> {
       // A grandchild in a group of its own may still hold the pipe.
       child.stdout.destroy();
       if (killed !== "refused") return;
-      // For example `sudo`: its end is not waited for.
+      // For example `sudo`: nobody can end it, so nobody waits for its end.
       child.unref();
       settle(failure);
     };

@@ -1,6 +1,6 @@
 /**
- * What is really run: variables, `~/` and `!commands` of one definition, resolved at connect and kept
- * nowhere. An error names server, key and variable, never a value.
+ * Owns: the values of one definition, with variables, `~/` and `!commands` resolved. They are resolved at each connect
+ * and kept nowhere. An error names server, key and variable, never a value. Called by: transports.
  */
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -17,26 +17,26 @@ export type ResolvedTarget =
 export interface ResolveOptions {
   env: Environment;
   home: string;
-  /** The session's folder: relative ones start here, and commands that a file of the project holds run here. */
+  /** The session's folder. Relative folders start here, and the commands in a project's file run here. */
   cwd: string;
   signal: AbortSignal;
-  /** A `!command` runs, in a process group of its own. */
+  /** A `!command` has started, in a process group of its own. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
-  /** One line for the log: something was left out. */
+  /** Gets one line for the log if something was left out. */
   onNote?: (note: string) => void;
   platform?: NodeJS.Platform;
 }
 
-/** Resolves one value, by its key for the errors. */
+/** Resolves one value. `key`: its name in errors. */
 interface Resolver {
   /** Variables only. */
   text(key: string, value: string): string;
-  /** Variables and a leading `~/`, or a literal `~/` written `~~/`. */
+  /** Variables and a leading `~/`; `~~/` stands for a literal `~/`. */
   path(key: string, value: string): string;
-  /** Variables, or a whole `!command`, or a literal `!` written `!!`. */
+  /** Variables, or a whole `!command`; `!!` stands for a literal `!`. */
   secret(key: string, value: string): Promise<string>;
-  /** All of it. */
+  /** Variables, a leading `~/`, or a whole `!command`. */
   value(key: string, value: string): Promise<string>;
 }
 
@@ -54,7 +54,7 @@ const envFileChanged = ({ name }: ServerDefinition, envFile: string): ThreadsErr
 
 function createResolver(definition: ServerDefinition, options: ResolveOptions): Resolver {
   const { env, cwd, platform = process.platform } = options;
-  /** A process cannot be given one, and Node's own error for it holds the value. */
+  /** No process can get a NUL character, and Node's own error about it holds the value. */
   const withoutNul = (key: string, resolved: string): string => {
     if (!resolved.includes("\0")) return resolved;
     throw badConfig(definition, `${key} holds a NUL character`, `Remove it in ${definition.file}.`);
@@ -109,7 +109,7 @@ async function bearerToken(definition: ServerDefinition, resolver: Resolver): Pr
   return tokenEnv === undefined ? undefined : resolver.text("bearerTokenEnv", `\${${tokenEnv}}`);
 }
 
-/** `fetch` would refuse these with an error that holds the value. */
+/** Refuses what `fetch` would refuse: the error of `fetch` would hold the value. */
 function checkHeaders(definition: ServerDefinition, headers: Record<string, string>): void {
   for (const [key, value] of Object.entries(headers)) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key))
@@ -150,7 +150,7 @@ async function resolveHttp(
     resolveAll(target.headers, "headers", resolver.secret),
     bearerToken(definition, resolver),
   ]);
-  // A header whose variables are all empty is not sent.
+  // An empty header is not sent: its variables are all empty.
   const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== ""));
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
@@ -170,7 +170,7 @@ async function fromEnvFile(
     return read.entries;
   }
   if ("changed" in read) throw envFileChanged(definition, envFile);
-  // As written: what a variable stands for is told nowhere.
+  // The path as written, because no error may hold the value of a variable.
   throw badConfig(
     definition,
     `envFile ${envFile} cannot be used: ${read.reason}`,
@@ -196,7 +196,7 @@ async function resolveStdio(
   return { kind: "stdio", command, args, env: { ...file, ...env }, cwd: resolvePath(cwd, folder) };
 }
 
-/** Throws `bad_config`, or `cancelled` where the signal was aborted. No command is left running. */
+/** Throws `bad_config`, or `cancelled` if the signal is aborted. No command is left running. */
 export async function resolveTarget(
   definition: ServerDefinition,
   options: ResolveOptions,
@@ -219,7 +219,7 @@ export async function resolveTarget(
       ? await resolveStdio(definition, target, { resolver: tracked, options })
       : await resolveHttp(definition, target, tracked);
   } finally {
-    // After the first failure the other commands are of no use.
+    // After the first failure nobody needs the output of the other commands.
     stop.abort();
     await Promise.allSettled(running);
   }

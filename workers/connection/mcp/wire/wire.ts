@@ -1,6 +1,6 @@
 /**
- * Messages and transports as types, under the SDK's names. The SDK stays behind the folder mcp: everyone else imports
- * these types from here, so that another protocol era needs another `wire.ts` and no other file.
+ * Messages and transports as types, under the SDK's names. Only the folder mcp imports the SDK; all other folders import
+ * these types, so that another protocol era needs another `wire.ts` and no other file.
  */
 export type { Transport, TransportSendOptions } from "@modelcontextprotocol/sdk/shared/transport.js";
 export type {

@@ -1,20 +1,20 @@
 /**
- * Messages that a server only acknowledges: notifications, and replies to its own requests. A server that asks
- * without end, or acknowledges nothing, holds only so many connections, and each only for so long.
+ * Messages that a server only acknowledges: notifications, and answers to its own requests. Owns the bounds on them: a
+ * server that asks without end or acknowledges nothing holds a limited number of connections for a limited time.
  */
 import { discard } from "./answer.ts";
 import type { HttpResponse } from "./client.ts";
 import { NotSent } from "./failure.ts";
 
-/** From the first byte of the request to the last of the answer. */
+/** Limit from the first byte of the request to the last byte of the answer. */
 const ACKNOWLEDGED_MS = 10_000;
-/** A cancelled script may cancel some hundred calls at once. */
+/** A script that is cancelled may cancel a hundred calls or more at once. */
 export const MOST_UNACKNOWLEDGED = 256;
 
 export class Acknowledged {
   readonly #open = new Set<AbortController>();
 
-  /** Settles when the server has accepted the message. Rejects as `post`, and with `NotSent` where too many wait. */
+  /** Settles when the server has accepted the message. Rejects as `post` does, and with `NotSent` if too many wait. */
   async send(post: (signal: AbortSignal) => Promise<HttpResponse>): Promise<void> {
     if (this.#open.size >= MOST_UNACKNOWLEDGED) {
       throw new NotSent(`${MOST_UNACKNOWLEDGED} messages to it are not acknowledged yet`);
@@ -41,7 +41,7 @@ export class Acknowledged {
     }
   }
 
-  /** Gives up what is open. */
+  /** Gives up all messages that are not acknowledged. */
   close(): void {
     for (const controller of this.#open) controller.abort();
   }

@@ -1,12 +1,12 @@
-/** Turns an answer that is not what was asked for into an `AnswerError`, with what the server says in a line. */
+/** Turns an answer that is not the expected one into an `AnswerError` with the server's own words in one line. */
 import type { Readable } from "node:stream";
 import { type HttpResponse, redirectTarget } from "./client.ts";
 import { readBody } from "./events.ts";
 import { AnswerError, mediaType } from "./failure.ts";
 
-/** Enough to find a message or a title in. */
+/** Enough of a body to find a message or a title. */
 const HEAD_BYTES = 16 * 1024;
-/** A refusal is told although its body never ends. */
+/** Limit for reading the body of a refusal, which may never end. */
 const HEAD_MS = 2_000;
 
 async function head({ body }: HttpResponse): Promise<string> {
@@ -20,7 +20,7 @@ async function head({ body }: HttpResponse): Promise<string> {
       if (bytes >= HEAD_BYTES) break;
     }
   } catch {
-    // What came before it broke may still say something.
+    // The part before the break may still say something.
   } finally {
     clearTimeout(timer);
   }
@@ -29,7 +29,7 @@ async function head({ body }: HttpResponse): Promise<string> {
 
 /**
  * Reads an answer that nobody needs to its end, so that its connection can be used again. Settles when the body has
- * ended, or was too long; never rejects. Whoever sent the request limits the time.
+ * ended or is too long. Never rejects. The sender of the request limits the time.
  */
 export async function discard(body: Readable): Promise<void> {
   await readBody(body, HEAD_BYTES).catch(() => undefined);
@@ -45,14 +45,14 @@ const textIn = (value: unknown): string | undefined => {
   return [message, error_description, error, detail, title].map(textIn).find((text) => text !== undefined);
 };
 
-/** The title, or the first heading where the title says nothing (Express: `<title>Error</title>`). */
+/** The title, or the first heading if the title says nothing (Express: `<title>Error</title>`). */
 function htmlTitle(html: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? "";
   if (title !== "" && !/^error$/i.test(title)) return title;
   return /<(?:pre|h1)[^>]*>([^<]*)/i.exec(html)?.[1] ?? title;
 }
 
-/** What the start of a body says to people, in a line; empty where it is not for people. */
+/** The message for people in the start of a body, in one line; empty if the body is not for people. */
 export function textOfAnswer(type: string | undefined, body: string): string {
   if (type === "text/html" || /^\s*<(!doctype|html)/i.test(body)) return oneLine(htmlTitle(body));
   if (type === "application/json" || type === "application/problem+json" || /^\s*\{/.test(body)) {
@@ -65,7 +65,7 @@ export function textOfAnswer(type: string | undefined, body: string): string {
   return type === undefined || type.startsWith("text/plain") ? oneLine(body) : "";
 }
 
-/** Reads at most the start of the body and ends it. `body`: that start, for an answer that is a message after all. */
+/** Reads at most the start of the body and ends the body. `body`: that start, which may be a JSON-RPC message. */
 export async function answerError(
   response: HttpResponse,
   asked: { url: URL; sessionId?: string | undefined },

@@ -1,7 +1,7 @@
 /**
- * One HTTP exchange over Node's own client: the way through a proxy, redirects within the origin, content
- * encodings. Knows nothing of MCP. Not `fetch`: that gives up on an answer or a silent stream after 300 s,
- * and both lifting this and using a proxy would take a copy of undici (940 KB, and not for Bun).
+ * One HTTP exchange over Node's own client. Owns: the way through a proxy, redirects within the origin, content
+ * encodings. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300
+ * s; to lift that limit or to use a proxy would take a copy of undici (940 KB, and not for Bun).
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
@@ -19,7 +19,7 @@ export interface HttpRequest {
   signal: AbortSignal;
 }
 
-/** `body` may be left unread or destroyed at any time: it never throws by itself. */
+/** `body` may be left unread or destroyed at any time: an error of the body does not end the worker. */
 export interface HttpResponse {
   status: number;
   headers: IncomingHttpHeaders;
@@ -27,19 +27,19 @@ export interface HttpResponse {
 }
 
 export interface HttpClient {
-  /** Rejects where no answer came. An answer of any status, also a redirect that is not followed, resolves. */
+  /** Rejects if no answer comes. Resolves for an answer of any status, also for a redirect that is not followed. */
   request(request: HttpRequest): Promise<HttpResponse>;
   /** Ends every connection. */
   close(): void;
 }
 
 const REDIRECTS = 5;
-/** Below the 5 s after which Node servers drop an idle connection: a request must not meet its end. */
+/** Less than the 5 s after which Node servers drop an idle connection: no request may meet a connection's end. */
 const IDLE_SOCKET_MS = 4_000;
 
 function decoded(response: IncomingMessage): ServerBody {
   const encoding = response.headers["content-encoding"]?.trim().toLowerCase();
-  // Flushed with each chunk, so that an event does not wait for the next.
+  // Each chunk is flushed, so that an event does not wait for the next one.
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = constants;
   if (encoding === "gzip" || encoding === "x-gzip" || encoding === "deflate") {
     const unzip = createUnzip({ flush: Z_SYNC_FLUSH, finishFlush: Z_SYNC_FLUSH });
@@ -58,8 +58,8 @@ function decoded(response: IncomingMessage): ServerBody {
 const quiet = new WeakSet<Duplex>();
 
 /**
- * Node takes its error listener off a socket when the answer has ended, and an abort of that same moment still
- * destroys the socket with an error: unheard, that would end the worker.
+ * Node removes its error listener from a socket when the answer has ended. An abort at the same moment still destroys
+ * the socket with an error, which would end the worker if nobody listened.
  */
 function keepQuiet(socket: Duplex): void {
   if (quiet.has(socket)) return;
@@ -67,7 +67,7 @@ function keepQuiet(socket: Duplex): void {
   socket.on("error", () => undefined);
 }
 
-/** Whether a redirect stays with the server that was configured: credentials are sent to no other. */
+/** Whether a redirect stays with the configured server: credentials are sent to no other server. */
 export function staysWithin(from: URL, to: URL): boolean {
   if (to.username !== "" || to.password !== "") return false;
   if (from.origin === to.origin) return true;
@@ -75,7 +75,7 @@ export function staysWithin(from: URL, to: URL): boolean {
   return upgrade && from.hostname === to.hostname && from.port === "" && to.port === "";
 }
 
-/** Where an answer sends the client, if it is a redirect. */
+/** Address to which a redirect sends the client; undefined for any other answer. */
 export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, from: URL): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
   return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
@@ -85,7 +85,7 @@ type OnBytes = ((bytes: number) => void) | undefined;
 
 const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
 
-/** The connections that one client keeps open, by the way that they take. */
+/** Connections that one client keeps open, for each way to a server. */
 interface Ways {
   plain: http.Agent;
   secure: https.Agent;
@@ -112,13 +112,13 @@ function createWays(): Ways {
   };
 }
 
-/** `http://name:password@host`, for the Authorization header of Basic; undefined if the URL names nobody. */
+/** `name:password` from `http://name:password@host`, for Basic authentication; undefined if the URL has neither. */
 function userOf({ username, password }: URL): string | undefined {
   const user = `${percentDecoded(username)}:${percentDecoded(password)}`;
   return user === ":" ? undefined : user;
 }
 
-/** A request on its way: directly, through a tunnel of a proxy (https), or by a proxy that forwards it (http). */
+/** Opens a request directly, through the tunnel of a proxy (https), or to a proxy that forwards it (http). */
 function openRequest(
   { method, url, headers, signal }: HttpRequest,
   env: Env,

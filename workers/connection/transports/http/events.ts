@@ -1,7 +1,8 @@
 /**
- * Server-sent events out of bytes (WHATWG HTML, section 9.2.6). Each byte is looked at once whatever the line
- * ends are, and a line that ends in CR counts at once: the SDK's parser keeps such a CR until more bytes come,
- * so that a server which writes CR only is heard one event late, and searches its lines in quadratic time.
+ * Reads server-sent events from bytes (WHATWG HTML, section 9.2.6). The reader looks at each byte once, whatever the
+ * line ends are, and a line that ends in CR is complete at once. The SDK's parser keeps such a CR until more bytes
+ * come, so that it reports the events of a server that writes only CR one event late, and takes quadratic time for
+ * its lines.
  */
 import type { Readable } from "node:stream";
 import {
@@ -17,12 +18,12 @@ export { TooLarge } from "../../messages/messages.ts";
 
 /** The body of an HTTP answer. */
 export interface ServerBody extends Readable {
-  /** Told of each piece before it is looked at: who keeps the worker busy is known also when it never returns. */
+  /** Called before each piece is read, so that a server that blocks the worker is known even then. */
   onBytes?: ((bytes: number) => void) | undefined;
 }
 
 export interface ServerEvent {
-  /** `message` where the server names none. */
+  /** `message` if the server names no type. */
   type: string;
   data: string;
 }
@@ -30,9 +31,9 @@ export interface ServerEvent {
 export interface EventHandlers {
   maxBytes: number;
   onEvent: (event: ServerEvent) => void;
-  /** The last event's id, to resume with. */
+  /** Gets the last event's id, with which the stream can be resumed. */
   onId?: (id: string) => void;
-  /** Wait before the stream is opened again, in ms. */
+  /** Gets the wait in ms before the stream is to be opened again. */
   onRetry?: (retryMs: number) => void;
 }
 
@@ -43,20 +44,20 @@ const NOTHING = Buffer.alloc(0);
 const LINE_END = Buffer.from("\n");
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 const FIELD_BYTES = 1_024;
-/** What can go back in a header. */
+/** An id that can be sent back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
 export interface EventReader {
-  /** Bytes that are held of an event which is not complete. */
+  /** Bytes held of the event that is not complete. */
   readonly bytes: number;
-  /** Throws `TooLarge`; nothing may be pushed then. */
+  /** Throws `TooLarge`. After that nothing may be pushed. */
   push(chunk: Buffer): void;
 }
 
 export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHandlers): EventReader {
-  /** Of the line that is not complete. */
+  /** Bytes of the line that is not complete. */
   const rest = createPieces();
-  /** Of the event that is not complete, as bytes: each of a million lines as a string would cost more than it holds. */
+  /** Data of the event that is not complete, as bytes: a million short lines would cost more memory as strings. */
   const data = createPieces();
   let hasData = false;
   let type = "";
@@ -70,7 +71,7 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
       hasData = true;
       return;
     }
-    // The other fields are short, and what is kept of them is not counted.
+    // The other fields are short, so their bytes are not counted.
     const text = value.toString("utf8", 0, FIELD_BYTES + 1);
     if (name === "event") type = text;
     else if (name === "id" && USABLE_ID.test(text)) onId?.(text);
@@ -92,7 +93,7 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
     const colon = text.indexOf(":");
     if (text.length === 0) dispatch();
     else if (colon === -1) field(text.toString("latin1"), NOTHING);
-    // A comment begins with the colon.
+    // A line that begins with a colon is a comment.
     else if (colon > 0) {
       const value = text.subarray(text[colon + 1] === SPACE ? colon + 2 : colon + 1);
       field(text.toString("latin1", 0, colon), value);
@@ -110,7 +111,7 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
     },
     push(chunk) {
       let start = 0;
-      // Each is searched again only when the scan has passed it.
+      // LF and CR are each searched again only after the scan has passed them.
       let lf = chunk.indexOf(LF);
       let cr = chunk.indexOf(CR);
       while (start < chunk.length) {
@@ -129,15 +130,15 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
   };
 }
 
-/** Reads a stream of events to its end. Rejects where it breaks, and with `TooLarge`; the stream is ended then. */
+/** Reads a stream of events to its end. Rejects if the stream breaks, and with `TooLarge`, which ends the stream. */
 export async function readEvents(
   body: ServerBody,
   handlers: EventHandlers,
   long: LongMessages = longMessages,
 ): Promise<void> {
   const reader = createEventReader(handlers);
-  const place = long.open((error) => body.destroy(error));
-  body.once("close", place.end);
+  const slot = long.open((error) => body.destroy(error));
+  body.once("close", slot.end);
   try {
     for await (const piece of body) {
       const chunk = piece as Buffer;
@@ -145,36 +146,36 @@ export async function readEvents(
       const isLong = reader.bytes + chunk.length > MEASURED_BYTES;
       if (isLong && (chunk.includes(LF) || chunk.includes(CR))) await longTurn();
       reader.push(chunk);
-      const turn = place.hold(reader.bytes);
+      const turn = slot.hold(reader.bytes);
       if (turn) await turn;
     }
   } finally {
-    body.off("close", place.end);
-    place.end();
+    body.off("close", slot.end);
+    slot.end();
   }
 }
 
-/** Reads a whole body. Rejects as `readEvents`. */
+/** Reads a whole body. Rejects as `readEvents` does. */
 export async function readBody(
   body: ServerBody,
   maxBytes: number,
   long: LongMessages = longMessages,
 ): Promise<Buffer> {
   const pieces = createPieces();
-  const place = long.open((error) => body.destroy(error));
-  body.once("close", place.end);
+  const slot = long.open((error) => body.destroy(error));
+  body.once("close", slot.end);
   try {
     for await (const chunk of body) {
       const { length } = chunk as Buffer;
       body.onBytes?.(length);
       if (pieces.bytes + length > maxBytes) throw new TooLarge(maxBytes);
       pieces.push(chunk as Buffer);
-      const turn = place.hold(pieces.bytes);
+      const turn = slot.hold(pieces.bytes);
       if (turn) await turn;
     }
   } finally {
-    body.off("close", place.end);
-    place.end();
+    body.off("close", slot.end);
+    slot.end();
   }
   if (pieces.bytes > MEASURED_BYTES) await longTurn();
   return pieces.take();

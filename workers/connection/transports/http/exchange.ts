@@ -1,6 +1,7 @@
 /**
- * The answer to one POST of Streamable HTTP (MCP 2025-11-25, basic/transports, sending messages): JSON, or events
- * that are resumed where they end too early. Settles when the answer was delivered, rejects when it will not come.
+ * Receives the answer to one POST of Streamable HTTP (MCP 2025-11-25, basic/transports, sending messages): JSON, or
+ * events, which are resumed if they end too early. Settles when the answer has been delivered; rejects when it will not
+ * come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
@@ -17,12 +18,12 @@ export interface ReceiveOptions {
   maxBytes: number;
   deliver: (message: JSONRPCMessage) => void;
   onEvent: (event: ServerEvent) => void;
-  /** The rest of the events after `lastId`. Undefined or rejected: not now. */
+  /** Asks for the events after `lastId`. Undefined or rejected: not available now. */
   resume: (lastId: string) => Promise<HttpResponse | undefined>;
   signal: AbortSignal;
 }
 
-/** A server should end its response after the answer; one that does not is not listened to for longer. */
+/** A server should end its response after the answer. After this time the response is ended here. */
 export const AFTER_ANSWER_MS = 1_000;
 
 export async function receiveAnswer(
@@ -33,7 +34,7 @@ export async function receiveAnswer(
   const type = mediaType(response.headers);
   if (type === "text/event-stream") await receiveEvents(response, exchange, options);
   else if (type === "application/json") await receiveJson(response, exchange, options);
-  // The answer comes on the stream of notifications; not by the specification, but seen.
+  // The answer comes on the stream of notifications. The specification does not allow this, but some servers do it.
   else if (response.status === 202) await receiveElsewhere(response, exchange, options);
   else throw (await answerError(response, { url: options.url })).error;
 }
@@ -54,7 +55,7 @@ async function receiveJson(
     throw new AnswerError({ status, headers, text: "this does not answer the request" });
 }
 
-/** The body is left open until then: some servers end a request together with its connection. */
+/** The body stays open until the answer has come: some servers end a request together with its connection. */
 async function receiveElsewhere(
   { body }: HttpResponse,
   exchange: Exchange,
@@ -77,8 +78,8 @@ async function receiveElsewhere(
 }
 
 /**
- * A stream that ends before the answer is resumed where the server gave its events ids (resumability and
- * redelivery); that repeats no call.
+ * A stream that ends before the answer is resumed if the server gave its events ids (MCP 2025-11-25, resumability and
+ * redelivery). Resuming repeats no call.
  */
 async function receiveEvents(
   first: HttpResponse,
@@ -102,7 +103,7 @@ async function receiveEvents(
   }
 }
 
-/** Answers why the stream ended, if it broke. Rejects with `TooLarge`. */
+/** Settles with the error if the stream broke, else with undefined. Rejects with `TooLarge`. */
 async function readUntilAnswered(
   { body }: HttpResponse,
   exchange: Exchange,

@@ -1,4 +1,4 @@
-/** What people are told of a failure: who, what, where, and what to do about it. One sentence for each kind. */
+/** Explains a failure to people in one sentence for each kind: who, what, where, and what to do about it. */
 import { type ErrorData, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { redactData } from "../../secrets/secrets.ts";
 import type { HttpFailure } from "./failure.ts";
@@ -7,7 +7,7 @@ import { shownUrl } from "./shown-url.ts";
 
 type Unexplained = Exclude<HttpFailure, { kind: "explained" }>;
 
-/** What is another thing for an address that has never answered as it should. */
+/** The explanation for a connect: the address has never answered as an MCP server. */
 function explainFirst(failure: Unexplained, address: HttpAddress): Explanation {
   const explanation = explain(failure, address);
   switch (failure.kind) {
@@ -26,7 +26,7 @@ function explainFirst(failure: Unexplained, address: HttpAddress): Explanation {
   }
 }
 
-/** For a request over an open connection: the address has answered before. */
+/** The explanation for a request over an open connection: the address has answered before. */
 function explainLater(failure: Unexplained, address: HttpAddress): Explanation {
   const explanation = explain(failure, address);
   return failure.kind === "not-http" ? { ...explanation, what: "broke the rules of HTTP" } : explanation;
@@ -44,7 +44,7 @@ export function describeConnect(failure: HttpFailure, address: HttpAddress): str
   return address.redact(`${shownUrl(address.url, address.redact)} ${what}.`);
 }
 
-/** For an attempt to connect. */
+/** The error of an attempt to connect. */
 export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
   if (failure.kind === "explained") return failure.error;
   const explanation = explainFirst(failure, address);
@@ -53,7 +53,7 @@ export function explainConnect(failure: HttpFailure, address: HttpAddress): Thre
   return new ThreadsError(code, text, { remedy, data: dataOf(explanation, address) });
 }
 
-/** For a request over an open connection. `call`: the tool that it calls, if any. */
+/** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
 export function explainRequest(
   failure: HttpFailure,
   { method, call }: { method: string; call: string | undefined },
@@ -66,7 +66,7 @@ export function explainRequest(
   const where = shownUrl(address.url, address.redact);
   const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
   const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
-  // A list is part of the connect; a call may have had its effect.
+  // A request for a list is part of the connect. A call is different: it may have had its effect.
   if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
   if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);
   const remedy =

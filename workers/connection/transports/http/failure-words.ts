@@ -1,4 +1,4 @@
-/** Each kind of failure in words: what happened at the address, what became of a request, and what to do. */
+/** Words for each kind of failure: what happened at the address, how the request ended, and what to do. */
 import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/errors.ts";
 import type { AuthChallenge } from "../../auth/auth.ts";
 import { staysWithin } from "./client.ts";
@@ -8,19 +8,19 @@ import { shownUrl } from "./shown-url.ts";
 export interface HttpAddress {
   server: string;
   url: URL;
-  /** Host of the proxy on the way there. */
+  /** Host of the proxy on the way to the server; undefined if there is none. */
   proxy: string | undefined;
   /** Whether an Authorization header is configured. */
   hasCredentials: boolean;
   redact: (text: string) => string;
 }
 
-/** How a request over an open connection ended. Only what is certain: a call that did not run can be repeated. */
+/** How a request over an open connection ended. It must be certain: a call that did not run can be repeated. */
 export type Verdict = "did not run" | "was refused" | "failed" | "got no answer" | "got no result";
 
 export interface Explanation {
   code: ErrorCode;
-  /** Goes on after the address. */
+  /** Follows the address in a sentence. */
   what: string;
   verdict: Verdict;
   remedy: string;
@@ -62,7 +62,7 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETIMEDOUT: "did not answer",
 };
 
-/** Nothing was sent: there was no connection to send it on. */
+/** Codes after which nothing was sent, because there was no connection. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]);
 
 function network(code: string, proxy: string | undefined): Explanation {
@@ -81,10 +81,10 @@ function network(code: string, proxy: string | undefined): Explanation {
 }
 
 const TEXT_CHARS = 200;
-/** Of each text in a challenge. */
+/** Limit for each text in a challenge. */
 const CHALLENGE_CHARS = 500;
 
-/** With the server's own words, cut only when secrets are out of them: half of one would not be found. */
+/** Adds the server's own words. They are cut after secrets are out: half of a secret would not be found. */
 const withText = (what: string, text: string, { redact }: HttpAddress): string =>
   text === "" ? what : `${what}: ${redact(text).slice(0, TEXT_CHARS).toWellFormed()}`;
 

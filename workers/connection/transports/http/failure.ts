@@ -1,11 +1,11 @@
 /**
- * What a failed HTTP exchange means, decided in one place and by values only: the transport, the connect and
- * the explanation all ask `classifyFailure`.
+ * Owns the meaning of a failed HTTP exchange, decided in one place and by values only: the transport, the connect and
+ * the explanation all call `classifyFailure`.
  *
- * Decisions: SSE is tried on 404, 405, 406 and 415 only. MCP 2025-11-25 (basic/transports, backwards
- * compatibility) also names 400, but by that a Streamable HTTP server says what is wrong with a request, and
- * the attempt would hide it. 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750,
- * section 3.1); else it is a refusal that no sign-in cures.
+ * Decisions: SSE is tried on 404, 405, 406 and 415 only. MCP 2025-11-25 (basic/transports, backwards compatibility)
+ * also names 400, but a Streamable HTTP server uses 400 to say what is wrong with a request, and trying SSE would
+ * hide that. 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750, section 3.1); otherwise 403
+ * is a refusal that no sign-in cures.
  */
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -13,15 +13,15 @@ import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
 import { type Excess, TooLarge } from "../../messages/messages.ts";
 import { ProxyError } from "./proxy.ts";
 
-/** An answer that is no MCP message: its status, or what it holds, is not what was asked for. */
+/** An answer without the expected MCP message: its status or its content is another one. */
 export class AnswerError extends Error {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** What the server says about it, one line; empty where it says nothing. */
+  /** The server's own words in one line; empty if it says nothing. */
   readonly text: string;
-  /** Address without query that it redirects to. */
+  /** Address to which the answer redirects. */
   readonly redirect: URL | undefined;
-  /** Session under which was asked. */
+  /** Session under which the request was sent. */
   readonly sessionId: string | undefined;
 
   constructor(answer: {
@@ -41,7 +41,7 @@ export class AnswerError extends Error {
   }
 }
 
-/** The answer ended before it held what was asked for. */
+/** The answer ended before it was complete. */
 export class BrokenAnswer extends Error {
   constructor(cause?: unknown) {
     super("the connection ended before the answer was complete", { cause });
@@ -49,7 +49,7 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** The request did not leave this machine. The message goes on after "it was not asked". */
+/** The request did not leave this machine. The message follows "was not asked: ". */
 export class NotSent extends Error {
   override readonly name = "NotSent";
 }
@@ -61,7 +61,7 @@ export type HttpFailure =
   | { kind: "needs-auth"; status: number; challenge: AuthChallenge | undefined; text: string }
   | { kind: "session-lost" }
   | { kind: "refuses-streamable"; status: number; text: string }
-  /** Worth another try. */
+  /** The server may accept the same request later. */
   | { kind: "busy"; status: number; retryAfterMs: number | undefined; text: string }
   | { kind: "network"; code: string }
   | { kind: "proxy"; status: number | undefined; message: string }
@@ -81,7 +81,7 @@ const SIGN_IN_HELPS = new Set(["invalid_token", "insufficient_scope"]);
 
 const CERTIFICATE =
   /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
-/** Of a header or an address that HTTP cannot hold. */
+/** Codes for a header or an address that HTTP cannot hold. */
 const UNSENDABLE = new Set(["ERR_INVALID_CHAR", "ERR_INVALID_HTTP_TOKEN", "ERR_UNESCAPED_CHARACTERS"]);
 const NOT_TLS = new Set(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 const NETWORK = new Set([
@@ -114,7 +114,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** Servers that cannot answer 404 because they serve no session answer 400 in words (server-everything does). */
+/** A server that has no session at all may answer 400 with words in place of 404 (server-everything does). */
 const saysSessionUnknown = ({ status, text }: AnswerError): boolean =>
   status === 404 || (status === 400 && /\bsession\b/i.test(text));
 

@@ -1,7 +1,8 @@
 /**
- * Connects to a server over HTTP: Streamable HTTP first, legacy SSE where the server refuses that, again where
- * it is worth it, and explains what failed. Any `type` but "sse" begins with Streamable HTTP and may fall back:
- * in other clients' files "http" means no more than "it has a url".
+ * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that;
+ * another try if the failure may pass; the explanation of a failure. Any `type` except "sse" begins with Streamable
+ * HTTP and may fall back: in the files of other clients "http" only means that the server has a url.
+ * Must not: know lifecycles. Called by: transports.ts, which loads this folder when it is first needed.
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -21,7 +22,7 @@ import { retryWhileTransient } from "./retry.ts";
 import { LegacySseTransport } from "./sse.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
 
-/** Answers to requests of the server: each is a POST, with a connection of its own while it is under way. */
+/** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;
 
 interface HttpConnect extends ConnectOptions {
@@ -29,7 +30,7 @@ interface HttpConnect extends ConnectOptions {
   headers: Record<string, string>;
 }
 
-/** An attempt that failed, by what it means. */
+/** A failed attempt to connect, with the meaning of its failure. */
 class AttemptFailed extends Error {
   readonly failure: HttpFailure;
 
@@ -48,7 +49,7 @@ function describeAddress(target: HttpTarget, { definition, redact }: ConnectOpti
   try {
     proxy = proxyFor(url, process.env)?.host;
   } catch {
-    // The first request says that the variable is wrong.
+    // The first request reports that the variable is wrong.
   }
   const hasCredentials = Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization");
   return { server: definition.name, url, proxy, hasCredentials, redact };
@@ -64,7 +65,7 @@ const describeRequest = ({
 
 type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
 
-/** One attempt over one transport. Rejects with `AttemptFailed`; nothing is left open then. */
+/** One attempt over one transport. Rejects with `AttemptFailed`; then it has left nothing open. */
 async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
   const { address, definition } = connect;
   const client = createHttpClient(process.env, connect.onBytes);
@@ -76,7 +77,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     client,
     maxMessageBytes: connect.maxMessageBytes,
     onNote: connect.onNote,
-    // While connecting, failures are judged here; later they go to whoever made the request.
+    // A failure of the connect is judged below. A later failure is explained to the caller of the request.
     explain: (error, request) =>
       connected
         ? (failure ?? explainRequest(classifyFailure(error), describeRequest(request), address))
@@ -125,8 +126,8 @@ const openStreamable = (connect: HttpConnect): Promise<Connection> =>
 const openSse = (connect: HttpConnect): Promise<Connection> =>
   open((options) => new LegacySseTransport(options), "sse", connect);
 
-/** What a failed fallback knows better than the refusal before it. */
-const TELLS_MORE = new Set<HttpFailure["kind"]>([
+/** Failures of the fallback that say more than the refusal before it. */
+const SAYS_MORE = new Set<HttpFailure["kind"]>([
   "needs-auth",
   "web-page",
   "redirect",
@@ -142,7 +143,7 @@ async function openEither(connect: HttpConnect): Promise<Connection> {
     if (refusal.kind !== "refuses-streamable") throw error;
     connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
     return await openSse(connect).catch((second: unknown) => {
-      throw TELLS_MORE.has(failureOf(second).kind) ? second : error;
+      throw SAYS_MORE.has(failureOf(second).kind) ? second : error;
     });
   }
 }
@@ -153,7 +154,7 @@ async function probe(failure: HttpFailure, url: URL, signal: AbortSignal): Promi
   return explainByProbe(failure, { client, url, signal: limited }).finally(() => client.close());
 }
 
-/** Throws `ThreadsError`; nothing is left running then. */
+/** Throws `ThreadsError`; then it has left nothing running. */
 export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
   const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
   const address = describeAddress(target, options);

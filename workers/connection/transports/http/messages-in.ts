@@ -1,4 +1,4 @@
-/** Reads the messages in one event of a server. Both HTTP transports get their messages so. */
+/** Reads the messages in one event of a server. Both HTTP transports use this. */
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import { parseMessages } from "../../messages/messages.ts";
 
@@ -8,6 +8,6 @@ const NOTED_CHARS = 16_384;
 /** Empty if the event holds anything else, which is noted. Throws `TooLarge`. */
 export function messagesIn(data: string, onNote: (note: string) => void): readonly JSONRPCMessage[] {
   const messages = parseMessages(data);
-  if (!messages) onNote(`sent an event that is no JSON-RPC message: ${data.slice(0, NOTED_CHARS)}`);
+  if (!messages) onNote(`sent an event that is not a JSON-RPC message: ${data.slice(0, NOTED_CHARS)}`);
   return messages ?? [];
 }

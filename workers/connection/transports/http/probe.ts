@@ -1,6 +1,6 @@
 /**
- * One more request where a failed connect says nothing: what a browser would see there. It carries none of the
- * configured headers, so it gives nothing away.
+ * Sends one more request if a failed connect says too little, to learn what a browser would see at the address. The
+ * request carries none of the configured headers, so it gives no secret away.
  */
 import { answerError } from "./answer.ts";
 import type { HttpClient } from "./client.ts";
@@ -8,7 +8,7 @@ import { type AnswerError, classifyFailure, type HttpFailure } from "./failure.t
 
 export interface Probe {
   url: URL;
-  /** What the answer means, if it explains the failure. */
+  /** The meaning of the answer if it explains the failure, otherwise undefined. */
   read: (found: HttpFailure) => HttpFailure | undefined;
 }
 
@@ -27,7 +27,7 @@ const asBrowser = (url: URL): Probe => ({
   read: (found) => (TELLING.has(found.kind) ? found : undefined),
 });
 
-/** A server that closes a plain connection may want TLS: then any answer, even of its TLS, proves it. */
+/** A server that closes a plain connection may want TLS. Any answer over TLS, even an error of TLS, proves that. */
 function asTls(url: URL): Probe {
   const secure = new URL(url);
   secure.protocol = "https:";
@@ -41,7 +41,7 @@ function asTls(url: URL): Probe {
   };
 }
 
-/** Which probe could explain the failure; undefined where it speaks for itself. Pure. */
+/** The probe that could explain the failure; undefined if the failure needs no explanation. Pure. */
 export function chooseProbe(failure: HttpFailure, url: URL): Probe | undefined {
   switch (failure.kind) {
     case "not-http":
@@ -58,7 +58,7 @@ export function chooseProbe(failure: HttpFailure, url: URL): Probe | undefined {
   }
 }
 
-/** The failure that is behind `failure`, or `failure` itself. Never rejects. */
+/** The failure that explains `failure`, or `failure` itself. Never rejects. */
 export async function explainByProbe(
   failure: HttpFailure,
   { client, url, signal }: { client: HttpClient; url: URL; signal: AbortSignal },
@@ -79,7 +79,7 @@ export async function explainByProbe(
   }
 }
 
-/** To a browser a page is a page, whatever its status. */
+/** For a browser a page is a page, whatever its status. */
 function classifyProbe(answer: AnswerError): HttpFailure {
   const html = /^text\/html\b/i.test(answer.headers["content-type"] ?? "");
   if (!html || answer.redirect) return classifyFailure(answer);

@@ -1,7 +1,7 @@
 /**
- * Proxies by environment variable: which one a URL takes, and the tunnel that https takes through it. Pi's
- * own proxy settings do not reach a worker thread, and Node before 24 has none. Only NO_PROXY makes an
- * exception, as in curl: loopback addresses are none.
+ * Proxies from environment variables. Owns: which proxy a URL takes, and the tunnel of https through a proxy. Pi's own
+ * proxy settings do not reach a worker thread, and Node before 24 has no such settings. Only NO_PROXY makes an
+ * exception, as in curl: a loopback address alone does not.
  */
 import http from "node:http";
 import https from "node:https";
@@ -12,7 +12,7 @@ import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** A proxy that answers, but does not let the request through. */
+/** A proxy answered but did not let the request through, or its variable is wrong. */
 export class ProxyError extends Error {
   readonly status: number | undefined;
 
@@ -23,19 +23,21 @@ export class ProxyError extends Error {
   }
 }
 
-/** The host as sockets want it: an IPv6 address without its brackets. */
+/** The host without the brackets of an IPv6 address, as sockets want it. */
 export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
-/** Where a proxy listens. */
+/** Host and port at which a proxy listens. */
 export const proxyAddress = (proxy: URL): { host: string; port: string | number } => ({
   host: bareHost(proxy),
   port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
 });
 
-/** Lower case first, as curl reads them; empty counts as unset. */
+/** The name in lower case comes first, as in curl. An empty variable counts as unset. */
 const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
 
-/** One entry of NO_PROXY: `*`, a host, a domain with all below it (with or without a leading dot), each with an optional port. */
+/**
+ * An entry of NO_PROXY: `*`, or a host or a domain with all hosts below it, with or without a dot before and a port.
+ */
 function excepts(entry: string, url: URL): boolean {
   if (entry === "*") return true;
   const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(entry.replace(/^\*?\./, "")) ?? [];
@@ -45,7 +47,7 @@ function excepts(entry: string, url: URL): boolean {
   return host === name || host.endsWith(`.${name}`) || url.hostname === name;
 }
 
-/** Throws `ProxyError` where the variable holds something that is no HTTP proxy. */
+/** Throws `ProxyError` if the variable holds anything but the URL of an HTTP proxy. */
 export function proxyFor(url: URL, env: Env): URL | undefined {
   const name = url.protocol === "https:" ? "https_proxy" : "http_proxy";
   const value = variable(env, name);
@@ -97,7 +99,7 @@ export class TunnelAgent extends https.Agent {
       agent: false,
       signal: this.#lifetime.signal,
     });
-    // Whoever asked may have given up long ago, which no agent is told.
+    // The caller may have given up long ago, and Node does not tell an agent about that.
     const limit = setTimeout(() => {
       request.destroy(Object.assign(new Error("no tunnel in time"), { code: "ETIMEDOUT" }));
     }, LIMITS.startupTimeoutMs);

@@ -1,31 +1,31 @@
 /**
- * When the stream of an answer that ended too early is asked for again (MCP 2025-11-25, basic/transports,
- * resumability and redelivery). A server may close it on purpose and have the client poll while a tool runs. Pure
- * but for the clock that the caller passes in.
+ * Owns: when a stream that ended before its answer is resumed (MCP 2025-11-25, basic/transports, resumability and
+ * redelivery). A server may close the stream on purpose and let the client poll while a tool runs. Pure except for the
+ * clock, which is a parameter.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 
-/** Where the server names no time. */
+/** The wait if the server names none. */
 const RESUME_MS = 1_000;
-/** A server may name no less. */
+/** The shortest wait that a server may name. */
 const MIN_RESUME_MS = 100;
-/** Attempts in a row that fail. */
+/** Limit for attempts in a row that fail. */
 const FAILED_ATTEMPTS = 2;
-/** Streams in a row that bring nothing new: with waits that grow, more than an hour. */
+/** Limit for streams in a row without a message. Their waits grow, so this takes more than an hour. */
 const VAIN_ATTEMPTS = 200;
-/** Of the silence so far that the next wait may take: an answer comes so much later at most. */
+/** The next wait as a share of the silence so far: an answer is late by this share at most. */
 const SHARE_OF_SILENCE = 0.1;
 
 export interface Resume {
-  /** The last event's id; undefined where the server names none, and so nothing can be resumed. */
+  /** The last event's id; undefined if the server names none, so that nothing can be resumed. */
   readonly lastId: string | undefined;
   onId(id: string): void;
   onRetry(retryMs: number): void;
-  /** A message came. */
+  /** The stream has brought a message. */
   onMessage(): void;
-  /** The last attempt brought a stream, or failed. */
+  /** The last attempt to open a stream has worked or failed. */
   onAttempt(worked: boolean): void;
-  /** Wait before the next attempt; undefined: there is none. */
+  /** Wait in ms before the next attempt; undefined: there is no other attempt. */
   nextMs(): number | undefined;
 }
 

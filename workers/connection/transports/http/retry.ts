@@ -1,4 +1,4 @@
-/** Which failed connects are tried again, and when. */
+/** Owns: which failed connects are tried again, and when. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { HttpFailure } from "./failure.ts";
@@ -7,8 +7,9 @@ import type { HttpFailure } from "./failure.ts";
 export const RETRY_MS: readonly number[] = [300, 1_000];
 
 /**
- * Wait before the next attempt, in ms; undefined: there is none. `retry`: counts from 0. `delaysMs`: before each further attempt. A server that asks for
- * more patience than `LIMITS.retryAfterMs` is not asked again: it would only refuse.
+ * Wait in ms before the next attempt; undefined: there is no other attempt. `retry` counts from 0. `delaysMs`: the wait
+ * before each further attempt. A server that asks for a longer wait than `LIMITS.retryAfterMs` is not asked again: it
+ * would only refuse.
  */
 export function retryDelay(
   failure: HttpFailure,
@@ -23,7 +24,7 @@ export function retryDelay(
   return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
 }
 
-/** Rejects with the last attempt's error, or at once where the signal is aborted. */
+/** Rejects with the last attempt's error, or at once if the signal is aborted. */
 export async function retryWhileTransient<T>(
   attempt: () => Promise<T>,
   options: {

@@ -1,7 +1,7 @@
-/** How an address is shown to people: its query and its userinfo are for the server alone. */
+/** Shows an address to people, without its query and its credentials, which are for the server alone. */
 import { boundText, type Redactor } from "../../secrets/secrets.ts";
 
-/** A server may redirect to an address of kilobytes. */
+/** Limit for an address: a server may redirect to one of several kilobytes. */
 const URL_CHARS = 300;
 
 export const shownUrl = (url: URL, redact: Redactor): string =>

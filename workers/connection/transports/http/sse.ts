@@ -1,7 +1,7 @@
 /**
- * The legacy HTTP+SSE transport (MCP 2024-11-05, basic/transports): one GET whose events carry everything the
- * server says, POSTs to the address that its first event names. The stream is the session: when it ends, so does
- * the connection.
+ * The legacy HTTP+SSE transport (MCP 2024-11-05, basic/transports): one GET whose events carry all messages of the
+ * server, and POSTs to the address that the first event names. The stream is the session: when the stream ends, the
+ * connection ends.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isAnswer, isRequest } from "../../messages/messages.ts";
@@ -14,7 +14,10 @@ import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
 import { messagesIn } from "./messages-in.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
-/** Requests whose POST the server has not ended. Some servers end it with the answer, so each lasts as its call does. */
+/**
+ * Limit for requests whose POST has not ended. Some servers end a POST with the answer, so it lasts as long as the
+ * call.
+ */
 const MOST_REQUESTS = 1_000;
 
 export class LegacySseTransport implements Transport {
@@ -35,7 +38,7 @@ export class LegacySseTransport implements Transport {
     this.#options = options;
   }
 
-  /** Why the stream ended, where it was not ended by us. */
+  /** Why the stream ended; undefined if this side ended it. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -65,7 +68,7 @@ export class LegacySseTransport implements Transport {
     });
   }
 
-  /** Answers why the stream ended. */
+  /** Settles with the reason for the end of the stream. */
   async #read({ body }: HttpResponse, onReady: () => void): Promise<unknown> {
     try {
       await readEvents(body, {
@@ -81,7 +84,7 @@ export class LegacySseTransport implements Transport {
     }
   }
 
-  /** Throws where messages, and the credentials with them, would go to another server. */
+  /** Throws if messages, and the credentials with them, would go to another server. */
   #setEndpoint({ data }: ServerEvent, onReady: () => void): void {
     if (this.#endpoint) return;
     const { url } = this.#options;
@@ -101,13 +104,13 @@ export class LegacySseTransport implements Transport {
     }
   }
 
-  /** The POST of the request has nothing more to tell. */
+  /** After the answer the POST of the request is no longer needed. */
   #onAnswer(id: RequestId | undefined): void {
     const controller = id === undefined ? undefined : this.#requests.get(id);
     if (controller) setTimeout(() => controller.abort(), AFTER_ANSWER_MS).unref();
   }
 
-  /** Settles when the server has taken the message. */
+  /** Settles when the server has accepted the message. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (!isRequest(message)) return this.#notify(message);
     try {

@@ -1,13 +1,13 @@
 /**
- * How the process of a server ends. Owns: waiting for its exit and its last output, ending it politely and then not,
- * and giving up on a process that the system does not let us end. Knows nothing of MCP.
+ * How the process of a server ends. Owns: waiting for its exit and its last output; the steps end of stdin, SIGTERM,
+ * SIGKILL; giving up on a process that the system does not let us end. Knows nothing of MCP.
  */
 import { once } from "node:events";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import { type Killed, killTree, type ServerProcess } from "../../../shared/programs/processes.ts";
 import type { CloseTimes } from "../../mcp/mcp.ts";
 
-/** After a server has exited, its last output may still lie in the pipe: time to read it. */
+/** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
 
 /** For example `exited with code 1` or `was ended by SIGTERM`. */

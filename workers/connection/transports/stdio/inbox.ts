@@ -1,6 +1,7 @@
 /**
- * What a server prints on its stdout, as messages: lines, each parsed within the limits. Knows which of our requests
- * are open, so that a refused answer fails its request alone, and a long answer to none of them is not even parsed.
+ * Turns the stdout of a server into messages: one message a line, each parsed within the limits. Knows which of our
+ * requests are open, so that a refused answer fails only its own request, and a long answer to no open request is not
+ * even parsed.
  */
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import {
@@ -16,24 +17,24 @@ import {
 import { createLineReader, NEWLINE } from "./line-reader.ts";
 
 export interface StdioInbox {
-  /** A promise: nothing more is to be pushed until it settles. */
+  /** If this returns a promise, nothing more may be pushed until the promise settles. */
   push(chunk: Buffer): Promise<void> | undefined;
-  /** A message of ours is on its way: a request is open from now on, a cancelled one no longer. */
+  /** A message of ours is sent: a request is open from now on, and a cancelled request is no longer open. */
   sent(message: JSONRPCMessage): void;
-  /** Nothing more is read. */
+  /** Forgets everything and reads nothing more. */
   stop(): void;
 }
 
 export interface InboxOptions {
   maxMessageBytes: number;
   onMessage: (message: JSONRPCMessage) => void;
-  /** The connection cannot go on: no request alone can be failed for this. */
+  /** The connection cannot go on: the error belongs to no single request. */
   onTooLarge: (error: TooLarge) => void;
-  /** One line about something odd that is not an error. */
+  /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
 }
 
-/** Whoever writes the note down cuts it, after taking secrets out. */
+/** The log cuts a note, after it has taken secrets out. */
 const NOTED_BYTES = 16 * 1024;
 
 export function createStdioInbox({
@@ -42,7 +43,7 @@ export function createStdioInbox({
   onTooLarge,
   onNote,
 }: InboxOptions): StdioInbox {
-  /** Ids of our requests that have no answer yet. The SDK counts them, and reads the id of an answer as a number. */
+  /** Ids of our requests without an answer. The SDK numbers its requests, and reads the id of an answer as a number. */
   const asked = new Set<number>();
 
   const hand = (message: JSONRPCMessage): void => {
@@ -75,16 +76,16 @@ export function createStdioInbox({
   });
   const stop = (): void => {
     reader.stop();
-    place.end();
+    slot.end();
   };
   const giveUp = (error: TooLarge): void => {
     stop();
     onTooLarge(error);
   };
-  const place = longMessages.open(giveUp);
+  const slot = longMessages.open(giveUp);
   const read = (chunk: Buffer): Promise<void> | undefined => {
     reader.push(chunk);
-    return place.hold(reader.pendingBytes);
+    return slot.hold(reader.pendingBytes);
   };
 
   return {

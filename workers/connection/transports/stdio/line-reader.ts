@@ -1,16 +1,16 @@
 /**
- * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line
- * is linear in its length however many chunks it comes in.
+ * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line is linear in its
+ * length, whatever the number of chunks.
  */
 import { createPieces } from "../../messages/messages.ts";
 
 export const NEWLINE = 0x0a;
 
 export interface LineReader {
-  /** That have come of a line which is not complete. */
+  /** Bytes held of the line that is not complete. */
   readonly pendingBytes: number;
   push(chunk: Buffer): void;
-  /** Forgets what has come of a line and reads nothing more. */
+  /** Forgets the line that is not complete and reads nothing more. */
   stop(): void;
 }
 
@@ -43,7 +43,7 @@ export function createLineReader(options: {
     push(chunk) {
       let start = 0;
       while (!stopped) {
-        // A flood of empty lines costs no more than a look at each byte.
+        // A flood of empty lines costs only a look at each byte.
         if (pieces.bytes === 0) while (chunk[start] === NEWLINE) start++;
         const end = chunk.indexOf(NEWLINE, start);
         keep(chunk.subarray(start, end === -1 ? undefined : end));

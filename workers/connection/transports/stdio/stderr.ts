@@ -1,6 +1,6 @@
 /**
- * What a server writes to stderr: its end, for errors, and its lines, for whoever follows it. A line is handed on
- * whole, and the end begins with a whole line: of a secret that is cut in two, neither half would be found.
+ * The stderr of a server: its last part for errors, and its lines for the log. A line is handed on whole, and the last
+ * part begins with a whole line, because neither half of a secret that is cut in two would be found.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { boundEnd, type Redactor } from "../../secrets/secrets.ts";
@@ -8,14 +8,14 @@ import { boundEnd, type Redactor } from "../../secrets/secrets.ts";
 const LF = 0x0a;
 const CR = 0x0d;
 /**
- * Of the end, and of one line. More than is shown by as much as a secret may take, in characters of three bytes
- * (`LONGEST_MATCH`).
+ * Bytes kept of the last part, and of one line: more than is shown, by the length of the longest secret
+ * (`LONGEST_MATCH`) in characters of three bytes.
  */
 const KEPT_BYTES = 5 * LIMITS.stderrTailBytes;
-/** Pieces of the end; a server may write byte by byte. */
+/** Limit for pieces that are kept apart: a server may write byte by byte. */
 const MOST_PIECES = 1_000;
 
-/** The last `KEPT_BYTES` or a little more. */
+/** Keeps the last `KEPT_BYTES` or a little more. */
 class Tail {
   #pieces: Buffer[] = [];
   #bytes = 0;
@@ -37,7 +37,7 @@ class Tail {
   }
 }
 
-/** Whole lines, of a long one its beginning and its length. */
+/** Hands on whole lines. Of a long line it hands on the beginning and the length. */
 class Lines {
   readonly #onLine: (line: string) => void;
   #pieces: Buffer[] = [];
@@ -51,7 +51,7 @@ class Lines {
   push(chunk: Buffer): void {
     let start = 0;
     for (let i = 0; i < chunk.length; i++) {
-      // A progress bar ends its lines with CR alone.
+      // A progress bar ends its lines with only CR.
       if (chunk[i] !== LF && chunk[i] !== CR) continue;
       this.#keep(chunk.subarray(start, i));
       this.end();
@@ -85,7 +85,7 @@ export class ServerStderr {
   readonly #tail = new Tail();
   readonly #lines: Lines | undefined;
 
-  /** `onLine` redacts and cuts what it gets. Without it no line is looked for. */
+  /** `onLine` has to redact and cut each line. Without `onLine` no lines are looked for. */
   constructor(onLine: ((line: string) => void) | undefined) {
     this.#lines = onLine && new Lines(onLine);
   }
@@ -95,12 +95,12 @@ export class ServerStderr {
     this.#lines?.push(chunk);
   }
 
-  /** Nothing more comes: the last line may have no end. */
+  /** Call this when stderr has ended: the last line may have no line end. */
   end(): void {
     this.#lines?.end();
   }
 
-  /** The end of what was written, without secrets. */
+  /** The last part, without secrets. */
   tail(redact: Redactor): string {
     return this.#tail.shown(redact);
   }

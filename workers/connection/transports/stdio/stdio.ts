@@ -1,6 +1,7 @@
 /**
- * Connects to a server that is a process of ours, and explains why it could not be done. Decides how far the folder
- * in which Pi runs has a say in what is started: only where a file of the project defines the server.
+ * Connects to a server that runs as a child process. Owns: the command and the environment of that process, and the
+ * explanation of a failure. Also decides when the folder in which Pi runs may influence what is started: only if a file
+ * of the project defines the server. Must not: know lifecycles. Called by: transports.ts.
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,7 +36,7 @@ const withTail = (text: string, tail: string): string => (tail === "" ? text : `
 function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
   if (error instanceof ThreadsError) return error;
   if (transport.failure) return transport.failure;
-  // The SDK calls an abort a timeout.
+  // The SDK reports an abort as a timeout.
   if (options.signal.aborted) {
     return new ThreadsError(
       "cancelled",
@@ -54,7 +55,7 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   });
 }
 
-/** Folder of npm for servers that no file of the project defines, beside the file that remembers what npm found. */
+/** npm's own folder, for servers that no file of the project defines. It lies beside npx's cache file. */
 const NPM_FOLDER = "mcp-npm";
 
 const NOTED_ENTRIES = 5;
@@ -66,7 +67,7 @@ function describeLeftOut(entries: readonly string[]): string {
   return `does not get these entries of PATH, which depend on the folder in which Pi runs: ${shown.join(", ")}${more}`;
 }
 
-/** The command with the whole environment that its process gets. */
+/** The command with the whole environment of its process. */
 function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: ConnectOptions): Command {
   const { platform } = process;
   const cwd = target.cwd ?? session;
@@ -82,7 +83,7 @@ function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: Co
   return { command: target.command, args: target.args, env, cwd, isIndependent };
 }
 
-/** The command without npm as the server's parent, where it is certain what npm would start. */
+/** The command without npm as the server's parent, if it is certain what npm would start. */
 async function withoutNpm(command: Command, options: ConnectOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
   const neutral = command.isIndependent ? join(dirname(npxCacheFile), NPM_FOLDER) : undefined;
@@ -95,7 +96,7 @@ async function withoutNpm(command: Command, options: ConnectOptions): Promise<Co
   }
 }
 
-/** Throws `ThreadsError`; nothing is left running then. */
+/** Throws `ThreadsError`; then it has left nothing running. */
 export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
   const server = definition.name;
@@ -128,7 +129,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
         withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
     });
   } catch (error) {
-    // A pipe that breaks says less than the end of the process, which is told a moment later.
+    // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
     const failure = stdioFailure(transport, options, error);
     await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });

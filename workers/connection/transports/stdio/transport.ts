@@ -1,7 +1,7 @@
 /**
- * MCP over the stdin and stdout of a child process (MCP 2025-11-25, basic/transports, stdio): one JSON
- * message a line. Implements the SDK's `Transport`; unlike the SDK's own it ends the whole process tree,
- * copies each byte once and has a size limit of its own.
+ * MCP over the stdin and stdout of a child process (MCP 2025-11-25, basic/transports, stdio): one JSON message a
+ * line. Implements the SDK's `Transport`. Unlike the SDK's own transport it ends the whole process tree, copies each
+ * byte once and has its own size limit.
  */
 
 import { once } from "node:events";
@@ -18,19 +18,19 @@ import { ServerStderr } from "./stderr.ts";
 
 export interface StdioOptions {
   server: string;
-  /** As the definition names it, for the errors. */
+  /** The command as the definition writes it, for errors. */
   command: string;
   launch: Launch;
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
-  /** Told of each piece of its output before that is looked at. */
+  /** Gets the length of each piece of output before the piece is read. */
   onBytes?: ((bytes: number) => void) | undefined;
-  /** One line about something odd that is not an error. */
+  /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
-  /** Takes secrets out of what is kept of stderr. */
+  /** Takes secrets out of the last part of stderr. */
   redact: (text: string) => string;
-  /** Each line that it writes to stderr, where somebody wants them. */
+  /** Gets each line of stderr. Absent: nobody wants the lines. */
   onStderr?: ((line: string) => void) | undefined;
 }
 
@@ -63,7 +63,7 @@ export class StdioTransport implements Transport {
     return this.#failure;
   }
 
-  /** For example `exited with code 1`; empty while it runs. */
+  /** For example `exited with code 1`; empty while the process runs. */
   get exit(): string {
     return this.#end?.exit ?? "";
   }
@@ -72,12 +72,12 @@ export class StdioTransport implements Transport {
     return this.#process?.pid;
   }
 
-  /** The end of what the server wrote to stderr. */
+  /** The last part of stderr, without secrets. */
   get stderrTail(): string {
     return this.#stderr.tail(this.#options.redact);
   }
 
-  /** Settles when the process runs. Throws `spawn_failed` where it cannot be started. */
+  /** Settles when the process runs. Throws `spawn_failed` if the process cannot be started. */
   async start(): Promise<void> {
     const { server, command, launch } = this.#options;
     const child = spawnServer(launch);
@@ -108,7 +108,7 @@ export class StdioTransport implements Transport {
       turn.then(() => child.stdout.resume());
     });
     child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
-    // A server that closes its stdin answers writes with EPIPE; its end is told by "close".
+    // A write to a server that has closed its stdin fails with EPIPE. The end of the process is reported by "exit".
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
     child.stderr.on("error", (error) => this.onerror?.(error));
@@ -139,14 +139,14 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Rejects where the process no longer reads. Waits while its pipe is full. */
+  /** Rejects if the process no longer reads. Waits while the pipe is full. */
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
     if (!stdin?.writable || !this.#end) {
       throw new Error(`${this.#options.server} ${this.exit || "is not running"}`);
     }
     this.#inbox.sent(message);
-    // By the callback of this very write: a listener for "drain" would be one more for each message that waits.
+    // The callback of this write is enough: a listener for "drain" would be one more for each message that waits.
     const { promise: taken, resolve } = Promise.withResolvers<void>();
     if (stdin.write(`${oneLine(message)}\n`, () => resolve())) return;
     await Promise.race([taken, this.#end.exited]);
@@ -168,6 +168,6 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** JSON may hold these line ends of Unicode as they are, and a server that reads with Node's readline ends a line there. */
+/** JSON may hold these line ends of Unicode, but a server that reads with Node's readline would end the line there. */
 const oneLine = (message: JSONRPCMessage): string =>
   JSON.stringify(message).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");

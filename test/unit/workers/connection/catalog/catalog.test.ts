@@ -1,4 +1,4 @@
-/** Owns: what of the catalog is published and stored, and that the one does not wait for the other. */
+/** Owns: what is published, what is stored, and that neither waits for the other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
@@ -17,7 +17,7 @@ import { recordingLog } from "../../recording-log.ts";
 
 const NO_FILES: readonly string[] = [];
 
-/** Of a server only what the catalog reads. */
+/** A server with only those members that the catalog reads. */
 function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name: "t" }]): Server {
   const { definition } = parseEntry(name, { command: "c", ...entry }, { file: "/m.json", origin: "user" });
   return { name, tools, instructions: "Use it.", definition } as unknown as Server;
@@ -27,9 +27,9 @@ interface SetupOptions {
   used?: Record<string, string>;
   keep?: () => Promise<unknown>;
   knownChecksum?: number;
-  /** What is stored was made of the same. */
+  /** The stored snapshot was made of the same things. */
   isStored?: boolean;
-  /** While it is made; what comes of it. */
+  /** Runs while a publication is made; answers special members of its result, or undefined if it fails. */
   publish?: (limits: PublishLimits, count: number) => Promise<Partial<PublishResult> | undefined>;
 }
 
@@ -98,7 +98,7 @@ function setup(
   return { catalog, servers, configured, stored, kept, published, events, lines };
 }
 
-/** As if it had listed these tools, or had been given another definition. */
+/** Changes the server as if it had listed these tools or had been given this definition. */
 const change = (of: Server, what: Partial<Pick<Server, "tools" | "definition">>): Server =>
   Object.assign(of, what);
 
@@ -133,7 +133,7 @@ describe("createCatalogPublisher", () => {
     ]);
   });
 
-  test("nothing listed -> nothing stored; entries in use -> told once", async () => {
+  test("nothing listed -> nothing stored; entries in use -> their use is written down once", async () => {
     const idle = setup(async () => true);
     idle.catalog.changed();
     await idle.catalog.flush();
@@ -149,7 +149,7 @@ describe("createCatalogPublisher", () => {
     expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
   });
 
-  test("a change that no tool shows -> not published again; a list, a hidden tool, a description -> published", async () => {
+  test("a change that main would not see -> not published again; a new list, a hidden tool, a description -> published", async () => {
     const { catalog, servers, published } = setup(async () => true);
     const [one] = servers;
     const publications = async (what: Parameters<typeof change>[1]): Promise<number> => {
@@ -207,7 +207,7 @@ describe("createCatalogPublisher", () => {
     ]);
   });
 
-  test("what main has already -> not sent; its file is looked after", async () => {
+  test("a snapshot that main has already -> not sent; its file is kept", async () => {
     const { catalog, kept, events } = setup(async () => true, { knownChecksum: 1 });
     catalog.changed();
     await catalog.flush();
@@ -216,7 +216,7 @@ describe("createCatalogPublisher", () => {
     expect(kept).toEqual([{ path: "/snapshot", snapshot: new Uint8Array(1), isNew: false }]);
   });
 
-  test("what is stored was made of the same -> nothing sent or told; its use is noted", async () => {
+  test("the stored snapshot was made of the same -> nothing sent or reported; its use is noted", async () => {
     const { catalog, kept, published, events } = setup(async () => true, {
       knownChecksum: 7,
       isStored: true,
@@ -229,7 +229,7 @@ describe("createCatalogPublisher", () => {
     expect(kept).toEqual([{ path: "/snapshot", isNew: false }]);
   });
 
-  test("a store that failed -> its entries again with the next change", async () => {
+  test("a store that failed -> its entries are stored with the next change", async () => {
     let attempts = 0;
     const { catalog, servers, stored } = setup(async () => ++attempts > 1);
     for (const one of servers) {
@@ -241,7 +241,7 @@ describe("createCatalogPublisher", () => {
     expect(stored.map((task) => names(task).sort())).toEqual([["a"], ["a", "b"]]);
   });
 
-  test("a server removed -> told before the snapshot without it, which follows", async () => {
+  test("a server removed -> its removal is sent at once, then the snapshot without it", async () => {
     const { catalog, configured, published, events } = setup(async () => true);
     expect(catalog.withdraw()).toBe(false);
     catalog.changed();
@@ -249,7 +249,7 @@ describe("createCatalogPublisher", () => {
     configured.shift();
     expect(catalog.withdraw()).toBe(true);
     expect(events.slice(1)).toEqual([{ type: "removed", generation: 1, servers: ["a"], tools: [] }]);
-    // Main has less than any snapshot that was made so far: also what is as it was must be sent.
+    // Main has less than every snapshot so far, so an unchanged catalog must be sent, too.
     expect(catalog.withdraw()).toBe(false);
     configured.unshift(server("a"));
     catalog.changed();
@@ -258,7 +258,7 @@ describe("createCatalogPublisher", () => {
     expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
   });
 
-  test("nothing that main would see -> main has it already; a tool excluded -> told", async () => {
+  test("a change that main would not see -> main is up to date; a tool excluded -> its removal is sent", async () => {
     const { catalog, servers, events } = setup(async () => true);
     catalog.changed();
     await catalog.flush();
@@ -273,7 +273,7 @@ describe("createCatalogPublisher", () => {
     ]);
   });
 
-  test("a publication under way, which would bring back what is gone -> not told before it", async () => {
+  test("a publication that runs would bring a removed server back -> the removal is not sent before it", async () => {
     const { catalog, configured, events } = setup(async () => true);
     catalog.changed();
     await catalog.flush();
@@ -286,7 +286,7 @@ describe("createCatalogPublisher", () => {
     expect(events.map(({ type }) => type)).toEqual(["catalog", "catalog"]);
   });
 
-  test("a server removed while another is new -> not told alone", async () => {
+  test("a server removed while another is new -> the removal is not sent alone", async () => {
     const { catalog, configured } = setup(async () => true);
     catalog.changed();
     await catalog.flush();
@@ -294,11 +294,11 @@ describe("createCatalogPublisher", () => {
     expect(catalog.withdraw()).toBe(false);
   });
 
-  test("a server that changes its tools during each publication -> what was told before is waited for, no more", async () => {
+  test("a server that changes its tools during each publication -> flush waits for the earlier changes only", async () => {
     const { catalog, servers, published } = setup(async () => true, {
       publish: async () => {
         catalog.changed(change(servers[0], { tools: [{ name: `t${published.length}` }] }));
-        // So long that the next one is asked for meanwhile.
+        // Long enough for the next publication to be requested meanwhile.
         await sleep(2 * LIMITS.catalogDebounceMs);
         return {};
       },
@@ -309,7 +309,7 @@ describe("createCatalogPublisher", () => {
     await catalog.finish();
   });
 
-  test("a publication that does not end -> the end of the session gives it up", async () => {
+  test("a publication that does not end -> given up at the end of the session", async () => {
     const { catalog, servers, stored, published } = setup(async () => true, {
       publish: ({ signal }) =>
         new Promise((resolve) => signal?.addEventListener("abort", () => resolve(undefined), { once: true })),
@@ -320,7 +320,7 @@ describe("createCatalogPublisher", () => {
     expect([published.length, stored.length]).toEqual([1, 1]);
   });
 
-  test("a server whose names are taken anew each time -> the user is told three times, and where the rest is", async () => {
+  test("a server with new name conflicts each time -> three notices, then one that points to the log", async () => {
     const { catalog, servers, events, lines } = setup(async () => true, {
       publish: async (_limits, count) => ({
         notices: [`a: names that are taken: t${count}`],

@@ -1,4 +1,4 @@
-/** Owns: which changes of a publication only take something away. */
+/** Owns: which changes between two publications are removals only. */
 import { describe, expect, test } from "vitest";
 import type { CatalogSettings } from "../../../../../src/shared/protocol/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
@@ -44,20 +44,20 @@ describe("removedSince", () => {
 
   test.each<[string, CatalogServer[]]>([
     ["a new server", [...before, server("d", [])]],
-    ["a new server in the place of one", [server("d", []), b, c]],
+    ["a new server in place of another", [server("d", []), b, c]],
     ["another order of servers", [b, a, c]],
     ["a new tool", [a, server("b", [read, write]), c]],
     ["another order of tools", [server("a", [write, read, list]), b, c]],
     ["a tool that is direct now", [server("a", [{ ...read, direct: true }, write, list]), b, c]],
-    ["a tool listed anew", [server("a", [{ ...read, inputSchema: { ...SCHEMA } }, write, list]), b, c]],
+    ["a tool in a new object", [server("a", [{ ...read, inputSchema: { ...SCHEMA } }, write, list]), b, c]],
     ["another description", [{ ...a, description: "d" }, b, c]],
     ["another prefix", [{ ...a, prefix: "mcp" }, b, c]],
-    ["tools not known any more", [{ ...a, toolsKnown: false }, b, c]],
-  ])("%s -> more than that", (_, servers) => {
+    ["tools no longer known", [{ ...a, toolsKnown: false }, b, c]],
+  ])("%s -> not only removals", (_, servers) => {
     expect(since(servers)).toBeUndefined();
   });
 
-  test("another setting -> more than that", () => {
+  test("another setting -> not only removals", () => {
     expect(since([a, b, c], { ...DEFAULT_CATALOG_SETTINGS, proxyTool: true })).toBeUndefined();
     expect(since([b], { ...DEFAULT_CATALOG_SETTINGS, search: "weighted" })).toBeUndefined();
   });

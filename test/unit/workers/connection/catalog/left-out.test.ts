@@ -20,7 +20,7 @@ async function open(folder: string, hashes: Record<string, string> = { evil: "h1
 const mark = (at: number, configHash = "h1") => ({ version: 1, servers: { evil: { configHash, at } } });
 
 describe("LeftOutServers", () => {
-  test("one that was left out -> so in the next session, too; the file is private", async () => {
+  test("a server that was left out -> left out in the next session, too; the file is private", async () => {
     const folder = await tempFolder();
     const { leftOut, path } = await open(folder);
     expect(leftOut.has("evil")).toBe(false);
@@ -32,7 +32,7 @@ describe("LeftOutServers", () => {
     expect([next.leftOut.has("evil"), next.leftOut.has("good")]).toEqual([true, false]);
   });
 
-  test("another definition, or a word of the user -> tried again", async () => {
+  test("another definition, or the user asks for it -> tried again", async () => {
     const folder = await tempFolder();
     const first = await open(folder);
     first.leftOut.add("evil");
@@ -45,7 +45,7 @@ describe("LeftOutServers", () => {
     expect((await open(folder)).leftOut.has("good")).toBe(false);
   });
 
-  test("a definition whose hash is not known -> remembered in this session only", async () => {
+  test("a definition whose hash is unknown -> remembered in this session only", async () => {
     const folder = await tempFolder();
     const { leftOut, path } = await open(folder, {});
     leftOut.add("evil");
@@ -55,15 +55,15 @@ describe("LeftOutServers", () => {
   });
 
   test.each<[string, boolean, string]>([
-    ["fresh", true, JSON.stringify(mark(Date.now() - 1_000))],
+    ["recent", true, JSON.stringify(mark(Date.now() - 1_000))],
     ["a day old", false, JSON.stringify(mark(Date.now() - LIMITS.leftOutMs))],
     ["from the future", false, JSON.stringify(mark(Date.now() + 2 * LIMITS.clockSkewMs))],
     ["of another definition", false, JSON.stringify(mark(Date.now(), "h9"))],
     ["of another version", false, JSON.stringify({ ...mark(Date.now()), version: 2 })],
-    ["no JSON", false, "{"],
-    ["no object", false, "[]"],
+    ["not JSON", false, "{"],
+    ["not an object", false, "[]"],
     ["without a time", false, JSON.stringify({ version: 1, servers: { evil: { configHash: "h1" } } })],
-    ["larger than any", false, JSON.stringify({ ...mark(Date.now()), more: "x".repeat(70_000) })],
+    ["larger than any real one", false, JSON.stringify({ ...mark(Date.now()), more: "x".repeat(70_000) })],
   ])("a file that is %s -> left out: %s", async (_name, isLeftOut, text) => {
     const folder = await tempFolder();
     await writeFile(leftOutPath(join(folder, "abc.bin")), text);

@@ -1,4 +1,4 @@
-/** Owns: a catalog of which some servers cannot be published: who is left out, and how often it is tried. */
+/** Owns: which servers are left out of a catalog that cannot be published whole, and after how many attempts. */
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import type { PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
@@ -14,7 +14,7 @@ const server = (name: string, tools = 1): CatalogServer => ({
 const RESULT: PublishResult = { checksum: 1, problems: [], notices: [], repairs: [], threadId: 1 };
 const TIMES = { wholeMs: 1, aloneMs: 2, slowMs: 3, finishMs: 4 };
 
-/** `fails`: of the servers that have tools in a task. */
+/** `fails`: whether a task fails, by the names of the servers that have tools in it. */
 async function publishing(
   servers: CatalogServer[],
   fails: (names: string[], limits: PublishLimits) => boolean,
@@ -56,7 +56,7 @@ describe("publishApart", () => {
     expect([result, leftOut]).toEqual([RESULT, ["a", "b", "c"]]);
   });
 
-  test("a catalog without servers fails, too -> nobody is to blame", async () => {
+  test("a catalog without servers fails, too -> no server is to blame", async () => {
     expect(await publishing(ALL, () => true)).toEqual({
       result: undefined,
       leftOut: [],
@@ -72,7 +72,7 @@ describe("publishApart", () => {
     expect([result, leftOut]).toEqual([RESULT, []]);
   });
 
-  test("too much together -> the largest go, until the rest can be done", async () => {
+  test("too much together -> the largest are left out until the rest can be published", async () => {
     const servers = [server("small", 1), server("big", 90), server("medium", 60), server("tiny", 1)];
     const sizes = new Map(servers.map(({ name, tools }) => [name, tools.length]));
     const { result, leftOut } = await publishing(
@@ -82,7 +82,7 @@ describe("publishApart", () => {
     expect([result, leftOut]).toEqual([RESULT, ["big"]]);
   });
 
-  test("nobody waits any longer -> not tried on", async () => {
+  test("nobody waits any longer -> no further attempt", async () => {
     const controller = new AbortController();
     const { result, tried } = await publishing(
       ALL,

@@ -1,7 +1,11 @@
-/** Owns: how much of what servers list the user and the log are told, however often a server renames its tools. */
+/** Owns: how many notices about servers reach the user and the log, however often a server renames its tools. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { createServerNotices } from "../../../../../workers/connection/catalog/server-notices.ts";
+import {
+  createServerNotices,
+  leftOutNotices,
+  lineNotices,
+} from "../../../../../workers/connection/catalog/server-notices.ts";
 import { Recent } from "../../../../../workers/shared/recent.ts";
 import { recordingLog } from "../../recording-log.ts";
 
@@ -12,7 +16,7 @@ function open() {
   const { log, lines } = recordingLog();
   const notices = createServerNotices({ log, show: (text) => shown.push(text) });
   const tell = (server: string, text: string, isForUser = true): void =>
-    notices.tell({ server, text, isForUser });
+    notices.notify({ server, text, isForUser });
   return { tell, shown, lines };
 }
 
@@ -29,7 +33,7 @@ describe("createServerNotices", () => {
     expect([shown, lines]).toEqual([[], ["warn a: one"]]);
   });
 
-  test("ever new ones of one server -> three, where the others are, then silence; the log is bounded, too", () => {
+  test("many texts about one server -> three, one that points to the log, no more; the log is bounded, too", () => {
     const { tell, shown, lines } = open();
     for (let i = 0; i < MANY; i++) tell("evil", `evil: ${i}`);
     expect(shown).toEqual([
@@ -45,7 +49,7 @@ describe("createServerNotices", () => {
     expect(lines.at(-1)).toBe("warn good: one");
   });
 
-  test("of ever new servers -> 20, where the others are, then silence", () => {
+  test("texts about many servers -> 20, one that points to the log, no more", () => {
     const { tell, shown } = open();
     for (let i = 0; i < MANY; i++) tell(`s${i}`, `s${i}: one`);
     expect(shown).toHaveLength(LIMITS.noticesASession + 1);
@@ -53,10 +57,29 @@ describe("createServerNotices", () => {
   });
 });
 
-test("Recent: what was seen lately is not new; what was seen long ago is, and nothing grows", () => {
+test("Recent: a text seen lately is not new; a text seen long ago is new, and memory does not grow", () => {
   const recent = new Recent(3);
   expect(["a", "b", "a", "c", "a", "d"].map((text) => recent.isNew(text))).toEqual([
     ...[true, true, false, true, false, true],
   ]);
   expect([recent.isNew("a"), recent.isNew("b")]).toEqual([false, true]);
+});
+
+test("lineNotices: each line -> the notice of the server whose whole name it begins with", () => {
+  const lines = ["a: x", "a: b: y", "ab: z", "other: w"];
+  expect(lineNotices(lines, ["a", "a: b", "ab"], false)).toEqual([
+    { server: "a", text: "a: x", isForUser: false },
+    { server: "a: b", text: "a: b: y", isForUser: false },
+    { server: "ab", text: "ab: z", isForUser: false },
+    { server: "", text: "other: w", isForUser: false },
+  ]);
+  expect(lineNotices(["a: x"], ["a"], true)).toEqual([
+    { server: "a", text: "MCP tools of a: x", isForUser: true },
+  ]);
+});
+
+test("leftOutNotices: each server -> what is left out, and how it is tried again", () => {
+  const [notice] = leftOutNotices(["a"]);
+  expect(notice).toMatchObject({ server: "a", isForUser: true });
+  expect(notice?.text).toMatch(/^MCP server a: its tools are left out, .*\/mcp reconnect a tries again/);
 });

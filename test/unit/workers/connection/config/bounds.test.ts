@@ -1,22 +1,22 @@
 /**
- * Owns: what a file that somebody else wrote may cost: time that grows with its size and no faster, a bounded number
- * of servers, and a bounded number of lines that are told. Processor time is measured, with a limit that only
+ * Owns: the cost of a file that somebody else wrote: its time grows with its size and no faster, and the numbers of
+ * its servers and of its reported mistakes are bounded. Processor time is measured, with a limit that only
  * quadratic work exceeds.
  */
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
+import type { HostName } from "../../../../../workers/connection/config/entry/choices.ts";
 import {
   type ExposureRules,
   exposureOf,
   namesInRules,
 } from "../../../../../workers/connection/config/entry/exposure.ts";
-import type { HostName } from "../../../../../workers/connection/config/entry/schema.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
 import { type Merged, mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { boundProblems } from "../../../../../workers/connection/config/merge/reported.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
@@ -198,7 +198,7 @@ describe("too many servers in all", () => {
   const many = (count: number, source: ConfigSource, prefix: string): FileConfig =>
     parseConfigText(servers(list(count, (i) => `"${prefix}${i}":{"command":"${prefix}"}`)), source);
 
-  test("the project's are left out before anything of the user's, and each file is told once", () => {
+  test("the project's servers are left out before the user's, and each file is reported once", () => {
     const imported = Array.from({ length: 100 }, (_, i) =>
       definition(`i${i}`, { command: "x" }, { file: "/home/me/.cursor/mcp.json", origin: "import" }),
     );
@@ -215,7 +215,7 @@ describe("too many servers in all", () => {
     ]);
   });
 
-  test("a project's server in the place of the user's own -> neither is lost", () => {
+  test("a project's server replaces the user's own -> neither is lost", () => {
     const files = [many(900, USER, "u"), many(500, PROJECT_PI, "p"), many(400, PROJECT_FILE, "u")];
     const { servers: kept } = mergeLayers({ registered: [], hosts: [], files });
     expect(kept).toHaveLength(LIMITS.servers);
@@ -231,12 +231,12 @@ describe("boundProblems", () => {
     remedy: "r",
   });
 
-  test("as many as are told -> as they are", () => {
+  test("as many as are reported -> unchanged", () => {
     const all = Array.from({ length: 20 }, (_, i) => problem("warning", String(i)));
     expect(boundProblems(all)).toEqual(all);
   });
 
-  test("of 16,000 the first 20 and how many more", () => {
+  test("16,000 problems -> the first 20, and the number of the others", () => {
     const all = Array.from({ length: 16_000 }, (_, i) => problem("error", String(i)));
     expect(boundProblems(all).map(describeProblem).slice(19)).toEqual([
       "/f: 19. r",
@@ -244,7 +244,7 @@ describe("boundProblems", () => {
     ]);
   });
 
-  test("an error behind many warnings -> told in their place; other files are not touched", () => {
+  test("an error behind many warnings -> reported in their place; other files are not affected", () => {
     const warnings = Array.from({ length: 21 }, (_, i) => problem("warning", String(i)));
     const told = boundProblems([problem("warning", "before", "/g"), ...warnings, problem("error", "wrong")]);
     expect(told.map(({ message }) => message)).toEqual([
@@ -270,7 +270,7 @@ describe("names that every object has", () => {
     expect(merged(config).servers.map((server) => server.name)).toEqual([name]);
   });
 
-  test("__proto__ at every level -> nothing gets it, and only the server of that name is told", () => {
+  test("__proto__ at every level -> no object gets it, and only the server of that name is reported", () => {
     const evil = '{"__proto__": {"polluted": 1}, "polluted": 2}';
     const text = `{"mcpServers": {"a": {"command": "x", "env": {"__proto__": "y"}, "oauth": ${evil}}, "__proto__": {"command": "x"}}, "__proto__": ${evil}}`;
     const { entries, problems } = parseConfigText(text, USER);
@@ -281,7 +281,7 @@ describe("names that every object has", () => {
   });
 });
 
-test("a text that is nested or filled beyond any configuration -> one problem with its place", () => {
+test("a text with too many levels or values -> one problem with its position", () => {
   const nested = parseConfigText(ofA(`"z":\n${"[".repeat(120)}${"]".repeat(120)}`), USER);
   expect(nested.problems).toMatchObject([
     { line: 2, message: "not valid JSON: it is nested deeper than 100 levels" },

@@ -1,14 +1,16 @@
-/** Files with accidents in them: nothing throws, and every message says where. `npm run test:long` reads many. */
+/**
+ * Owns: files with random mistakes: nothing throws, and every message has a position. `npm run test:long` reads many.
+ */
 import { expect, test } from "vitest";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
 import { repeats } from "../../../../support/long.ts";
 import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "./mutate.ts";
 import { createRandom, facts, USER } from "./support.ts";
 
-/** Of our own, and as many of other programs. */
+/** The number of files of ours, and of files of other programs. */
 const FILES = repeats("FUZZ_FILES", 1_000) / 2;
 
 test(`${FILES} files of our own`, () => {
@@ -20,7 +22,7 @@ test(`${FILES} files of our own`, () => {
     withProblems += read.problems > 0 ? 1 : 0;
     servers += read.servers;
   }
-  // The accidents are real, and mostly cost less than the file.
+  // The mistakes are real, and most of them cost less than the whole file.
   expect(withProblems).toBeGreaterThan(FILES / 5);
   expect(servers).toBeGreaterThan(FILES / 10);
 });

@@ -1,10 +1,10 @@
-/** Owns: configuration files with accidents in them, and what must hold of each. */
+/** Owns: configuration files with random mistakes, and the promises that each must keep. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
 import { decideTrust } from "../../../../../workers/connection/config/trust/decide.ts";
@@ -62,7 +62,7 @@ const PIECES = [
   "💥",
 ] as const;
 
-/** Changes a text in one to four places. `random`: numbers from 0 to 1. */
+/** Changes a text at one to four positions. `random`: gives numbers from 0 to 1. */
 export function createMutator(random: () => number): (text: string) => string {
   const below = (limit: number): number => Math.floor(random() * limit);
   const once = (text: string): string => {
@@ -81,7 +81,7 @@ export function createMutator(random: () => number): (text: string) => string {
       case 4:
         return text.slice(0, at);
       default: {
-        // A whole value for another: the text stays valid, what it says does not.
+        // One value for another: the text stays valid JSON, its meaning does not.
         const values = [...text.matchAll(/"[^"\n]*"|\d+|true|false/g)];
         const value = values[below(values.length)];
         if (!value) return text;
@@ -96,7 +96,7 @@ export function createMutator(random: () => number): (text: string) => string {
   };
 }
 
-/** Throws where a problem does not say what, where in the text, and what to do. */
+/** Throws if a problem lacks its message, its position in the text, or its remedy. */
 export function checkProblem(problem: ConfigProblem, text: string): void {
   const lines = text.split("\n").length;
   const whole = `${JSON.stringify(problem)} in ${JSON.stringify(text)}`;
@@ -106,7 +106,7 @@ export function checkProblem(problem: ConfigProblem, text: string): void {
     throw new Error(whole);
 }
 
-/** Takes a text through all that a file of our own goes through; throws where a problem says too little. */
+/** Parses and merges a text like a file of ours; throws if a problem is incomplete. */
 export function readOwn(text: string, i: number): { problems: number; servers: number } {
   const source = [USER, PROJECT_FILE, PROJECT_PI][i % 3] ?? USER;
   const config = parseConfigText(text, source);
@@ -135,7 +135,7 @@ const HOST_FILES = {
 /** A file of each other program, in the order of `HOSTS`. */
 export const hostTexts = (): Promise<string[]> => Promise.all(HOSTS.map((host) => fixture(HOST_FILES[host])));
 
-/** The same for a file of another program. */
+/** Parses a text like a file of another program; throws if a problem is incomplete. */
 export function readHost(text: string, host: (typeof HOSTS)[number]): { servers: number } {
   const [source] = hostSources(host, facts());
   if (!source) throw new Error("no source");

@@ -1,4 +1,4 @@
-/** Owns: what of a server's list is kept, and that the rest is named. */
+/** Owns: which items of a server's list are kept, and that the others are named. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { createKeptList } from "../../../../../workers/connection/mcp/kept-list.ts";
@@ -12,12 +12,12 @@ const names = (count: number): { name: string }[] =>
   Array.from({ length: count }, (_, i) => ({ name: `t${i}` }));
 
 describe("createKeptList", () => {
-  test("as many as may be -> all, no word", () => {
+  test("as many as allowed -> all, no note", () => {
     const list = listOf(3, names(3));
     expect([list.items.length, list.isFull, list.note()]).toEqual([3, false, undefined]);
   });
 
-  test("more -> the first ones; the others are named, some of them", () => {
+  test("more -> the first ones; some of the others are named", () => {
     const list = listOf(3, names(30));
     list.stopEarly();
     expect(list.items).toEqual(names(3));
@@ -27,7 +27,7 @@ describe("createKeptList", () => {
     );
   });
 
-  test("more bytes than may be -> what fits in order, the rest is named", () => {
+  test("more bytes than allowed -> the items that fit, in order; the rest is named", () => {
     const text = "x".repeat(LIMITS.listBytes / 2);
     const list = listOf(10, [{ name: "a", text }, { name: "b", text }, { name: "c" }]);
     expect(list.items.map(({ name }) => name)).toEqual(["a"]);

@@ -1,4 +1,4 @@
-/** Progress: what a notification says, and how often main hears of it. */
+/** Owns: what a progress notification says, and how often progress is passed on to main. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
@@ -33,7 +33,7 @@ test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
   expect(readProgress(params, createRedactor({ values: ["s3cr3t-token"], named: [] }))).toEqual(expected);
 });
 
-test("the first at once, then the latest of each span, and nothing after the end", async () => {
+test("the first at once, then the latest of each interval, and nothing after the end", async () => {
   const sent: string[] = [];
   const gate = createProgressPacer<CallProgress>(20, ({ message }) => sent.push(message));
   for (const message of ["a", "b", "c"]) gate.tell({ message });
@@ -42,6 +42,6 @@ test("the first at once, then the latest of each span, and nothing after the end
   gate.tell({ message: "d" });
   gate.stop();
   await sleep(60);
-  // Whether "d" found the interval over decides the clock; nothing held back comes after the end.
+  // The clock decides whether the interval was over at "d". Nothing that was held back is passed on after the end.
   expect(sent.filter((message) => message !== "d")).toEqual(["a", "c"]);
 });

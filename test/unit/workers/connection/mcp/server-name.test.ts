@@ -1,4 +1,4 @@
-/** Owns: a sentence about a server names it once, whoever wrote its parts. */
+/** Owns: a sentence about a server names the server once, whichever of its parts named it. */
 import { expect, test } from "vitest";
 import { asReason, behindName, withName } from "../../../../../workers/connection/mcp/server-name.ts";
 

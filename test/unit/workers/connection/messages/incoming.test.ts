@@ -1,4 +1,4 @@
-/** Owns: which texts of a server are parsed, and what becomes of those that would cost too much. */
+/** Owns: which texts of a server are parsed, and how a text that would cost too much is refused. */
 import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -73,7 +73,7 @@ describe("readIncoming", () => {
         { limitDepth: unaskedDepth, depth: LONG + 1 },
       ],
     ],
-  ])("%s -> refused with what is too much", (_name, text, expected) => {
+  ])("%s -> refused, with the limit that it exceeds", (_name, text, expected) => {
     expect(refusal(read(text))).toEqual(expected);
   });
 
@@ -91,16 +91,16 @@ describe("readIncoming", () => {
 });
 
 describe("parseMessages, as the HTTP transports use it", () => {
-  test("an answer that is refused -> the error that its request gets, with the reason itself", () => {
+  test("an answer that is refused -> the error for its request, with the reason itself", () => {
     const [message] = parseMessages(answer(list("{}", messageValues))) ?? [];
     expect(message).toMatchObject({ id: 7, error: { data: expect.any(TooLarge) } });
   });
 
-  test("a batch that is refused, whose requests are not known -> throws", () => {
+  test("a refused batch, whose requests are not known -> throws", () => {
     expect(() => parseMessages(`[${answer(list("{}", messageValues))}]`)).toThrow(TooLarge);
   });
 
-  test("a batch, and what is no message", () => {
+  test("a batch -> its messages; any other text -> undefined", () => {
     expect(parseMessages(`[${answer("{}")},${answer("{}")}]`)).toHaveLength(2);
     expect(parseMessages(`[${answer("{}")},1]`)).toBeUndefined();
     expect(parseMessages("x".repeat(LONG))).toBeUndefined();

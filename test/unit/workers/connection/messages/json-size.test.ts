@@ -1,4 +1,4 @@
-/** Owns: what a JSON text costs is counted without parsing it, whatever its strings hold. */
+/** Owns: the cost of a JSON text is counted without parsing the text, whatever its strings hold. */
 import { describe, expect, it, test } from "vitest";
 import { measureJson } from "../../../../../workers/connection/messages/json-size.ts";
 import { createRandom } from "../../../random.ts";

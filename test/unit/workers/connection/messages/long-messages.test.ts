@@ -1,4 +1,4 @@
-/** Owns: how many long messages come in at a time, who waits, and who loses its place. */
+/** Owns: how many long messages come in at a time, which readers wait, and which reader loses its slot. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   createLongMessages,
@@ -33,12 +33,12 @@ function watch(turn: Promise<void> | undefined): { waits: boolean; goesOn: () =>
 }
 
 describe("createLongMessages", () => {
-  test("short messages, however many -> none waits", () => {
+  test("many short messages -> none waits", () => {
     const { open } = places(1);
     for (let i = 0; i < 100; i++) expect(open(`r${i}`).hold(MEBIBYTE - 1)).toBeUndefined();
   });
 
-  test("more long ones than places -> each waits until one before it is complete, in order", async () => {
+  test("more long messages than slots -> each waits until an earlier one is complete, in order", async () => {
     const { open } = places(2);
     const [a, b, c, d] = ["a", "b", "c", "d"].map(open);
     expect(watch(a?.hold(MEBIBYTE)).waits).toBe(false);
@@ -55,7 +55,7 @@ describe("createLongMessages", () => {
     expect(fourth.goesOn()).toBe(true);
   });
 
-  test("a reader that ends while it waits -> goes on at once and takes no place", async () => {
+  test("a reader that ends while it waits -> goes on at once and takes no slot", async () => {
     const { open } = places(1);
     const [a, b, c] = ["a", "b", "c"].map(open);
     a?.hold(MEBIBYTE);
@@ -69,7 +69,7 @@ describe("createLongMessages", () => {
     expect(third.goesOn()).toBe(true);
   });
 
-  test("a message that does not get on, with another one behind it -> given up after some seconds", async () => {
+  test("a message that makes no progress while another one waits -> given up after some seconds", async () => {
     const { open, givenUp } = places(1);
     const stuck = open("stuck");
     stuck.hold(3 * MEBIBYTE);
@@ -84,7 +84,7 @@ describe("createLongMessages", () => {
     expect(stuck.hold(5 * MEBIBYTE)).toBeUndefined();
   });
 
-  test("a message that comes slowly but steadily -> keeps its place", async () => {
+  test("a message that comes slowly but steadily -> keeps its slot", async () => {
     const { open, givenUp } = places(1);
     const steady = open("steady");
     steady.hold(MEBIBYTE);

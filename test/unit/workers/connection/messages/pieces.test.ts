@@ -1,9 +1,9 @@
-/** Owns: the bytes of an unfinished message, in whatever pieces they come, at a bounded cost. */
+/** Owns: keeping the bytes of an unfinished message at a bounded cost, in whatever pieces they come. */
 import { expect, test } from "vitest";
 import { createPieces } from "../../../../../workers/connection/messages/pieces.ts";
 import { createRandom } from "../../../random.ts";
 
-test("pieces of every size, taken now and then -> the same bytes in order", () => {
+test("pieces of every size, taken at random times -> the same bytes in order", () => {
   const random = createRandom(7);
   const pieces = createPieces();
   for (let round = 0; round < 20; round++) {
@@ -21,7 +21,7 @@ test("pieces of every size, taken now and then -> the same bytes in order", () =
   }
 });
 
-test("what was taken stays as it is when more comes", () => {
+test("bytes that were taken -> unchanged when more bytes come", () => {
   const pieces = createPieces();
   const take = (byte: string): Buffer => {
     for (let i = 0; i < 100; i++) pieces.push(Buffer.from(byte));

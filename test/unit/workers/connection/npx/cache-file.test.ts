@@ -15,7 +15,7 @@ const entry = (checkedAt: number) => ({
   checkedAt,
 });
 
-test("an entry counts for 24 hours, and not from the future", async () => {
+test("an entry -> valid for 24 hours, and not if it is from the future", async () => {
   const file = join(await tempFolder(), "a.json");
   await writeNpxEntry(file, "k", entry(NOW));
   expect(await readNpxEntry(file, "k", NOW + DAY_MS - 1)).toEqual(entry(NOW));
@@ -39,7 +39,7 @@ test.each([
     "a time that is no number",
     JSON.stringify({ version: 1, entries: { k: { ...entry(NOW), checkedAt: "1" } } }),
   ],
-])("%s reads as empty and is replaced by the next write", async (_title, content) => {
+])("%s -> read as empty, replaced by the next write", async (_title, content) => {
   const file = join(await tempFolder(), "a.json");
   if (content !== undefined) await writeFile(file, content);
   expect(await readNpxEntry(file, "k", NOW)).toBeUndefined();
@@ -47,7 +47,7 @@ test.each([
   expect(await readNpxEntry(file, "k", NOW)).toEqual(entry(NOW));
 });
 
-test("a folder in the file's place reads as empty and the write says so", async () => {
+test("a folder in place of the file -> read as empty, and the write rejects", async () => {
   const file = join(await tempFolder(), "a.json");
   await mkdir(file);
   expect(await readNpxEntry(file, "k", NOW)).toBeUndefined();
@@ -55,7 +55,7 @@ test("a folder in the file's place reads as empty and the write says so", async 
   expect(await readdir(dirname(file))).toEqual(["a.json"]);
 });
 
-test("parallel writes of one process are all kept; what is older than 24 hours goes", async () => {
+test("parallel writes of one process -> all kept; entries older than 24 hours are dropped", async () => {
   const file = join(await tempFolder(), "a.json");
   await writeNpxEntry(file, "old", entry(NOW - DAY_MS));
   const keys = Array.from({ length: 20 }, (_, i) => `k${i}`);

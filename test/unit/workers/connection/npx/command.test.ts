@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type ParsedCommand, parseNpxCommand } from "../../../../../workers/connection/npx/command.ts";
 
-/** `packages > binary > arguments`, or why not. */
+/** `packages > binary > arguments`, or the reason against it. */
 function verdictOf(parsed: ParsedCommand): string {
   if (parsed.kind !== "npx") return parsed.kind;
   const { packages, bin, args: rest, yes } = parsed.request;
@@ -72,7 +72,7 @@ test.each([
   "npm exec p --flag",
   "npm exec -p p cmd",
   "npm exec",
-])("parseNpxCommand leaves to npm: %s", (line) => {
+])("parseNpxCommand: %s -> left to npm", (line) => {
   expect(verdict(line)).toBe("unsure");
 });
 
@@ -99,7 +99,7 @@ test.each([
   expect(verdictOf(parseNpxCommand(command, args, "win32"))).toBe(expected);
 });
 
-test("parseNpxCommand: a whole line behind cmd /c is one on Windows, and nothing elsewhere", () => {
+test("parseNpxCommand: a whole line after cmd /c -> a command of npm on Windows, and of nobody elsewhere", () => {
   const args = ["/c", "npx -y p ."];
   expect(verdictOf(parseNpxCommand("cmd", args, "win32"))).toBe("yes p > own > .");
   expect(verdictOf(parseNpxCommand("cmd", args, "linux"))).toBe("other");

@@ -21,7 +21,7 @@ function controlled() {
 
 const live = new AbortController().signal;
 
-test("callers of one key share one run, another key has its own", async () => {
+test("callers with one key -> one run; another key -> its own run", async () => {
   const share = createTaskSharing<string>();
   const { done, state, task } = controlled();
   const calls = [share("a", live, task), share("a", live, task), share("b", live, task)];
@@ -32,7 +32,7 @@ test("callers of one key share one run, another key has its own", async () => {
   expect(state.runs).toBe(3);
 });
 
-test("one caller's abort leaves the run to the others", async () => {
+test("one caller aborts -> the run goes on for the others", async () => {
   const share = createTaskSharing<string>();
   const { done, state, task } = controlled();
   const leaving = new AbortController();
@@ -45,7 +45,7 @@ test("one caller's abort leaves the run to the others", async () => {
   expect(await stays).toBe("x");
 });
 
-test("the last caller's abort ends the run before it rejects", async () => {
+test("the last caller aborts -> the run ends before the caller rejects", async () => {
   const share = createTaskSharing<string>();
   const { state, task } = controlled();
   const controllers = [new AbortController(), new AbortController()];
@@ -56,7 +56,7 @@ test("the last caller's abort ends the run before it rejects", async () => {
   expect(state.ended).toBe(true);
 });
 
-test("a failed run fails all its callers and is not kept", async () => {
+test("a run fails -> all its callers fail, and the next caller starts another run", async () => {
   const share = createTaskSharing<string>();
   const fail = () => Promise.reject(new Error("no"));
   const calls = [share("a", live, fail), share("a", live, fail)];

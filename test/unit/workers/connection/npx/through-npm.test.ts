@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { fromFolder, throughNpm } from "../../../../../workers/connection/npx/through-npm.ts";
 
-describe("fromFolder: what npm finds by a relative path lies where the server runs", () => {
+describe("fromFolder: a relative path for npm starts from the folder of the server", () => {
   test.each([
     ["-y p .", "-y p ."],
     ["./tool ./arg", "/work/tool ./arg"],
@@ -20,7 +20,7 @@ describe("fromFolder: what npm finds by a relative path lies where the server ru
     expect(fromFolder(line.split(" "), "/work").join(" ")).toBe(expected);
   });
 
-  test("a line for npm's shell stays: the shell starts in the server's folder", () => {
+  test("a line for npm's shell -> unchanged, because the shell starts in the server's folder", () => {
     expect(fromFolder(["-c", "./run a"], "/work")).toEqual(["-c", "./run a"]);
   });
 });

@@ -1,4 +1,4 @@
-/** Which installed package npx would take, on folders made by hand. */
+/** Owns: which installed package npx would take, tested on folders that the tests make. */
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
@@ -80,20 +80,20 @@ async function world(): Promise<World> {
   };
 }
 
-test("a package in npm's cache is found by the hash of what was written", async () => {
+test("a package in npm's cache -> found by the hash of the written packages", async () => {
   const { answer, installCached } = await world();
   await installCached("@s/p@^1", { name: "@s/p", version: "1.4.0", bins: ["p"] });
   expect(await answer("@s/p@^1")).toBe("cache @s/p/p.js");
   expect(await answer("@s/p")).toBe("@s/p is not installed");
 });
 
-test("a range that the installed version does not satisfy is not taken", async () => {
+test("a range without the installed version -> not taken", async () => {
   const { answer, installCached } = await world();
   await installCached("p@^2", { name: "p", version: "1.4.0", bins: ["p"] });
   expect(await answer("p@^2")).toBe("p 1.4.0 is installed, ^2 is wanted");
 });
 
-test("--package takes the command from whichever of the packages offers it", async () => {
+test("--package -> the command of any package that offers it", async () => {
   const { answer, installCached } = await world();
   const line = "-p p -p q@1 tool";
   await installCached(line, { name: "p", version: "1.0.0", bins: ["p", "other"] });
@@ -102,21 +102,21 @@ test("--package takes the command from whichever of the packages offers it", asy
   expect(await answer("-p p -p q@1 node")).toMatch(/no package named offers the command node/);
 });
 
-test("a command that another package's link has taken over is left to npx", async () => {
+test("a command whose link leads to another package -> left to npx", async () => {
   const { answer, installCached } = await world();
   await installCached("p", { name: "p", version: "1.0.0", bins: ["p"] });
   await installCached("p", { name: "dependency", version: "1.0.0", bins: ["p"] });
   expect(await answer("p")).toMatch(/is another package's command/);
 });
 
-test("a link without a file is left to npx", async () => {
+test("a link without a file -> left to npx", async () => {
   const { answer, installCached, facts } = await world();
   await installCached("p", { name: "p", version: "1.0.0", bins: ["p"] });
   await rm(join(facts.cacheDir, "_npx", cacheFolderName(requestOf("p").packages), "node_modules/p/p.js"));
   expect(await answer("p")).toMatch(/is missing/);
 });
 
-test("the project's own package comes first where its version is wanted", async () => {
+test("a package of the project -> comes first if its version is wanted", async () => {
   const { answer, installCached, cwd } = await world();
   for (const line of ["@s/p", "@s/p@^1", "@s/p@^2"]) {
     await installCached(line, { name: "@s/p", version: "2.0.0", bins: ["p"] });
@@ -129,7 +129,7 @@ test("the project's own package comes first where its version is wanted", async 
   expect(await answer("-p @s/p p")).toBe("the project has its own @s/p");
 });
 
-test("a command of the package's name that is another package's is left to npx", async () => {
+test("a command with the name of the package but of another package -> left to npx", async () => {
   const { answer, cwd } = await world();
   await install(join(cwd, "node_modules"), { name: "p", version: "1.0.0", bins: ["tool"] });
   expect(await answer("p")).toBe("project p/tool.js");
@@ -137,13 +137,13 @@ test("a command of the package's name that is another package's is left to npx",
   expect(await answer("p")).toBe("p is another package's command");
 });
 
-test("a package in a folder above the project is left to npx", async () => {
+test("a package in a folder above the project -> left to npx", async () => {
   const { answer, root } = await world();
   await install(join(root, "node_modules"), { name: "p", version: "1.0.0", bins: ["p"] });
   expect(await answer("p")).toMatch(/has its own p$/);
 });
 
-test("a package installed globally comes before npm's cache, but not with --package", async () => {
+test("a global package -> comes before npm's cache, but not with --package", async () => {
   const { answer, installCached, facts } = await world();
   for (const line of ["p", "-p p p"]) await installCached(line, { name: "p", version: "2.0.0", bins: ["p"] });
   await install(join(facts.globalPrefix, "lib", "node_modules"), {
@@ -161,13 +161,13 @@ test.each([
   ["a command of the project's own package", { name: "p", bin: "cli.js" }, /itself has a command p/],
   ["scripts around npx", { scripts: { prenpx: "true" } }, /scripts for npx/],
   ["a folder of commands", { directories: { bin: "./bin" } }, /folder of commands/],
-])("%s is left to npx", async (_title, manifest, reason) => {
+])("%s -> left to npx", async (_title, manifest, reason) => {
   const { answer, cwd } = await world();
   await put(join(cwd, "package.json"), manifest);
   expect(await answer("p")).toMatch(reason);
 });
 
-test("a workspace is left to npx, its root is not", async () => {
+test("a workspace -> left to npx; its root is not", async () => {
   const { answer, root, cwd } = await world();
   await put(join(root, "work", "package.json"), { workspaces: ["*"] });
   expect(await answer("p")).toMatch(/may be a workspace/);

@@ -21,7 +21,7 @@ describe("resourceTools", () => {
     expect(names(resource(name))).toEqual([tool]);
   });
 
-  test("resources that meet in one name -> each with the mark of its URI, in any order", () => {
+  test("resources that want the same name -> each with a hash of its URI, in any order", () => {
     const [a, b, other] = [resource("note", "x://a"), resource("Note", "x://b"), resource("other")];
     const marked = [`get_note_${shortHash("x://a")}`, `get_note_${shortHash("x://b")}`];
     expect(names(a, b, other)).toEqual([...marked, "get_other"]);
@@ -75,7 +75,7 @@ describe("resourceTools", () => {
   });
 });
 
-test("offeredTools: tools first; resources only where they are known and wanted", () => {
+test("offeredTools: tools first; resources only if they are known and wanted", () => {
   const tools = [{ name: "t" }];
   const resources = { resources: [resource("note")], templates: [] };
   const offered = (exposeResources: boolean, known = true): string[] =>

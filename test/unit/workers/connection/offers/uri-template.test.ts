@@ -1,8 +1,8 @@
-/** Owns: URI templates filled in with what a model gives. */
+/** Owns: URI templates expanded with values of a model, and the values read back from a URI. */
 import { describe, expect, it, test } from "vitest";
 import { parseUriTemplate } from "../../../../../workers/connection/offers/uri-template.ts";
 
-/** RFC 6570, 3.2.1, as far as it is text. */
+/** The variables of RFC 6570, 3.2.1 that are texts or lists. */
 const VALUES = {
   var: "value",
   hello: "Hello World!",
@@ -131,7 +131,7 @@ describe("parseUriTemplate", () => {
     expect(parseUriTemplate(template)).toBeUndefined();
   });
 
-  test("variables: in order, each once; what stands in a query may be left out", () => {
+  test("variables: in order, each once; a variable in a query may be left out", () => {
     expect(parseUriTemplate("x://{a}/{b*}{?c,a}{&d}")?.variables).toEqual([
       { name: "a", isList: false, required: true },
       { name: "b", isList: true, required: true },

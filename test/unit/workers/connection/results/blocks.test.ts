@@ -1,4 +1,4 @@
-/** Every kind of content block, whole, broken and for the user only, as the model reads it. */
+/** Owns: the text and images that the model gets for every kind of content block: whole, broken, for the user only. */
 import { readFile, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
@@ -10,7 +10,7 @@ const JPEG = imageOf.jpeg(2, 3);
 const GIF = imageOf.gif(2, 3);
 const WEBP = imageOf.webp("VP8 ", 2, 3);
 
-describe("block -> what the model reads", () => {
+describe("a block -> the text for the model", () => {
   test.each<[string, unknown, string]>([
     ["text", { type: "text", text: "hello" }, "hello"],
     ["a bare string", "hello", "hello"],
@@ -84,7 +84,7 @@ describe("block -> what the model reads", () => {
     expect(textOf(await shape({ content: [block] }))).toBe(expected);
   });
 
-  test("a link says how this server's resources are read, where that is known", async () => {
+  test("a link -> says how this server's resources are read, if that is known", async () => {
     const result = await shape(
       { content: [{ type: "resource_link", uri: "demo://x", name: "x" }] },
       { readResource: (uri) => `Read it with read_it("${uri}").` },
@@ -101,12 +101,12 @@ describe("images", () => {
     ["image/webp", WEBP, "image/webp"],
     ["image/png", JPEG, "image/jpeg"],
     ["application/octet-stream", PNG, "image/png"],
-  ])("declared %s: sent with the type that its bytes have", async (mimeType, data, real) => {
+  ])("declared %s -> sent with the type of its bytes", async (mimeType, data, real) => {
     const { content } = await shape({ content: [{ type: "image", mimeType, data }] });
     expect(content).toEqual([{ type: "image", mimeType: real, data }]);
   });
 
-  test("line breaks, missing padding and the URL alphabet become plain base64", async () => {
+  test("line breaks, missing padding and the URL alphabet -> plain base64", async () => {
     const data = PNG.replace(/=+$/, "")
       .replace(/(.{4})/, "$1\n")
       .replaceAll("/", "_")
@@ -115,7 +115,7 @@ describe("images", () => {
     expect(content).toEqual([{ type: "image", mimeType: "image/png", data: PNG }]);
   });
 
-  test("a type that no provider takes is saved, not sent", async () => {
+  test("a type that no provider accepts -> saved, not sent", async () => {
     const result = await shape({
       content: [{ type: "image", mimeType: "image/svg+xml", data: base64("<svg/>") }],
     });
@@ -147,13 +147,16 @@ describe("images", () => {
     ["WebP, lossy", (width, height) => imageOf.webp("VP8 ", width, height)],
     ["WebP, lossless", (width, height) => imageOf.webp("VP8L", width, height)],
     ["WebP, extended", (width, height) => imageOf.webp("VP8X", width, height)],
-  ])("%s: sent up to the limit of pixels, saved beyond it, in both directions", async (_name, make) => {
-    const image = (data: string) => ({ content: [{ type: "image", data }] });
-    expect((await shape(image(make(most, most)))).content[0]?.type).toBe("image");
-    const words = /pixels, too large for a model; saved to .*\]$/;
-    expect(textOf(await shape(image(make(most + 1, 2))))).toMatch(words);
-    expect(textOf(await shape(image(make(2, most + 1))))).toMatch(words);
-  });
+  ])(
+    "%s -> sent up to the limit of pixels, saved beyond the limit, in both directions",
+    async (_name, make) => {
+      const image = (data: string) => ({ content: [{ type: "image", data }] });
+      expect((await shape(image(make(most, most)))).content[0]?.type).toBe("image");
+      const words = /pixels, too large for a model; saved to .*\]$/;
+      expect(textOf(await shape(image(make(most + 1, 2))))).toMatch(words);
+      expect(textOf(await shape(image(make(2, most + 1))))).toMatch(words);
+    },
+  );
 
   const cut = (data: string, bytes: number): string =>
     Buffer.from(data, "base64").subarray(0, -bytes).toString("base64");
@@ -164,12 +167,12 @@ describe("images", () => {
     ["a GIF of a header", cut(GIF, 4)],
     ["a WebP cut off", cut(WEBP, 1)],
     ["a signature alone", Buffer.from("\x89PNG\r\n\x1a\n", "latin1").toString("base64")],
-  ])("%s is saved, not sent", async (_name, data) => {
+  ])("%s -> saved, not sent", async (_name, data) => {
     const result = await shape({ content: [{ type: "image", data }] });
     expect(textOf(result)).toMatch(/, broken; saved to .*\]$/);
   });
 
-  test("more than a request takes: the first are sent, the others saved", async () => {
+  test("more images than a request may hold -> the first are sent, the others saved", async () => {
     const image = { type: "image", mimeType: "image/png", data: PNG };
     const { content } = await shape({ content: Array(LIMITS.imagesPerResult + 2).fill(image) });
     expect(content.filter(({ type }) => type === "image")).toHaveLength(LIMITS.imagesPerResult);
@@ -182,7 +185,7 @@ describe("files", () => {
     ["audio/wav", "wav"],
     ["audio/mpeg", "mp3"],
     ["audio/strange", "bin"],
-  ])("audio %s is named and saved as .%s", async (mimeType, extension) => {
+  ])("audio %s -> named and saved as .%s", async (mimeType, extension) => {
     const result = await shape({ content: [{ type: "audio", mimeType, data: base64("sound") }] });
     const text = textOf(result);
     expect(text).toMatch(
@@ -196,7 +199,7 @@ describe("files", () => {
     ["application/pdf", "a:b", "pdf"],
     [undefined, "file:///x/report.XLSX?v=1", "xlsx"],
     [undefined, "a:b", "bin"],
-  ])("a blob of %s at %s is saved as .%s", async (mimeType, uri, extension) => {
+  ])("a blob of %s at %s -> saved as .%s", async (mimeType, uri, extension) => {
     const resource = { uri, mimeType, blob: base64("data") };
     const text = textOf(await shape({ content: [{ type: "resource", resource }] }));
     expect(text).toContain(`[Resource: ${uri}] Saved to `);
@@ -204,18 +207,18 @@ describe("files", () => {
   });
 });
 
-describe("nothing and not for the model", () => {
+describe("empty results and blocks for the user only", () => {
   test.each([
     ["no content", {}, "[The tool returned nothing]"],
     ["an empty list", { content: [] }, "[The tool returned nothing]"],
     ["content that is no list", { content: "x" }, "[The tool returned nothing]"],
     ["only empty text", { content: [{ type: "text", text: "" }] }, "[The tool returned nothing]"],
     ["a failure", { content: [], isError: true }, "[The tool failed and said nothing]"],
-  ])("%s says so", async (_name, result, expected) => {
+  ])("%s -> a text says so", async (_name, result, expected) => {
     expect(textOf(await shape(result))).toBe(expected);
   });
 
-  test("a block for the user only is kept from the model and given to the person", async () => {
+  test("a block for the user only -> hidden from the model and shown to the person", async () => {
     const result = await shape({
       content: [
         { type: "text", text: "secret smile", annotations: { audience: ["user"] } },

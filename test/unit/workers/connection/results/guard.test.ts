@@ -1,4 +1,4 @@
-/** The output guard at its edges: what is kept, what is said, what is stored. */
+/** Owns: the output guard at its limits: the kept text, the notice, the stored file. */
 import { open, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -32,7 +32,7 @@ describe("limits", () => {
     expect(shown).toBeLessThanOrEqual(DEFAULT_GUARD.maxBytes);
   });
 
-  test("texts of one result count together, with the newline between them", async () => {
+  test("texts of one result -> counted together, with the newline between them", async () => {
     const content = (a: number, b: number) => ({
       content: [
         { type: "text", text: "a".repeat(a) },
@@ -57,14 +57,14 @@ describe("limits", () => {
     expect(guardFrom(...settings)).toEqual(expected);
   });
 
-  test("false leaves everything as it is", async () => {
+  test("false -> nothing is changed", async () => {
     const text = "x\n".repeat(100_000);
     expect(textOf(await shape(one(text), { guard: false }))).toBe(text);
   });
 });
 
 describe("start and end", () => {
-  test("whole lines of both, and how much is missing", async () => {
+  test("a long text -> whole lines of both ends, and how much is missing", async () => {
     const lines = Array.from({ length: 1_000 }, (_, i) => `line ${i}`);
     const text = textOf(await shape(one(lines.join("\n")), { guard: small }));
     const shown = text.split("\n");
@@ -79,7 +79,7 @@ describe("start and end", () => {
     expect(shown.length).toBeLessThanOrEqual(small.maxLines);
   });
 
-  test("CRLF: no line keeps half of its end", async () => {
+  test("CRLF -> no line keeps half of its line end", async () => {
     const text = textOf(await shape(one("line\r\n".repeat(1_000)), { guard: small }));
     const [head = "", tail = ""] = text.split(NOTICE.exec(text)?.[0] ?? "?");
     expect(head).toMatch(/^(line\r\n)+line\n$/);
@@ -98,7 +98,7 @@ describe("start and end", () => {
     ["a JSON string", JSON.stringify("x".repeat(5_000))],
     ["broken JSON", `[${"1,".repeat(3_000)}`],
     ["JSON lines", `{"a":"${"b".repeat(100)}"}\n`.repeat(60)],
-  ])("%s: within the limit, well formed, never empty", async (_name, text) => {
+  ])("%s -> within the limit, well formed, never empty", async (_name, text) => {
     const shown = textOf(await shape(one(text), { guard: small }));
     expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(small.maxBytes);
     expect(shown.isWellFormed()).toBe(true);
@@ -110,25 +110,25 @@ describe("start and end", () => {
     expect(await storedText(shown)).toBe(text.toWellFormed());
   });
 
-  test.each([1, 10, 100, 600])("a limit of %i bytes still shows something", async (maxBytes) => {
+  test.each([1, 10, 100, 600])("a limit of %i bytes -> something is shown", async (maxBytes) => {
     const shown = textOf(await shape(one("word ".repeat(1_000)), { guard: { maxBytes, maxLines: 1 } }));
     expect(shown).toMatch(/^w[^[]*\n\[… /);
   });
 
-  test("images between the texts stay", async () => {
+  test("images between the texts -> kept", async () => {
     const image = { type: "image", mimeType: "image/png", data: imageOf.png(1, 1) };
     const long = { type: "text", text: "x".repeat(3_000) };
     const { content } = await shape({ content: [image, long, image, long, image] }, { guard: small });
     expect(content.map(({ type }) => type)).toEqual(["image", "text", "image", "text", "image"]);
   });
 
-  test("a failed result is bounded, too", async () => {
+  test("a failed result -> bounded, too", async () => {
     const result = await shape(one("x".repeat(100_000), { isError: true }));
     expect(result).toMatchObject({ isError: true, storedAt: expect.stringMatching(/\.txt$/) });
     expect(textOf(result).length).toBeLessThan(51_200);
   });
 
-  test("any text at any limit: bounded, well formed, starts and ends as the text does", async () => {
+  test("any text at any limit -> bounded, well formed, with the same start and end", async () => {
     const random = randomNumbers(7);
     const alphabet = ["a", "b ", "\n", "\r\n", "ä", "日", "😀", "\ud83d", "word ", '{"k":1}'];
     for (let run = 0; run < 300; run++) {
@@ -164,7 +164,7 @@ describe("one long line of JSON", () => {
     items: Array.from({ length: 4_000 }, (_, id) => ({ id, name: `item ${id}` })),
   };
 
-  test("is shown by keys, array lengths and first items", async () => {
+  test("an object with a long array -> keys, array lengths and first items", async () => {
     const result = await shape(one(JSON.stringify(wide)));
     const lines = textOf(result).split("\n");
     expect(lines[0]).toMatch(
@@ -223,12 +223,12 @@ describe("one long line of JSON", () => {
     ["no comma", `[${"1 ".repeat(30_000)}]`],
     ["a key without quotes", `{a:"${"x".repeat(60_000)}"}`],
     ["closed too often", `{"a":"${"x".repeat(60_000)}"}}`],
-  ])("%s: no JSON, so start and end", async (_name, text) => {
+  ])("%s, which is not JSON -> start and end", async (_name, text) => {
     expect(textOf(await shape(one(text)))).toMatch(NOTICE);
   });
 });
 
-describe("JSON that is not alone", () => {
+describe("JSON beside other text", () => {
   const rows = Array.from({ length: 4_000 }, (_, id) => ({ id, name: `item ${id}` }));
   const json = JSON.stringify({ rows });
   const row = JSON.stringify({ id: 1, text: "x".repeat(1_200) });
@@ -260,7 +260,7 @@ describe("JSON that is not alone", () => {
     expect(textOf(await shape(one(value)))).toMatch(NOTICE);
   });
 
-  test("two of them in one result -> both structures, one file", async () => {
+  test("two long texts of JSON in one result -> both structures, one file", async () => {
     const texts = [json, "and", json].map((text) => ({ type: "text", text }));
     const shown = textOf(await shape({ content: texts }));
     expect(shown.match(/^\[[\d,]+ bytes of JSON in 1 line, shown by its structure\./gm)).toHaveLength(2);
@@ -270,7 +270,7 @@ describe("JSON that is not alone", () => {
     expect(await storedText(shown)).toBe(`${json}\nand\n${json}`);
   });
 
-  test("the long one only, where the other fits as it is", async () => {
+  test("a long text and one that fits -> the structure of the long one only", async () => {
     const texts = [JSON.stringify({ a: "x".repeat(2_000) }), json].map((text) => ({ type: "text", text }));
     const shown = textOf(await shape({ content: texts }));
     expect(shown.startsWith('{"a":"xxx')).toBe(true);
@@ -294,16 +294,19 @@ describe("bytes before shaping", () => {
     ["a link", { type: "resource_link", uri: "a:b", name: "x", description: "yz" }, 6, 0],
     ["nothing that can be read", null, 0, 0],
     ["a long text", { type: "text", text: "x".repeat(200_000) }, 200_000, 148_000],
-  ])("%s: what the server sent; of that, text that was left out", async (_name, block, received, saved) => {
-    const { bytes } = await shape({ content: [block] });
-    expect(bytes?.received).toBe(received);
-    expect(bytes?.savedText).toBeGreaterThanOrEqual(saved);
-    expect(bytes?.savedText).toBeLessThanOrEqual(saved === 0 ? 0 : received);
-  });
+  ])(
+    "%s -> bytes from the server, and the text among them that was left out",
+    async (_name, block, received, saved) => {
+      const { bytes } = await shape({ content: [block] });
+      expect(bytes?.received).toBe(received);
+      expect(bytes?.savedText).toBeGreaterThanOrEqual(saved);
+      expect(bytes?.savedText).toBeLessThanOrEqual(saved === 0 ? 0 : received);
+    },
+  );
 });
 
 describe("the file of the full text", () => {
-  test("is private, in a private folder of the session", async () => {
+  test("a text that is cut -> a private file in a private folder of the session", async () => {
     const root = await tempFolder();
     const store = createResultStore({ root });
     const first = pathIn(textOf(await shape(one("x".repeat(60_000)), { store })));
@@ -314,7 +317,7 @@ describe("the file of the full text", () => {
     expect(dirname(dirname(first))).toBe(root);
   });
 
-  test("a disk that is full: the preview arrives and says so, and no part of a file stays", async () => {
+  test("a full disk -> the preview says so, and no part of a file stays", async () => {
     const root = await tempFolder();
     // A device that fails each write as a full disk does.
     const store = createResultStore({ root, create: () => open("/dev/full", "w") });
@@ -326,7 +329,7 @@ describe("the file of the full text", () => {
     expect(await readdir(root, { recursive: true })).toHaveLength(1);
   });
 
-  test("a folder that cannot be made: the same, for binary content, too", async () => {
+  test("a folder that cannot be made -> the same, for binary content, too", async () => {
     const root = join(pathIn(textOf(await shape(one("x".repeat(60_000))))), "below-a-file");
     const store = createResultStore({ root });
     expect(textOf(await shape(one("x".repeat(60_000)), { store }))).toContain("could not be stored: ENOTDIR");

@@ -1,4 +1,4 @@
-/** Results as a hostile server would make them: each arrives as something bounded, and none forges a line of ours. */
+/** Owns: a result of a hostile server arrives bounded, and never looks like one of our own lines. */
 import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ const SECRET = "s3cr3t-of-the-test";
 const redact = createRedactor({ values: [SECRET], named: [] });
 const ESCAPES = "\u001b]8;;https://evil.test\u0007x\u001b]8;;\u0007\u009b2J\u001b[31m\u0000\u202e";
 
-describe("labels -> one line, bounded, without control characters", () => {
+describe("labels -> one line, bounded, without characters that a terminal acts on or that nobody sees", () => {
   test.each<[string, object, string]>([
     [
       "a mime type of lines",
@@ -107,7 +107,7 @@ describe("files", () => {
     ["x".repeat(10_000), "y"],
     ["", ""],
     ["con", "nul."],
-  ])("server %j, tool %j -> a file in the session's folder, of a readable name", async (server, tool) => {
+  ])("server %j, tool %j -> a file with a readable name in the session's folder", async (server, tool) => {
     const root = await tempFolder();
     const store = createResultStore({ root });
     const resource = { uri: "file:///a/../../b.s\0h", mimeType: "x/y\0", blob: data };
@@ -195,7 +195,7 @@ describe("failures", () => {
     expect([textOf(shaped), shaped.isError]).toEqual([expected, true]);
   });
 
-  test("a secret at the cut of the guard -> no part of it stays, in the file neither", async () => {
+  test("a secret at the cut of the guard -> no part of it stays, nor in the file", async () => {
     const guard = { maxBytes: 2_000, maxLines: 100 };
     for (let before = 700; before < 780; before += 5) {
       const text = `${"x".repeat(before)}${SECRET}${"y".repeat(9_000)}`;
@@ -205,7 +205,7 @@ describe("failures", () => {
   });
 });
 
-test("a hundred thousand blocks -> the loop turns meanwhile, so that main is answered", async () => {
+test("a hundred thousand blocks -> the event loop turns meanwhile, so that main gets answers", async () => {
   let turns = 0;
   const count = (): void => {
     turns++;

@@ -1,7 +1,9 @@
-/** Statistics: what is written, when, and what it adds up to. */
-import { appendFile, readFile, stat } from "node:fs/promises";
+/** Owns: which lines the statistics of calls write, when, to which files, and their summary. */
+import { execFile } from "node:child_process";
+import { appendFile, mkdir, readFile, stat, symlink } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import {
   createStats,
@@ -45,7 +47,40 @@ test.each<[unknown, unknown]>([
   expect(statsSettings(setting, "/agent")).toEqual(expected);
 });
 
-test("calls are gathered and appended as lines, in order, privately", async () => {
+test.each<[string, (path: string) => Promise<unknown>, string]>([
+  ["a named pipe that nobody reads", (path) => promisify(execFile)("mkfifo", [path]), "it is a named pipe"],
+  ["a link to a device", (path) => symlink("/dev/null", path), "it is a terminal or another device"],
+  ["a folder", (path) => mkdir(path), "EISDIR: it is a folder"],
+])(
+  "the path leads to %s -> nothing is written or waited for, the user hears of it once",
+  async (_name, put, what) => {
+    const path = join(await tempFolder(), "stats.jsonl");
+    await put(path);
+    const problems: string[] = [];
+    const stats = createStats({ path, flushDelayMs: 60_000, onProblem: (problem) => problems.push(problem) });
+    for (let at = 0; at < 3; at++) {
+      stats.record(entry({ at }));
+      await stats.flush();
+    }
+    expect(problems).toEqual([
+      `Statistics of MCP calls cannot be written to ${path}: ${what}, not a regular file. ` +
+        "Set captureStats.path under settings in mcp.json to a file that can be.",
+    ]);
+  },
+);
+
+test("a link to a regular file -> the lines go there", async () => {
+  const folder = await tempFolder();
+  const [path, real] = [join(folder, "link"), join(folder, "real")];
+  await appendFile(real, "");
+  await symlink(real, path);
+  const stats = createStats({ path, flushDelayMs: 60_000, onProblem: never });
+  stats.record(entry());
+  await stats.flush();
+  expect(JSON.parse(await readFile(real, "utf8"))).toMatchObject({ server: "s" });
+});
+
+test("a hundred calls -> appended as lines in order, to a private file", async () => {
   const path = join(await tempFolder(), "below", "stats.jsonl");
   const stats = createStats({ path, flushDelayMs: 60_000, onProblem: never });
   for (let at = 0; at < 100; at++) {
@@ -60,10 +95,12 @@ test("calls are gathered and appended as lines, in order, privately", async () =
   expect((await readStats(path)).tools).toMatchObject([{ calls: 100 }]);
 });
 
-test("a file that cannot be written is told once and costs nothing else", async () => {
+test("a file that cannot be written -> the user hears of it once, and nothing else changes", async () => {
   const problems: string[] = [];
+  const file = join(await tempFolder(), "file");
+  await appendFile(file, "");
   const stats = createStats({
-    path: await tempFolder(),
+    path: join(file, "stats.jsonl"),
     flushDelayMs: 0,
     onProblem: (text) => problems.push(text),
   });
@@ -73,12 +110,12 @@ test("a file that cannot be written is told once and costs nothing else", async 
   }
   expect(problems).toEqual([
     expect.stringMatching(
-      /^Statistics of MCP calls cannot be written to \/.*: EISDIR.* Set captureStats\.path/,
+      /^Statistics of MCP calls cannot be written to \/.*: (EEXIST|ENOTDIR).* Set captureStats\.path/,
     ),
   ]);
 });
 
-test("by tool, the one that received most first, with tokens saved", () => {
+test("a summary -> by tool, the tool that received most first, with the tokens saved", () => {
   const summary = summarizeStats([
     entry(),
     entry({ failed: true, receivedBytes: 0, shownBytes: 0, durationMs: 30 }),
@@ -91,12 +128,12 @@ test("by tool, the one that received most first, with tokens saved", () => {
   expect(summary.tokensSaved).toBe((9_000_000 - 50_000 + 800) / 4);
 });
 
-test("no file, no calls", async () => {
+test("no file -> no calls", async () => {
   const path = join(await tempFolder(), "none");
   expect(await readStats(path)).toEqual({ tools: [], moreTools: 0, tokensSaved: 0 });
 });
 
-test("a file that cannot be read -> says which, and what to set", async () => {
+test("a file that cannot be read -> an error that names the file and the setting", async () => {
   const path = await tempFolder();
   await expect(readStats(path)).rejects.toMatchObject({
     code: "bad_config",

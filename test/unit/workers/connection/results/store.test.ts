@@ -1,4 +1,4 @@
-/** Stored results: names, parts, and their end after seven days. */
+/** Owns: names and parts of stored results, and their removal after seven days. */
 import { mkdir, open, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { tempFolder } from "./support.ts";
 
 const DAY_S = 24 * 60 * 60;
 
-test("parts of text and bytes become one file; a pair on the border of two writes stays whole", async () => {
+test("parts of text and bytes -> one file; a surrogate pair between two writes stays whole", async () => {
   const store = createResultStore({ root: await tempFolder() });
   const text = `${"x".repeat(1024 * 1024 - 1)}😀${"y".repeat(1024 * 1024)}`;
   const saved = await store.save([text, Buffer.from("bytes"), "", "ä"], "a/b ../c", "txt");
@@ -40,7 +40,7 @@ test("a hundred thousand short parts -> a few writes, everything in its place", 
   expect(writes).toBeLessThan(20);
 });
 
-test("files of any session go when they are older than the limit, others and links stay", async () => {
+test("files older than the limit, of any session -> removed; others and links stay", async () => {
   const root = await tempFolder();
   const nowS = Date.now() / 1_000;
   const outside = join(await tempFolder(), "mine.txt");
@@ -73,6 +73,6 @@ test("files of any session go when they are older than the limit, others and lin
   expect(await readdir(root)).not.toContain("c");
 });
 
-test("without a folder there is nothing to remove", async () => {
+test("no folder -> nothing to remove", async () => {
   await removeOldResults(join(await tempFolder(), "none"));
 });

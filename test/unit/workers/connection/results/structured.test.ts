@@ -1,4 +1,4 @@
-/** `structuredContent`: to the model once, to a caller that asks as it is. */
+/** Owns: the model gets `structuredContent` once; a script gets the result as it is. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
@@ -57,12 +57,12 @@ test.each<[string, Record<string, unknown>, unknown]>([
   ["also of a failure", { content: [], isError: true }, { content: [], isError: true }],
   ["blocks as they came", { content: [{ type: "x", a: [1] }] }, { content: [{ type: "x", a: [1] }] }],
   ["with blocks, whatever came", { content: null }, { content: [] }],
-])("a script that asks gets the result: %s", async (_name, result, expected) => {
+])("a script that asks for the result -> gets it: %s", async (_name, result, expected) => {
   const { scriptResult } = await shape(result, { wantsStructured: true });
   expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(expected);
 });
 
-test("a script and the person read no secret in a failure; an answer is the server's own", async () => {
+test("a secret in a failure -> hidden from the script and the person; an answer stays as the server sent it", async () => {
   const content = texts('401 for "tok\\en"');
   const own = { ...content[0], annotations: { audience: ["user"] } };
   const options = { wantsStructured: true, redact: createRedactor({ values: ['"tok\\en"'], named: [] }) };
@@ -77,11 +77,11 @@ test("a script and the person read no secret in a failure; an answer is the serv
   }
 });
 
-test("it does not cross where nobody asked", async () => {
+test("nobody asks for the result -> it is not sent to the main thread", async () => {
   expect(await shape({ content: [], structuredContent: value })).not.toHaveProperty("scriptResult");
 });
 
-describe("a script gets what main can read in one go, and is told where the rest is", () => {
+describe("a script gets a result that main can read in one turn, otherwise the path of its file", () => {
   const rows = (count: number) => Array.from({ length: count }, (_, id) => ({ id, name: "n", ok: true }));
   const distinct = (count: number) => Object.fromEntries(rows(count).map(({ id }) => [`key${id}`, id]));
   const screenshot = { type: "image", mimeType: "image/png", data: "A".repeat(3 * 1024 * 1024) };
@@ -103,7 +103,7 @@ describe("a script gets what main can read in one go, and is told where the rest
     ["100,000 empty objects", { content: [], structuredContent: { list: rows(100_000).map(() => ({})) } }],
     ["30,000 rows", { content: [], structuredContent: { rows: rows(30_000) } }],
     ["30,000 different keys", { content: [], structuredContent: distinct(30_000) }],
-  ])("%s -> none of it, and the file that holds all of it", async (_name, result) => {
+  ])("%s -> nothing of it, and the path of the file with all of it", async (_name, result) => {
     const { scriptResult, scriptProblem = "" } = await shape(result, { wantsStructured: true });
     expect(scriptResult).toBeUndefined();
     expect(scriptProblem).toMatch(
@@ -114,14 +114,14 @@ describe("a script gets what main can read in one go, and is told where the rest
     expect(JSON.parse(await readFile(path, "utf8"))).toEqual(result);
   });
 
-  test("the model, which gets a part of its own -> as ever", async () => {
+  test("the model -> gets its own part as before", async () => {
     const result = await shape({ content: texts("x".repeat(5 * 1024 * 1024)) });
     expect(result).not.toHaveProperty("scriptProblem");
     expect(textOf(result)).toContain("Full text: ");
   });
 });
 
-test("nested 10,000 deep: arrives, whatever V8 makes of it", async () => {
+test("nested 10,000 deep -> a result arrives", async () => {
   const deep = JSON.parse(`${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`) as unknown;
   const result = await shape({ content: [], structuredContent: deep }, { wantsStructured: true });
   expect(textOf(result)).toMatch(
@@ -129,7 +129,7 @@ test("nested 10,000 deep: arrives, whatever V8 makes of it", async () => {
   );
 });
 
-test("a large text that repeats it is sent once and stored once", async () => {
+test("a large text that repeats it -> sent once and stored once", async () => {
   const items = { items: Array.from({ length: 5_000 }, (_, i) => ({ id: i, name: `item ${i}` })) };
   const result = await shape({ content: texts(JSON.stringify(items)), structuredContent: items });
   expect(result.content).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Shapes results into a temp folder of the test, which is gone afterwards. */
+/** Shapes results into a temp folder of the test, which is removed afterwards. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
   return Buffer.concat([head, data, Buffer.alloc(4)]);
 };
 
-/** Headers of images of a size, with `filler` bytes that say nothing; as base64. */
+/** Headers of images of a size, with `filler` meaningless bytes, as base64. */
 export const imageOf = {
   png(width: number, height: number, filler = 0): string {
     const header = Buffer.alloc(13);

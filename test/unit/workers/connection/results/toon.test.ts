@@ -1,4 +1,4 @@
-/** TOON: only where it is shorter and says the same. */
+/** Owns: JSON becomes TOON only if that is shorter and says the same. */
 import { decode } from "@toon-format/toon";
 import { expect, test } from "vitest";
 import { toonOr, toonWanted } from "../../../../../workers/connection/results/toon.ts";
@@ -7,7 +7,7 @@ import { randomNumbers, shape, storedText, textOf } from "./support.ts";
 
 const rows = Array.from({ length: 20 }, (_, id) => ({ id, name: `item ${id}`, ok: id % 2 === 0 }));
 
-test("a table of objects gets shorter and is marked in one word", () => {
+test("a table of objects -> shorter, marked with one word", () => {
   const json = JSON.stringify({ rows });
   const toon = toonOr(json);
   expect(toon).toMatch(/^TOON:\nrows\[20\]\{id,name,ok\}:\n {2}0,item 0,true\n/);
@@ -32,7 +32,7 @@ test.each([
   ["a negative zero", JSON.stringify({ rows }).replace('"id":7', '"id":-0')],
   ["nested 10,000 deep", `${"[".repeat(10_000)}${"]".repeat(10_000)}`],
   ["too long", JSON.stringify(Array(60_000).fill(rows[0]))],
-])("%s stays as it is", (_name, text) => {
+])("%s -> stays as it is", (_name, text) => {
   expect(toonOr(text)).toBe(text);
 });
 
@@ -47,7 +47,7 @@ test.each<[unknown, boolean]>([
   expect(toonWanted(setting, "b")).toBe(expected);
 });
 
-test("any JSON value comes back the same from what is shown", () => {
+test("any JSON value -> the shown text decodes to the same value", () => {
   const random = randomNumbers(42);
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
   const words = [
@@ -112,25 +112,25 @@ test("any JSON value comes back the same from what is shown", () => {
   expect(encoded).toBeGreaterThan(500);
 });
 
-test("numbers and colons within strings do not matter", () => {
+test("numbers and colons within strings -> still TOON", () => {
   const tricky = rows.map(({ id }) => ({ id, text: `a: 1.0, -0 "x\\": ${id}`, n: -1.5, e: 1e-7, big: 1e21 }));
   expect(toonOr(JSON.stringify(tricky))).toMatch(/^TOON:\n/);
 });
 
-test("JSON of an embedded resource: behind its label", async () => {
+test("JSON of an embedded resource -> TOON after its label", async () => {
   const resource = { uri: "a:b", mimeType: "application/json", text: JSON.stringify({ rows }) };
   const result = await shape({ content: [{ type: "resource", resource }] }, { toon: true });
   expect(textOf(result)).toMatch(/^\[Resource: a:b\]\nTOON:\nrows\[20\]/);
 });
 
-test("too long even so: the structure is shown and the file is the JSON", async () => {
+test("too long as TOON, too -> the structure is shown, and the file holds the JSON", async () => {
   const json = JSON.stringify(Array.from({ length: 10_000 }, (_, id) => ({ id, name: `item ${id}` })));
   const shown = textOf(await shape({ content: [{ type: "text", text: json }] }, { toon: true }));
   expect(shown).toMatch(/^\[[\d,]+ bytes of JSON in 1 line, shown by its structure\. Full text: .*\.json\]/);
   expect(await storedText(shown)).toBe(json);
 });
 
-test("too long as JSON, not as TOON: TOON, whole", async () => {
+test("too long as JSON but not as TOON -> the whole TOON", async () => {
   const json = JSON.stringify(Array.from({ length: 1_900 }, (_, id) => ({ id, name: `item ${id}` })));
   expect(json.length).toBeGreaterThan(51_200);
   const result = await shape({ content: [{ type: "text", text: json }] }, { toon: true });
@@ -138,7 +138,7 @@ test("too long as JSON, not as TOON: TOON, whole", async () => {
   expect(result).not.toHaveProperty("storedAt");
 });
 
-test("through a result: text and structured content, once", async () => {
+test("a result with text and structured content -> TOON once", async () => {
   const text = JSON.stringify({ rows }, null, 2);
   const result = { content: [{ type: "text", text }], structuredContent: { rows } };
   expect(textOf(await shape(result, { toon: true }))).toMatch(/^TOON:\nrows\[20\]/);

@@ -1,4 +1,4 @@
-/** Secrets -> no text shows them. */
+/** Owns: no text shows a secret, in whatever form it appears. */
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { secretsOf } from "../../../../../workers/connection/secrets/find.ts";
@@ -25,7 +25,7 @@ test.each<[string, string[], string, string]>([
   expect(createRedactor({ values: secrets, named: [] })(text)).toBe(expected);
 });
 
-test("an error loses them everywhere and keeps its code", () => {
+test("an error -> without secrets in all its parts, with the same code", () => {
   const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
   const error = redactError(
     new ThreadsError("server_died", "said s3cr3t-token", {
@@ -42,7 +42,7 @@ test("an error loses them everywhere and keeps its code", () => {
   });
 });
 
-test("an error that a server makes long -> cut, only when its secrets are out", () => {
+test("a long error of a server -> cut, after its secrets are taken out", () => {
   const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
   const message = `${"x".repeat(32 * 1024 - 6)}s3cr3t-token${"y".repeat(1_000_000)}`;
   const error = redactError(new ThreadsError("connect_failed", message), redact) as ThreadsError;
@@ -50,7 +50,7 @@ test("an error that a server makes long -> cut, only when its secrets are out", 
   expect(error.message).not.toContain("s3cr3t");
 });
 
-test("a definition's secrets are its header and environment values, and what only the server may see of its URL", () => {
+test("secrets of a definition -> header and environment values, and the parts of its URL for the server alone", () => {
   const http = { kind: "http", url: "https://x", headers: { a: "b" }, sseOnly: false } as const;
   const stdio = { kind: "stdio", command: "c", args: ["x"], env: { k: "v" }, cwd: undefined } as const;
   expect(secretsOf(http, http).values).toEqual(["b"]);
@@ -101,11 +101,11 @@ test.each<[string, string[], string[]]>([
     [],
   ],
   ["tokens that are counted", ["--max-tokens", "4096", "TOKEN_LIMIT=8192", "--tokenizer=bpe1"], []],
-])("literal arguments, %s -> what is secret for sure", (_name, args, named) => {
+])("literal arguments, %s -> the values that are certainly secret", (_name, args, named) => {
   expect(secretsOf({ ...STDIO, args }, { ...STDIO, args }).named).toEqual(named);
 });
 
-test("short values: secret by the name of their key, their variable, or as the output of a command", () => {
+test("short values -> secret if the name of their key or variable says so, or as the output of a command", () => {
   const env = { DB_PASS: "abcd", PORT: "8080", HOST: "!print host", A: `\${MY_TOKEN}`, B: `\${MY_PORT}` };
   const resolved = { DB_PASS: "abcd", PORT: "8080", HOST: "efgh", A: "ijkl", B: "9090" };
   const secrets = secretsOf({ ...STDIO, env }, { ...STDIO, env: resolved });
@@ -115,7 +115,7 @@ test("short values: secret by the name of their key, their variable, or as the o
   expect(secretsOf(http, http).named).toEqual(["abcd", "efgh"]);
 });
 
-test("a key in the path of a URL is secret, a name is not", () => {
+test("parts of the path of a URL -> a key is secret, a name is not", () => {
   const url = "https://x/api/s/Zm9vYmFyMTIzNDU2Nzg5MA/model-context-protocol/mcp";
   const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
   expect(secretsOf(http, http).values).toEqual(["Zm9vYmFyMTIzNDU2Nzg5MA"]);
@@ -175,7 +175,7 @@ test.each<[string, string]>([
   ["BASIC AUTH REQUIRED", "BASIC AUTH REQUIRED"],
   ['Bearer realm="x", error="invalid_token"', 'Bearer realm="x", error="invalid_token"'],
   ['Bearer resource_metadata="https://a.test/b1"', 'Bearer resource_metadata="https://a.test/b1"'],
-])("credentials that no definition holds: %s -> %s", (text, expected) => {
+])("credentials that are not in a definition: %s -> %s", (text, expected) => {
   expect(createRedactor({ values: [], named: [] })(text)).toBe(expected);
 });
 
@@ -191,7 +191,7 @@ test("a secret of several lines -> masked as a whole, and line by line", () => {
   for (const line of lines) expect(redact(`  ${line}`)).toBe("  [redacted]");
 });
 
-test("a text of thousands of words as a secret -> masked word by word, soon enough", () => {
+test("a text of thousands of words as a secret -> masked word by word, in a short time", () => {
   const words = Array.from({ length: 5_000 }, (_, i) => `word-number-${i}`);
   const redact = createRedactor({ values: [words.join(" ")], named: [] });
   expect(redact("word-number-7 was refused")).toBe("[redacted] was refused");
@@ -227,7 +227,7 @@ test("two secrets, one of which begins with the other -> both are masked whole",
   expect(redact("abc%2Befgh%2Fijkl abc+efgh/ijkl abc+efgh")).toBe("[redacted] [redacted] [redacted]");
 });
 
-test("boundText: a text of 64 MiB -> only its beginning is looked at", () => {
+test("boundText: a text of 64 MiB -> only its beginning is searched", () => {
   let looked = 0;
   const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
   const shown = boundText(`s3cr3t-token ${"x".repeat(64 * 1024 * 1024)}`, 100, (text) => {
@@ -238,7 +238,7 @@ test("boundText: a text of 64 MiB -> only its beginning is looked at", () => {
   expect(shown).toBe(`[redacted] ${"x".repeat(87)}… (67,108,875 characters)`);
 });
 
-/** Long texts of nothing but secrets: what is masked is much shorter than what was looked at. */
+/** Long texts of only secrets: the masked text is much shorter than the part that was searched. */
 test.each([20, 400, 1_000, 5_000])(
   "a text cut within a secret of %i characters -> no part of it stays",
   (length) => {
@@ -254,7 +254,7 @@ test.each([20, 400, 1_000, 5_000])(
   },
 );
 
-test("boundEnd: begins with a whole line where there is one; whole where nothing is missing", () => {
+test("boundEnd -> begins with a whole line if there is one; the whole text if nothing is missing", () => {
   const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
   const text = "t-token was first\nsecond s3cr3t-token\nthird";
   expect(boundEnd(text, 100, { isCut: true, redact })).toBe("second [redacted]\nthird");
@@ -263,7 +263,7 @@ test("boundEnd: begins with a whole line where there is one; whole where nothing
   expect(boundEnd("x".repeat(LONGEST_MATCH), 100, { isCut: true, redact })).toBe("");
 });
 
-test("redactData: numbers stay numbers, also where they look like a secret", () => {
+test("redactData: numbers that look like a secret -> stay numbers", () => {
   const redact = createRedactor({ values: [], named: ["9000"] });
   expect(redactData({ retryAfterMs: 9_000, told: "9000", deep: [{ limit: 9_000 }] }, redact)).toEqual({
     retryAfterMs: 9_000,
@@ -272,7 +272,7 @@ test("redactData: numbers stay numbers, also where they look like a secret", () 
   });
 });
 
-test("an address with a name and no password: the name is a key", () => {
+test("an address with a name and no password -> the name is secret", () => {
   const at = (url: string) => {
     const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
     return createRedactor(secretsOf(http, http));
@@ -283,7 +283,7 @@ test("an address with a name and no password: the name is a key", () => {
   expect(at("https://me:p%40ss@x/")(`got ${basic}`)).not.toContain(basic.slice(0, 6));
 });
 
-test("a short header that is no word -> masked as a word; a word stays", () => {
+test("a short header that is not a word -> masked as a word; a word stays", () => {
   const headers = { "x-team": "a1b2c", accept: "text" };
   const http = { kind: "http", url: "https://x/", headers, sseOnly: false } as const;
   expect(createRedactor(secretsOf(http, http))("a1b2c xa1b2c text")).toBe("[redacted] xa1b2c text");

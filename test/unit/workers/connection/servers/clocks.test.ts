@@ -1,4 +1,4 @@
-/** Owns: the clocks beside a connection: idle time counts from the last use, a health check tells a sick server. */
+/** Owns: the clocks beside a connection: idle time counts from the last use, a health check finds a sick server. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createIdleClock, startHealthCheck } from "../../../../../workers/connection/servers/clocks.ts";
 
@@ -27,7 +27,7 @@ describe("createIdleClock", () => {
     expect(expired).toEqual([1_000]);
   });
 
-  test("not open -> never expires, whatever used it", () => {
+  test("not open -> never expires, even after a use", () => {
     const { clock, expired } = track();
     clock.begin();
     clock.end();
@@ -78,7 +78,7 @@ describe("createIdleClock", () => {
     expect(expired).toEqual([]);
   });
 
-  test("an idle time beyond what a timer can hold -> not at once", () => {
+  test("an idle time longer than a timer can hold -> does not expire at once", () => {
     const { clock, expired } = track(60 * 24 * 60 * 60 * 1_000);
     clock.start();
     vi.advanceTimersByTime(60_000);
@@ -122,7 +122,7 @@ describe("startHealthCheck", () => {
     expect(sick).toEqual([]);
   });
 
-  test("a server that does not -> sick, with why", async () => {
+  test("a server that does not answer -> sick, with the reason", async () => {
     const sick: unknown[] = [];
     const stop = startHealthCheck(
       () => Promise.reject(new Error("no answer")),

@@ -52,7 +52,7 @@ test.each<[string, unknown, string]>([
     { level: "info", logger: "l".repeat(99), data: "m" },
     `info db/${"l".repeat(60)}… (99 characters) info: m`,
   ],
-  ["a logger that is no text", { level: "info", logger: {}, data: "m" }, "info db info: m"],
+  ["a logger that is not a text", { level: "info", logger: {}, data: "m" }, "info db info: m"],
   [
     "an object",
     { level: "info", data: { a: [1, null], b: "x\ny" } },
@@ -64,7 +64,7 @@ test.each<[string, unknown, string]>([
   ["a level of Object.prototype", { level: "toString", data: "m" }, "info db of an unknown level: m"],
   ["no level", { data: "m" }, "info db of an unknown level: m"],
   ["no params", undefined, "info db of an unknown level: "],
-  ["params that are no object", 7, "info db of an unknown level: "],
+  ["params that are not an object", 7, "info db of an unknown level: "],
   ["half a surrogate pair", { level: "info", data: "a\ud83d" }, "info db info: a\ufffd"],
   [
     "a secret",

@@ -18,7 +18,7 @@ const error = new ThreadsError("connect_failed", "s could not be connected.");
 const needsAuth = new ThreadsError("needs_auth", "s answered 401.");
 const NOW = 100_000;
 
-/** Long enough to count as a connection that works. */
+/** Long enough for a connection to count as steady. */
 const STEADY = 60_000;
 
 const STATES = {
@@ -71,13 +71,13 @@ const failed = (failures: number): ServerPhase => ({
   failures,
 });
 
-/** `undefined` as state: the same object as before. */
+/** A state of `undefined` stands for the same object as before. */
 type Outcome = [state: ServerPhase | undefined, effects: ServerEffect[]];
 const NOTHING: Outcome = [undefined, []];
 
 type Row = Partial<Record<StateName, Outcome>>;
 
-/** What every lifecycle has in common: state -> outcome; what is not named changes nothing. */
+/** Outcomes that all lifecycles share: state -> outcome. A state that is not named does not change. */
 const WANTED: Row = {
   idle: [connecting(0), OPEN],
   "idle after a drop": [connecting(1), OPEN],
@@ -89,7 +89,7 @@ const WANTED: Row = {
   closing: [undefined, refuse("closing")],
   disabled: [undefined, refuse("disabled")],
 };
-/** The connection ends because nobody needs it, or for another one: nothing went wrong. */
+/** The connection ends because nobody needs it, or to be replaced: there is no error. */
 const ENDED: Row = Object.fromEntries(
   ALL.filter((name) => STATES[name].name === "connected").map((name) => [name, [{ name: "idle" }, CLOSE]]),
 );
@@ -132,7 +132,7 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
 
 const later = (delayMs: number): ServerEffect => ({ type: "reconnect-later", delayMs });
 const idle = (failures: number): ServerPhase => ({ name: "idle", error, failures });
-/** A connection that lived for a minute begins the count anew. */
+/** After a connection that lived for a minute, failures are counted from the start. */
 const dropped = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
   connected: [idle(1), [...CLOSE, ...laterOf(1_000)]],
   "connected for a minute": [idle(1), [...CLOSE, ...laterOf(1_000)]],
@@ -190,7 +190,7 @@ describe("transition", () => {
     expect(STATES["failed, waited"].failures).toBe(3);
   });
 
-  test("a keep-alive server that never comes up -> retried by its timer at growing distances, without end", () => {
+  test("a keep-alive server that never comes up -> retried by its timer after growing pauses, without end", () => {
     let state: ServerPhase = { name: "idle" };
     const delays: number[] = [];
     for (let round = 0; round < 9; round++) {
@@ -202,7 +202,7 @@ describe("transition", () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
   });
 
-  /** What a keep-alive server waits between `rounds` connections, each of which lives for so long. */
+  /** The pauses of a keep-alive server between `rounds` connections. `livesMs`: how long each of them lives. */
   function waitsOf(livesMs: (round: number) => number, rounds: number): number[] {
     let state: ServerPhase = { name: "idle" };
     let nowMs = NOW;
@@ -236,8 +236,8 @@ describe("transition", () => {
     expect(waitsOf(livesMs, 8)).toEqual(waits);
   });
 
-  test("a keep-alive server whose list fails each time -> as one that does not connect", () => {
-    // The list is part of the connect: no `opened` comes.
+  test("a keep-alive server whose list fails each time -> counts as one that does not connect", () => {
+    // The list is part of the connect, so there is no `opened` event.
     let state: ServerPhase = { name: "idle" };
     for (let round = 0; round < 4; round++) {
       state = transition(state, wanted("timer"), policyOf("keep-alive")).state;

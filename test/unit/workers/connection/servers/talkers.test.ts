@@ -1,4 +1,4 @@
-/** Owns: what main finds in the shared record of who is talking. */
+/** Owns: what main reads in the shared record of the server whose bytes are being read. */
 import { expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import {
@@ -46,7 +46,7 @@ test("bytes add up, and count less as they age", async () => {
   await nextTurn();
 });
 
-test("the same server again -> the same slot, told once; more servers than slots -> nobody's", async () => {
+test("the same server again -> the same slot, one event; more servers than slots -> the slot of no server", async () => {
   const { talkers, record, events } = open();
   for (let i = 0; i < TALK_SLOTS + 10; i++) talkers.of(`s${i}`);
   talkers.of("s0");

@@ -1,4 +1,4 @@
-/** Owns: what the user is told of a server that some file names and that is not there. */
+/** Owns: the explanation of a server that some file names and that does not exist. */
 import { expect, test } from "vitest";
 import { describeError } from "../../../../../src/shared/protocol/errors.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
@@ -44,7 +44,7 @@ test.each([
   expect(explain(name)).toBe(text);
 });
 
-test("any name, while a whole file cannot be used -> where that is", () => {
+test("any name, while a whole file cannot be used -> the place of the mistake in that file", () => {
   expect(explain("unknown", { problems: [problem({})] })).toBe(
     "No server named unknown is configured in a file that can be read. /m.json:1:2: it is wrong. Mend it.",
   );

@@ -69,7 +69,9 @@ describe("appendRegular", () => {
   it.each(Object.entries(IRREGULAR))("%s -> refused at once, and so is its size", async (_name, make) => {
     const path = await logPath();
     const what = await make(path);
-    const refusal = `${path}: it is ${what}, not a regular file`;
+    // People search for the code of the system.
+    const code = what === "a folder" ? "EISDIR: " : "";
+    const refusal = `${path}: ${code}it is ${what}, not a regular file`;
     await expect(appendRegular(path, "one\n")).rejects.toThrow(refusal);
     await expect(regularSize(path)).rejects.toThrow(refusal);
   });

@@ -1,4 +1,4 @@
-/** Owns: which file a command stands for, on both kinds of systems, and that the current folder is not searched. */
+/** Owns: which file a command names, on POSIX and Windows, and that the current folder is not searched. */
 import { describe, expect, test } from "vitest";
 import { findProgram } from "../../../../../workers/shared/programs/find-program.ts";
 

@@ -1,4 +1,4 @@
-/** Owns: which folders of PATH the user's own servers keep, on both kinds of systems. */
+/** Owns: which folders of PATH the user's own servers keep, on POSIX and Windows. */
 import { describe, expect, test } from "vitest";
 import {
   type Folders,

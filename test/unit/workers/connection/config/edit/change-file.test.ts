@@ -1,4 +1,4 @@
-/** Owns: a change of a configuration file on the user's word: nothing that anybody else writes meanwhile is lost. */
+/** Owns: a change of a configuration file on the user's word loses no text that another program writes meanwhile. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const PROGRAM = join(import.meta.dirname, "../../../../../fixtures/edits/switche
 
 const read = (file: string): Promise<string> => readFile(file, "utf8");
 
-/** Servers that the file says are off. */
+/** Names of the servers that the file disables. */
 async function switchedOff(file: string): Promise<string[]> {
   const { mcpServers } = JSON.parse(await read(file)) as {
     mcpServers: Record<string, { enabled?: boolean }>;
@@ -26,7 +26,7 @@ async function switchedOff(file: string): Promise<string[]> {
   return Object.keys(mcpServers).filter((name) => mcpServers[name]?.enabled === false);
 }
 
-test("two processes that each switch twenty servers off at once -> all forty are off", async () => {
+test("two processes that each disable twenty servers at once -> all forty are disabled", async () => {
   const folder = await temporaryFolder();
   const file = join(folder, "mcp.json");
   const names = ["a", "b"].flatMap((prefix) => Array.from({ length: EDITS }, (_, i) => `${prefix}${i}`));
@@ -63,7 +63,7 @@ test("an editor saves between our read and our write -> both changes are in the 
   });
 });
 
-test("an editor that breaks the file meanwhile -> its text stays, and the error says where", async () => {
+test("an editor breaks the file meanwhile -> the editor's text stays, and the error names the position", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, { mcpServers: { a: { command: "x" } } });
   let calls = 0;
@@ -78,7 +78,7 @@ test("an editor that breaks the file meanwhile -> its text stays, and the error 
   expect(await read(file)).toBe('{"mcpServers": ');
 });
 
-test("another program that keeps changing the file -> given up, and its text stays", async () => {
+test("another program keeps changing the file -> the change is given up, the program's text stays", async () => {
   const folder = await temporaryFolder();
   const file = join(folder, "mcp.json");
   await put(file, "0");
@@ -95,7 +95,7 @@ test("another program that keeps changing the file -> given up, and its text sta
   expect(await readdir(folder)).toEqual(["mcp.json"]);
 });
 
-test("a text that the user edits while another program saves -> bad_config, the other's text stays", async () => {
+test("another program saves while the user edits -> bad_config, the other program's text stays", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, "saved meanwhile");
   await expect(writeEdited(file, { before: "as it was", text: "mine" })).rejects.toMatchObject({
@@ -107,7 +107,7 @@ test("a text that the user edits while another program saves -> bad_config, the 
   expect(await read(file)).toBe("mine");
 });
 
-test("a link into a folder of dotfiles -> stays a link, the file behind it is changed", async () => {
+test("the file is a link -> the link stays, its target is changed", async () => {
   const folder = await temporaryFolder();
   const real = join(folder, "dotfiles", "pi", "mcp.json");
   await put(real, { mcpServers: { a: { command: "x" } } });
@@ -123,7 +123,7 @@ test("a link into a folder of dotfiles -> stays a link, the file behind it is ch
   ]);
 });
 
-test("a file that holds the change already -> is not written again", async () => {
+test("the file holds the change already -> it is not written again", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, '{"mcpServers": {"a": {"enabled": false}}}');
   const { ino } = lstatSync(file);
@@ -131,7 +131,7 @@ test("a file that holds the change already -> is not written again", async () =>
   expect(lstatSync(file).ino).toBe(ino);
 });
 
-test("a server named like a property that every object has -> switched like any other", async () => {
+test("a server with the name of a property that every object has -> changed like any other", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, { mcpServers: {} });
   await writeEnabled(file, "constructor", false);

@@ -31,7 +31,7 @@ describe("editEnabled", () => {
     expect(editEnabled(COMMENTED, "a", true)).toBe(COMMENTED);
   });
 
-  test("adds the key where it is missing", () => {
+  test("adds the key if it is missing", () => {
     const text = editEnabled(COMMENTED, "b", false);
     expect(text).toContain("// my servers");
     expect(text).toMatch(/"url": "https:\/\/b\.example\.com\/mcp",\n {6}"enabled": false/);
@@ -47,7 +47,7 @@ describe("editEnabled", () => {
       '{\r\n\t"mcpServers": {}\r\n}',
       '{\r\n\t"mcpServers": {\r\n\t\t"a": {\r\n\t\t\t"enabled": false\r\n\t\t}\r\n\t}\r\n}',
     ],
-  ])("%# -> a whole file that says so", (before, after) => {
+  ])("%# -> a complete file with the server", (before, after) => {
     const text = editEnabled(before, "a", false);
     if (after !== undefined) expect(text).toBe(after);
     const parsed = JSON.parse(text.replace("\uFEFF", ""));
@@ -134,17 +134,20 @@ describe("editEnabled", () => {
       '{"mcpServers": {"a": {"disabled": false, "enabled": true}}}',
       '{"mcpServers": {"a": {"disabled": true, "enabled": false}}}',
     ],
-  ])("%s -> keeps the style that is there, and the server is off when it is read", (_what, before, after) => {
-    expect(editEnabled(before, "a", false)).toBe(after);
-    const { entries } = parseConfigText(after, USER);
-    const off = entries.flatMap((entry) =>
-      entry.kind === "server"
-        ? [[entry.definition.name, entry.definition.enabled]]
-        : [[entry.name, entry.override.enabled]],
-    );
-    expect(off.findLast(([name]) => name === "a")).toEqual(["a", false]);
-    expect(editEnabled(editEnabled(after, "a", true), "a", false)).toBe(after);
-  });
+  ])(
+    "%s -> keeps the existing style, and the server is disabled when the file is read",
+    (_what, before, after) => {
+      expect(editEnabled(before, "a", false)).toBe(after);
+      const { entries } = parseConfigText(after, USER);
+      const off = entries.flatMap((entry) =>
+        entry.kind === "server"
+          ? [[entry.definition.name, entry.definition.enabled]]
+          : [[entry.name, entry.override.enabled]],
+      );
+      expect(off.findLast(([name]) => name === "a")).toEqual(["a", false]);
+      expect(editEnabled(editEnabled(after, "a", true), "a", false)).toBe(after);
+    },
+  );
 
   test.each(["{", "[]", '{"mcpServers": []}', '{"mcpServers": {"a": "x"}}'])("%s is left alone", (text) => {
     expect(() => editEnabled(text, "a", false)).toThrow(/cannot be changed/);
@@ -177,7 +180,7 @@ test.each([
   expect(fileToEdit(definition("a", { command: "x" }, source), facts(), { project })).toBe(file);
 });
 
-test("in a project that is not trusted nothing is written", () => {
+test("a project that is not trusted -> nothing is written", () => {
   const untrusted = facts({ projectTrusted: false });
   expect(() => fileToEdit(definition("a", { command: "x" }), untrusted, { project: true })).toThrow(
     /not trusted/,
@@ -193,7 +196,7 @@ test.each([
   expect(editableFile(facts(over), project)).toBe(file);
 });
 
-test("/mcp edit --project in a project that is not trusted -> bad_config, since nobody would read it", () => {
+test("/mcp edit --project in a project that is not trusted -> bad_config, because the file would not be read", () => {
   expect(() => editableFile(facts({ projectTrusted: false }), true)).toThrow(/not trusted/);
 });
 
@@ -241,7 +244,7 @@ test.each<[overrides: [ConfigSource, Override][], file: string]>([
     ],
     PROJECT_FILE.file,
   ],
-])("overridden by %o -> changes %s, the one that says whether it is on", (overrides, file) => {
+])("overridden by %o -> changes %s, the file that counts", (overrides, file) => {
   const overridden = overrides.reduce(
     (server, [by, override]) => applyOverride(server, override, by),
     definition("a", { command: "x" }),

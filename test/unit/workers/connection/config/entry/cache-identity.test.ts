@@ -1,4 +1,4 @@
-/** Owns: which definitions are other programs in other folders, so that their tools are stored by folder. */
+/** Owns: which definitions start another program in another folder, so that their tools are stored by folder. */
 import { describe, expect, it, test } from "vitest";
 import { adapterHash, hashesOf } from "../../../../../../workers/cache/metadata/adapter-hash.ts";
 import { cacheIdentity } from "../../../../../../workers/connection/config/entry/cache-identity.ts";
@@ -46,11 +46,11 @@ describe("cacheIdentity: a definition of the user's", () => {
     [{ command: "server", args: ["x.py"], cwd: "~/server" }, false],
     [{ command: "server", args: ["x.py"], cwd: "${HOME}/server" }, false],
     [{ url: "https://example.com/mcp" }, false],
-  ])("%j -> by folder: %s", (raw, expected) => {
+  ])("%j -> stored by folder: %s", (raw, expected) => {
     expect(isByFolder(raw)).toBe(expected);
   });
 
-  test("the same in two folders -> two hashes where it is by folder, else the adapter's own", () => {
+  test("one definition in two folders -> two hashes if stored by folder, otherwise the adapter's hash", () => {
     const hash = (raw: object, cwd: string): string => hashDefinition(identity(raw, USER, cwd));
     const relative = node("./server.js");
     expect(hash(relative, "/a")).not.toBe(hash(relative, "/b"));
@@ -67,7 +67,7 @@ describe("cacheIdentity: an entry of a project", () => {
       expect(identity(raw, source)).toEqual({ ...raw, [FOLDER_KEY]: "/work/app" });
   });
 
-  test("a file that sets the key itself -> has no say", () => {
+  test("a file that sets the key itself -> has no effect", () => {
     const raw = { command: "/opt/server", [FOLDER_KEY]: "/elsewhere" };
     expect(identity(raw, PROJECT_FILE)[FOLDER_KEY]).toBe("/work/app");
     expect(identity(raw, USER)).toEqual({ command: "/opt/server" });

@@ -1,11 +1,11 @@
-/** Owns: whether the folder of a server is its author's choice or that of whoever starts Pi somewhere. */
+/** Owns: whether the author of a definition chose the folder of the server, or the person who starts Pi somewhere. */
 import { expect, test } from "vitest";
 import { isChosenFolder } from "../../../../../../workers/connection/config/entry/chosen-folder.ts";
 import { type Origin, parseEntry } from "../../../../../../workers/connection/config/entry/definition.ts";
 
 const SESSION = "/work/clone/sub";
 
-/** `folder`: what the written one resolves to. */
+/** `folder`: the resolved path. */
 function chosen(cwd: string | undefined, folder: string, origin: Origin): boolean {
   const entry = { command: "npx", ...(cwd === undefined ? {} : { cwd }) };
   const { definition } = parseEntry("s", entry, { file: "mcp.json", origin });

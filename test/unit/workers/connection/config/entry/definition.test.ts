@@ -1,4 +1,4 @@
-/** Owns: what one server entry may say. */
+/** Owns: the keys of one server entry, and the mistakes in them. */
 import { describe, expect, it, test } from "vitest";
 import {
   type Origin,
@@ -10,7 +10,7 @@ import type { Mistake } from "../../../../../../workers/connection/config/entry/
 import { definition, USER } from "../support.ts";
 
 const definitionOf = (raw: unknown): ServerDefinition => definition("s", raw);
-/** What costs the entry; a mistake that leaves it usable is none of these. */
+/** The mistakes that make an entry unusable. */
 const mistakesOf = (raw: unknown, name = "s"): Mistake[] => {
   const parsed = parseEntry(name, raw, USER);
   const errors = parsed.mistakes.filter(({ severity }) => severity === "error");

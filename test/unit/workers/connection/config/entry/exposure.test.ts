@@ -62,7 +62,7 @@ test.each([
 
 const LONG = `long_${"x".repeat(195)}`;
 
-/** What the rule makes of the tool of server `my-srv`. */
+/** The exposure of a tool of the server `my-srv` under this rule. */
 const verdictOf = (entry: Record<string, unknown>, tool: string, prefix: ToolPrefix = "server"): string =>
   exposureOf(
     tool,
@@ -79,7 +79,7 @@ test.each<[string, ToolPrefix]>([
   [LONG, "short"],
   [LONG, "none"],
   [LONG, "mcp"],
-])("the name of %.10s in Pi with toolPrefix %s -> meant by every rule", (tool, prefix) => {
+])("the name of %.10s in Pi with toolPrefix %s -> every rule can use it", (tool, prefix) => {
   const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }]);
   expect(name.length).toBeLessThanOrEqual(64);
   expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
@@ -105,7 +105,7 @@ test.each<[string, ToolPrefix]>([
   },
 );
 
-test("a pattern that would meet a hash by chance -> not meant", () => {
+test("a pattern that fits a hash by chance -> does not count", () => {
   const names = assignToolNames([
     { server: "my-srv", tool: "a.b" },
     { server: "my-srv", tool: "a_b" },

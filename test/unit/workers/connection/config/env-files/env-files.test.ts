@@ -1,6 +1,6 @@
 /**
- * Owns: what an envFile may decide: whose file it is, what is left out of it, and that a server is started with no
- * other content than the one that was agreed to. Real files and links.
+ * Owns: what an envFile may decide: who wrote the file, which variables are left out, and that a server is started
+ * only with the content to which the user agreed. Real files and links.
  */
 import { execFile } from "node:child_process";
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
@@ -58,7 +58,7 @@ describe("decidesWhatRuns", () => {
   });
 });
 
-/** A home with a clone in it, in which Pi runs. */
+/** A home folder with a clone in it; Pi runs in the clone. */
 async function place(): Promise<{ home: string; cwd: string }> {
   const home = await temporaryFolder();
   const cwd = join(home, "work", "clone");
@@ -152,7 +152,7 @@ describe("the user's own server", () => {
     expect("note" in read).toBe(names.length === 1);
   });
 
-  test("Pi runs in the home folder or above it -> no clone is meant, all of the file counts", async () => {
+  test("Pi runs in the home folder or above it -> that is not a clone, the whole file counts", async () => {
     const { home } = await place();
     for (const cwd of [home, join(home, "..")]) {
       const path = join(home, "mine.env");
@@ -162,7 +162,7 @@ describe("the user's own server", () => {
     }
   });
 
-  test("Pi runs in a folder by a link to it -> it is that folder all the same", async () => {
+  test("Pi runs in a folder through a link -> the real folder counts", async () => {
     const { home, cwd } = await place();
     const linked = join(home, "linked");
     await symlink(cwd, linked);
@@ -172,7 +172,7 @@ describe("the user's own server", () => {
     }
   });
 
-  test("the project only switches it on -> still the user's own: left out, whatever was agreed to", async () => {
+  test("the project only enables the server -> still the user's own: variables are left out, whatever the user agreed to", async () => {
     const at = await place();
     const off = definition("docs", { command: "x", envFile: ".env", enabled: false });
     const on = applyOverride(off, { enabled: true }, PROJECT_PI);
@@ -181,7 +181,7 @@ describe("the user's own server", () => {
     expect("entries" in read && Object.keys(read.entries)).toEqual(["TOKEN"]);
   });
 
-  test("is told by a problem before it is started, with names and no value; names of any kind and number", async () => {
+  test("a problem reports it before the start, with names and no value; names of any kind and number", async () => {
     const at = await place();
     const many = Array.from({ length: 30 }, (_, i) => `LD_${i}=s3cret`);
     await writeFile(
@@ -236,7 +236,7 @@ describe("a project's server", () => {
     expect(await agreedEntries(agreed(before), ".env", at)).toEqual(expected);
   });
 
-  test("whose envFile nobody was shown is not started with one", async () => {
+  test("whose envFile was never shown to the user -> not started", async () => {
     const at = await place();
     expect(await agreedEntries(server(".env", PROJECT_PI), ".env", at)).toEqual({ changed: true });
     const options = { ...at, env: {}, signal: new AbortController().signal };
@@ -252,7 +252,7 @@ describe("a project's server", () => {
     });
   });
 
-  test("what is too large to be shown, or too many files, is not read", async () => {
+  test("a file too large to be shown, or too many files -> not read", async () => {
     const at = await place();
     const big = join(at.cwd, "big.env");
     await writeFile(big, `A=${"x".repeat(LIMITS.envFileShownBytes)}`);
@@ -301,7 +301,7 @@ describe("a project's server", () => {
     expect(await lookAtEnvFiles([own], { ...at, env: {} })).toMatchObject({ problems: [], files: [] });
   });
 
-  test("that is switched off, or that took the place of another one -> looked at only where it may run", async () => {
+  test("that is disabled, or that replaced another one -> looked at only if it may run", async () => {
     const at = await place();
     const off = definition("off", { command: "x", envFile: ".env", enabled: false }, PROJECT_FILE);
     const below = server(".env", PROJECT_FILE);
@@ -329,7 +329,7 @@ describe("the way to a file", () => {
     });
   });
 
-  test("a loop, and nothing at its end -> it ends", async () => {
+  test("a loop of links, and a link to nothing -> the way ends", async () => {
     const home = await temporaryFolder();
     await symlink(join(home, "b"), join(home, "a"));
     await symlink(join(home, "a"), join(home, "b"));

@@ -59,7 +59,7 @@ describe("parseConfigText", () => {
       toolPrefix: "mcp",
       idleTimeout: 1,
       toonEncode: ["a"],
-      captureStats: { path: "x", flushDelayMs: 1 },
+      captureStats: { path: "x" },
       directTools: true,
       maxMessageBytes: 2_048,
       hotReload: "ask",
@@ -232,7 +232,7 @@ describe("parseConfigText", () => {
       '{"mcpServers": {"a": {"enabled": false, "env": {}}}}',
       "warning 1:48: mcpServers.a.env: has no effect in an entry without command or url.",
     ],
-  ])("%s -> one message that says where and what to do", (_, text, message) => {
+  ])("%s -> one message with the position and a remedy", (_, text, message) => {
     const [first, ...more] = problemsOf(text);
     expect(first).toContain(message);
     expect(more).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Owns: what a start does with a path of configuration that is not a regular file: it says what stands there, waits
- * for nothing, and every other file counts.
+ * Owns: a path of configuration that is not a regular file: the start reports the kind of the file, waits for nothing,
+ * and every other file counts.
  */
 import { execFile } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
@@ -28,7 +28,7 @@ async function place(): Promise<Place> {
 
 const pipe = async (path: string): Promise<unknown> => promisify(execFile)("mkfifo", [path]);
 
-/** What stands at the path, and how that is told. */
+/** The thing at the path, how it is made, and how it is reported. */
 const CASES: [string, (path: string) => Promise<unknown>, string][] = [
   ["a named pipe", pipe, "it is a named pipe, not a regular file"],
   [
@@ -86,7 +86,7 @@ describe("loadConfig", () => {
     expect([servers.map(({ name }) => name), problems]).toEqual([["linked"], []]);
   });
 
-  test("a project's file that is larger than a project's may be -> told; the user's own may be larger", async () => {
+  test("a project's file over the project's limit -> reported; the user's own file may be larger", async () => {
     const { at, user } = await place();
     const large = (name: string): string =>
       `${JSON.stringify({ mcpServers: { [name]: { command: "x" } } })}${" ".repeat(LIMITS.projectFileBytes)}`;

@@ -1,4 +1,4 @@
-/** Owns: what one configuration file may look like, and where a mistake is found. */
+/** Owns: the forms that one configuration file may have, and the position of each mistake. */
 import { describe, expect, it, test } from "vitest";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { PROJECT_PI } from "../support.ts";
@@ -36,7 +36,7 @@ describe("parseConfigText: files that are fine", () => {
   });
 });
 
-test("a key that is not ours -> a warning, the servers stay", () => {
+test("an unknown key -> a warning, the servers stay", () => {
   const { names, problems } = parse('{"other": 1, "mcpServers": {"a": {"command": "x"}}}');
   expect(names).toEqual(["a"]);
   expect(problems).toMatchObject([{ severity: "warning", line: 1, column: 11, key: "other" }]);
@@ -84,7 +84,7 @@ describe("parseConfigText: files that cannot be used", () => {
 });
 
 describe("parseConfigText: entries that cannot be used", () => {
-  /** One entry on line 3, beside two good ones; `@` marks where the problem must be found. */
+  /** One entry on line 3, beside two good ones; `@` marks the position of the problem. */
   const withEntry = (entry: string): { text: string; column: number } => {
     const line = `  ${entry}`;
     const text = `{"mcpServers": {\n  "good": {"command": "x"},\n${line.replace("@", "")},\n  "last": {"command": "x"}\n}}`;
@@ -118,7 +118,7 @@ describe("parseConfigText: entries that cannot be used", () => {
     ["a wrong switch", '"bad": {"command": "x", "enabled": @"no"}', "bad.enabled", /true or false/],
     ["the name __proto__", '"__proto__": @{"command": "x"}', "__proto__", /usable server name/],
     ["an empty name", '"": @{"command": "x"}', "", /usable server name/],
-  ])("%s -> one problem at its place, the other servers stay", (_name, entry, key, message) => {
+  ])("%s -> one problem at its position, the other servers stay", (_name, entry, key, message) => {
     const { text, column } = withEntry(entry);
     const { names, problems } = parse(text);
     expect(names).toEqual(["good", "last"]);
@@ -143,7 +143,7 @@ describe("parseConfigText: entries that cannot be used", () => {
     expect(parse(text)).toMatchObject({ names: [], problems: [{ line: 1, column, key }] });
   });
 
-  test("one name twice -> the later one counts, as JSON.parse has it", () => {
+  test("a name is given twice -> the last one counts, as in JSON.parse", () => {
     const { entries } = parseConfigText(
       '{"mcpServers": {"a": {"command": "1"}, "a": {"command": "2"}}}',
       PROJECT_PI,

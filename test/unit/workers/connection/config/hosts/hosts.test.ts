@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import type { HostName } from "../../../../../../workers/connection/config/entry/choices.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { type HostFile, parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../../workers/connection/config/hosts/sources.ts";
 import {
   type ResolvedTarget,
   resolveTarget,
@@ -22,7 +22,7 @@ function read(
   return parseHostText(text, { host, source, facts: facts(over), before });
 }
 
-/** What a server is really given, with `X` set in the environment. */
+/** The values that a server really gets, with `X` set in the environment. */
 async function given(server: ServerDefinition | undefined): Promise<ResolvedTarget> {
   if (!server) throw new Error("not imported");
   return resolveTarget(server, {
@@ -154,7 +154,7 @@ test("Codex: TOML with seconds, tokens and headers from variables", async () => 
   expect(file.problems).toMatchObject([{ severity: "warning", line: 31, key: "mcp_servers.wrong.command" }]);
 });
 
-/** What `value` in env or args is given to the server, where `X` is `filled`. Undefined: the server is left out. */
+/** The text that a server gets for `value` in env or args, if `X` is `filled`. Undefined: the server is left out. */
 test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   ["codex", "${X} $env:X {env:X} ${env:X}", "${X} $env:X {env:X} ${env:X}"],
   ["codex", "$${X} {{env:X}", "$${X} {{env:X}"],
@@ -184,7 +184,7 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   ["vscode", "${env:ProgramFiles(x86)}", undefined],
   ["opencode", "{env:X}{env:NO} ${X} $env:X", "filled ${X} $env:X"],
   ["opencode", "{file:x}", undefined],
-])("%s writes %s -> the server is given %s", async (host, value, env, arg = env) => {
+])("%s writes %s -> the server gets %s", async (host, value, env, arg = env) => {
   const entry =
     host === "opencode"
       ? { type: "local", command: ["x", value], environment: { V: value } }
@@ -204,13 +204,13 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   expect(await given(byName(file).s)).toMatchObject({ args: [arg], env: { V: env } });
 });
 
-test("a folder whose name looks like a command is a name where the editor fills it in", async () => {
+test("a folder whose name looks like a command, filled in by the editor -> the name is literal", async () => {
   const text = JSON.stringify({ servers: { s: { command: "x", args: ["${workspaceFolderBasename}"] } } });
   const [server] = read("vscode", text, [], { cwd: "/work/!exit 1 #${X}" }).servers;
   expect(await given(server)).toMatchObject({ args: ["!exit 1 #${X}"] });
 });
 
-test("Codex: broken TOML is one problem with its place", () => {
+test("Codex: broken TOML is one problem with its position", () => {
   const file = read("codex", '[mcp_servers.a]\ncommand = "x\n');
   expect(file).toMatchObject({ broken: true, servers: [], problems: [{ line: 2, column: 13 }] });
 });
@@ -239,7 +239,7 @@ test.each(["opencode.jsonc", "opencode-v2.jsonc"])("OpenCode: %s", async (name) 
   expect(Object.keys(byName(file))).toEqual(Object.keys(expected));
 });
 
-test("OpenCode: a file may switch on a server of the file before it", async () => {
+test("OpenCode: a file may enable a server of an earlier file", async () => {
   const { servers } = read("opencode", await fixture("opencode.jsonc"));
   const file = read("opencode", '{"mcp": {"remote": {"enabled": true}}}', servers);
   expect(byName(file)).toMatchObject({

@@ -15,7 +15,7 @@ const servers = (entry: object, more: object = {}): object => ({ mcpServers: { s
 const opencode = (entry: object): object => ({ mcp: { s: entry } });
 const imports = (host: string): object => ({ imports: [host] });
 
-/** The server `s` of these files, by their path below the home folder. */
+/** The server `s` of these files, which are given by their path below the home folder. */
 async function load(
   files: Record<string, object>,
   over: Partial<ConfigFacts> = {},
@@ -149,7 +149,7 @@ describe("loadConfig: whether the project defines a server", () => {
     expect({ defines: server.definedByProject, trust: server.project }).toEqual({ defines, trust });
   });
 
-  test("what a project's entry replaces is still the user's", async () => {
+  test("a server that a project's entry replaces is still the user's", async () => {
     const server = await load({ [USERS]: servers(SERVER), [SHARED]: servers(SERVER) });
     expect(server.replaced).toMatchObject({ definedByProject: false, project: false });
   });

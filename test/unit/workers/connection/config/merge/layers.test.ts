@@ -75,7 +75,7 @@ describe("mergeLayers", () => {
     expect(server(merged)?.requestTimeoutMs).toBeUndefined();
   });
 
-  test("switching on a server that the user switched off counts as the project's own", () => {
+  test("a project enables a server that the user disables -> it counts as the project's", () => {
     const merged = merge([
       file(USER, { a: { ...GITHUB, enabled: false } }),
       file(PROJECT_FILE, { a: { enabled: true } }),
@@ -100,7 +100,7 @@ describe("mergeLayers", () => {
     });
   });
 
-  test("an override of nothing is a mistake with its place", () => {
+  test("an override without a server is a mistake with its position", () => {
     const merged = merge([parseConfigText('{"mcpServers": {\n "a": {"enabled": false}}}', PROJECT_PI)]);
     expect(merged.servers).toEqual([]);
     expect(merged.problems).toMatchObject([
@@ -108,7 +108,7 @@ describe("mergeLayers", () => {
     ]);
   });
 
-  test("imports count only where no own file defines the server; the first host wins", () => {
+  test("imports count only if no file of ours defines the server; the first host wins", () => {
     const import_ = (name: string, command: string, host: string) =>
       definition(name, { command }, { file: `/${host}`, origin: "import" });
     const hosts = [
@@ -135,7 +135,7 @@ describe("mergeLayers", () => {
     expect(server(merge([], { hosts }))).toMatchObject({ file: PROJECT_FILE.file, replaced: { file: "/u" } });
   });
 
-  test("servers of extensions are lowest, and a wrong one is told", () => {
+  test("servers of extensions have the lowest precedence, and a wrong one is reported", () => {
     const registered = [
       { name: "a", config: { command: "ext" }, extensionPath: "/ext.ts" },
       { name: "b", config: { command: "ext" }, extensionPath: "/ext.ts" },
@@ -163,7 +163,7 @@ describe("mergeLayers", () => {
   test.each<[keyof Settings, unknown, unknown]>([
     ["toolPrefix", "none", "server"],
     ["proxyTool", true, false],
-  ])("%s: %j of a project counts where Pi had to trust it; otherwise %j", (key, wanted, own) => {
+  ])("%s: %j of a project counts if Pi had to trust the file; otherwise %j", (key, wanted, own) => {
     for (const [source, result] of [
       [PROJECT_PI, wanted],
       [PROJECT_FILE, own],
@@ -282,7 +282,7 @@ describe("a project's override of the user's server", () => {
     expect(server(merged)).toMatchObject({ enabled: true, project: false });
   });
 
-  test("a server that the user switches off, switched on and then changed by the project -> still the project's", () => {
+  test("a server that the user disables, and the project enables and then changes -> still the project's", () => {
     const merged = merge([
       file(USER, { a: { ...OWN, enabled: false } }),
       file(PROJECT_FILE, { a: { enabled: true } }),

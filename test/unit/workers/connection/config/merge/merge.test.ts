@@ -91,13 +91,13 @@ describe("loadConfig", () => {
     expect(problems).toHaveLength(1);
   });
 
-  test("no file at all -> nothing, but the places are named", async () => {
+  test("no file at all -> no servers, but the paths are listed", async () => {
     const { at } = await place();
     const files = configSources(at).map(({ file }) => file);
     expect(await loadConfig(at)).toMatchObject({ servers: [], problems: [], files, broken: [] });
   });
 
-  test("--mcp-config names a file that is not there -> a problem, not silence", async () => {
+  test("--mcp-config names a missing file -> a problem", async () => {
     const { at } = await place({ configPath: "nowhere.json" });
     const { problems } = await loadConfig(at);
     expect(problems).toMatchObject([
@@ -112,7 +112,7 @@ describe("loadConfig", () => {
     expect([names(loaded), loaded.problems]).toEqual([["a"], []]);
   });
 
-  test("a folder in a file's place -> one problem with what to do", async () => {
+  test("a folder at a file's path -> one problem with a remedy", async () => {
     const { at, user } = await place();
     await mkdir(user, { recursive: true });
     const { servers, problems } = await loadConfig(at);
@@ -120,7 +120,7 @@ describe("loadConfig", () => {
     expect(problems).toMatchObject([{ file: user, message: expect.stringContaining("cannot be read") }]);
   });
 
-  test("a file that was whole and is broken now -> its last servers, and where it is broken", async () => {
+  test("a file that was whole and is broken now -> its last servers, and the position of the mistake", async () => {
     const { at, user } = await place();
     await put(user, { mcpServers: { a: { command: "a" } } });
     const first = await loadConfig(at);
@@ -149,7 +149,7 @@ describe("loadConfig", () => {
     const loaded = await loadConfig({ ...at, cwd });
     expect(names(loaded)).toEqual(found);
     expect(loaded.servers.every(({ origin }) => origin === "project-file")).toBe(true);
-    // A file that comes later is waited for.
+    // The file may appear later, so it is watched.
     expect(loaded.files.includes(join(root, "a", "opencode.json"))).toBe(found.includes("outer"));
     expect(names(await loadConfig({ ...at, cwd, projectTrusted: false }))).toEqual([]);
   });

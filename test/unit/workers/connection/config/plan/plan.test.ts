@@ -77,7 +77,7 @@ describe("plan", () => {
     expect(change).toMatchObject({ action, name: "a", ...(keys && { keys }) });
   });
 
-  test("another content of the envFile was agreed to -> another process has it", () => {
+  test("the user agreed to another content of the envFile -> the server restarts", () => {
     const before = { ...definition("a", { ...STDIO, envFile: ".env" }), agreedEnvFile: "one" };
     const change = plan(configuration([before]), configuration([{ ...before, agreedEnvFile: "two" }]));
     expect(change.servers).toMatchObject([{ action: "restart", keys: ["content of envFile"] }]);
@@ -142,7 +142,7 @@ function createGenerator(seed: number): () => Configuration {
   };
 }
 
-/** Everything but the way it is written. */
+/** A configuration without the way in which it is written. */
 const meaning = ({ servers, settings }: Configuration): unknown => ({
   servers: servers.map(({ raw: _raw, replaced: _replaced, ...server }) => server),
   settings,

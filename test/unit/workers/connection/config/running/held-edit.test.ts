@@ -116,7 +116,7 @@ describe("hotReload ask", () => {
     expect(pi.runs()).toEqual([]);
   });
 
-  test("the file breaks while an edit waits -> the yes applies what was announced, and the place of the mistake is known", async () => {
+  test("the file breaks while an edit waits -> the yes applies what was announced, and the position of the mistake is known", async () => {
     const [home, pi] = await openWith("ask");
     const id = await edit(home, pi, config("ask", added));
     await put(home.mcp, "{");

@@ -62,7 +62,7 @@ describe("an edit of the user's file", () => {
     expect(pi.effects).toEqual(["mcp.json: + one", "mcp.json: + two, - one"]);
   });
 
-  test("broken, then mended -> the last whole text runs on, the place is known, then the mended text applies", async () => {
+  test("broken, then mended -> the last whole text runs on, the position is known, then the mended text applies", async () => {
     const [home, pi] = await openWith({ s: server() });
     await writeFile(home.mcp, '{\n  "mcpServers": {\n    "s": {"command": }\n  }\n}');
     await becomes(() => pi.running.state.problems.length, 1);

@@ -17,7 +17,7 @@ import {
   server,
 } from "./support.ts";
 
-const places = async (home: Home): Promise<string[]> => {
+const positions = async (home: Home): Promise<string[]> => {
   const { running } = await open(home);
   return running.state.problems.map(
     ({ file, line, column, key, message }) =>
@@ -25,7 +25,7 @@ const places = async (home: Home): Promise<string[]> => {
   );
 };
 
-test("a model writes imports into .pi/mcp.json -> nothing is imported, the place is told, at a later start too", async () => {
+test("a model writes imports into .pi/mcp.json -> nothing is imported, the position is reported, at a later start too", async () => {
   const home = await createHome();
   const claude = dirname(home.cwd);
   vi.stubEnv("CLAUDE_CONFIG_DIR", claude);
@@ -63,11 +63,11 @@ test("files of other programs in the project folder -> each server is asked for,
   expect(pi.runs()).toEqual([]);
 });
 
-test("settings of .mcp.json -> what writes files or widens is ignored, each told with its place", async () => {
+test("settings of .mcp.json -> what writes files or widens is ignored, each reported with its position", async () => {
   const home = await createHome();
   const settings = { captureStats: { path: "/tmp/stats" }, outputGuard: false, proxyTool: true };
   await put(home.projectFile, `{"settings":\n${JSON.stringify(settings)}}`);
-  expect(await places(home)).toEqual([
+  expect(await positions(home)).toEqual([
     ".mcp.json:2:17: settings.captureStats: a project's file may not decide this: it writes files",
     ".mcp.json:2:71: settings.proxyTool: a project's file may not decide this: it changes the names under which your tools are called",
     ".mcp.json:2:53: settings.outputGuard: a project's file may only make this stricter",
@@ -82,8 +82,8 @@ test(".mcp.json takes back the user's exclusions -> they hold; its own exclusion
   await put(home.mcp, configOf({ db: server([], rules) }));
   const override = { excludeTools: [], toolExposure: { secret: "direct", other: "hidden" } };
   await writeFile(home.projectFile, JSON.stringify(configOf({ db: override }), null, 2));
-  const told = await places(home);
-  expect(told).toEqual([
+  const reported = await positions(home);
+  expect(reported).toEqual([
     expect.stringMatching(/^\.mcp\.json:4:23: mcpServers\.db\.excludeTools: a project's list adds to yours/),
     expect.stringMatching(/^\.mcp\.json:5:23: mcpServers\.db\.toolExposure: your own file hides these tools/),
   ]);

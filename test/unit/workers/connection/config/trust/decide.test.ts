@@ -45,7 +45,7 @@ const consent = (
   decidedAt: 1,
 });
 
-/** As version 1 of the file had it: one hash, of the definition and of the folder's path. */
+/** A record of version 1 of the file: one hash, of the definition and of the folder's path. */
 const firstVersion = (
   of: ServerDefinition,
   decision: Consent["decision"] = "allowed",
@@ -181,7 +181,7 @@ describe("decideTrust", () => {
     expect(summary(decideTrust([renamed], [consent(IN.file)], TRUSTED)).pending).toEqual(["b"]);
   });
 
-  test("what was accepted at the start stays so; what was switched off then is asked when it is switched on", () => {
+  test("accepted at the start -> stays accepted; disabled at the start -> asked for when it is enabled", () => {
     const off = definition("b", { ...RAW, enabled: false }, PROJECT_PI);
     const { accepted } = decideTrust([IN.pi, off], [], TRUSTED);
     const on = definition("b", RAW, PROJECT_PI);
@@ -189,7 +189,7 @@ describe("decideTrust", () => {
     expect(summary(later)).toEqual({ allowed: ["a"], pending: ["b"], refused: [] });
   });
 
-  test("more than anybody reads -> never asked for, with what to do; allowed before, it goes on running", () => {
+  test("a question too long to read -> never asked, with a remedy; if allowed before, the server keeps running", () => {
     const longest = "x".repeat(LIMITS.consentChars - "a: x , from /work/app/.mcp.json".length);
     const asked = definition("a", { command: "x", args: [longest] }, PROJECT_FILE);
     const long = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_FILE);
@@ -211,7 +211,7 @@ describe("decideTrust", () => {
     expect(awaitingConsents(decideTrust([onPi], [], live), [], live, 7)).toHaveLength(1);
   });
 
-  test("the user's server runs in place of a project's that may not", () => {
+  test("the user's server runs in place of a project's server that may not run", () => {
     const text = JSON.stringify({ mcpServers: { a: RAW } });
     const other = JSON.stringify({ mcpServers: { a: { command: "mine" } } });
     const { servers } = mergeLayers({
@@ -254,7 +254,7 @@ describe("awaitingConsents", () => {
     expect(awaited(of, known, facts)).toEqual(expected);
   });
 
-  test("says what awaits and since when", () => {
+  test("names the servers that await an answer, and since when", () => {
     const decision = decideTrust([IN.pi], [], live);
     expect(awaitingConsents(decision, [], live, 7)).toEqual([
       { ...consent(IN.pi, "awaiting"), decidedAt: 7 },
@@ -282,7 +282,7 @@ describe("mcp-trust.json", () => {
     expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 2 });
   });
 
-  test("that something awaits an answer never replaces one; an answer replaces it", async () => {
+  test("a record that awaits an answer never replaces an answer; an answer replaces it", async () => {
     const path = await file();
     await remember(path, [consent(IN.pi, "awaiting")]);
     expect(await consentsIn(path)).toEqual([consent(IN.pi, "awaiting")]);
@@ -306,7 +306,7 @@ describe("mcp-trust.json", () => {
     expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);
   }, 60_000);
 
-  test("many consents: the oldest go; many that may not run: then nothing may, unless consented", async () => {
+  test("many consents -> the oldest are dropped; many refusals -> nothing may run without a consent", async () => {
     const path = await file();
     await remember(path, [one, ...numbered(1_000, "allowed")]);
     expect(await consentsIn(path)).toHaveLength(1_000);

@@ -1,6 +1,6 @@
 /**
- * Owns: what a decision about a project's server is bound to. A refusal is not lost with the path of its folder, a
- * permission holds where it was given, and what the first version of mcp-trust.json wrote goes on counting.
+ * Owns: the things to which a decision about a project's server is bound. A refusal is not lost with the path of its
+ * folder, a permission holds where it was given, and records of the first version of mcp-trust.json still count.
  */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -109,7 +109,7 @@ describe("a decision, and the folder where it was made", () => {
     expect(verdict(of, known, { folder })).toBe(expected);
   });
 
-  test("the letter of a Windows drive is the same in both cases; anything else of a path is not", () => {
+  test("the case of a Windows drive letter does not matter; the case of the rest of a path does", () => {
     expect(placeOf("c:\\work\\app")).toBe(placeOf("C:\\work\\app"));
     expect(placeOf("C:\\work\\app")).not.toBe(placeOf("D:\\work\\app"));
     expect(placeOf("/work/app")).not.toBe(placeOf("/work/App"));
@@ -138,16 +138,16 @@ describe("a decision, and what the envFile held", () => {
     expect(verdict(WITH_ENV, [record(WITH_ENV, "refused", { env: evil })], { env: good })).toBe(REFUSED);
   });
 
-  test("put off, then the file changes -> still asked for, though the project counts as trusted", () => {
+  test("put off, then the file changes -> still asked for, although the project counts as trusted", () => {
     expect(verdict(WITH_ENV, [record(WITH_ENV, "awaiting", { env: evil })], { env: good })).toBe("ask");
   });
 
-  test("a file that is newer than the session was seen by nobody who trusted the project", () => {
+  test("a file that is newer than the session -> nobody who trusted the project has seen it", () => {
     expect(verdict(WITH_ENV, [], { env: seen({}, 999), startedAtMs: 1_000 })).toBe("run");
     expect(verdict(WITH_ENV, [], { env: seen({}, 1_001), startedAtMs: 1_000 })).toBe("ask");
   });
 
-  test("what is allowed carries what was agreed to; another content is another accepted hash", () => {
+  test("an allowed server carries the content that was agreed to; another content has another accepted hash", () => {
     const facts = { projectTrusted: true, canAsk: true, cwd: HERE, folder: HERE };
     const at = (env: EnvSeen) =>
       decideTrust([WITH_ENV], [], { ...facts, envFiles: new Map([[WITH_ENV, env]]) });
@@ -213,7 +213,7 @@ describe("the room of the file", () => {
       [...Map.groupBy(consents, ({ decision }) => decision)].map(([key, all]) => [key, all.length]),
     );
 
-  test("any number of servers put off takes no refusal and no permission its place", () => {
+  test("any number of servers put off -> no refusal and no permission is dropped", () => {
     const refused = record(definition("no", RAW, PROJECT_PI), "refused");
     const all = merge([refused, ...numbered(900, "allowed")], numbered(5_000, "awaiting").slice(900));
     expect(counts(all)).toEqual({ refused: 1, allowed: 900, awaiting: 1 });
@@ -228,7 +228,7 @@ describe("the room of the file", () => {
     expect(verdict(definition("s1", RAW, PROJECT_PI), all)).toBe(REFUSED);
   });
 
-  test("names and paths of any length -> kept short, and what they stand for still counts", () => {
+  test("names and paths of any length -> kept short, and their decisions still count", () => {
     const long = definition("n".repeat(LIMITS.serverNameChars), RAW, {
       ...PROJECT_PI,
       file: `/${"f".repeat(10_000)}`,

@@ -1,4 +1,4 @@
-/** Owns: what a consent dialog says, also of a file that wants it to say something else. */
+/** Owns: the text of a consent dialog, also for a file that tries to make it say something else. */
 import { describe, expect, test } from "vitest";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
 import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
@@ -22,7 +22,7 @@ describe("describeTarget", () => {
       { url: "https://x.y/mcp?a=b", headers: { A: "s3cret" }, bearerTokenEnv: "T" },
       "https://x.y/mcp?a=b (headers A (6 characters); token (from $T))",
     ],
-  ])("%o -> all that runs and no secret", (raw, text) => {
+  ])("%o -> everything that runs, and no secret", (raw, text) => {
     expect(describeTarget(definition("a", raw))).toBe(text);
   });
 
@@ -80,7 +80,7 @@ describe("environment variables that decide what runs", () => {
     ["HTTP_PROXY", "http://a@b:c@evil.org", 'HTTP_PROXY="http://***@evil.org"'],
     ["GOPROXY", "https://evil.org,direct", 'GOPROXY="https://evil.org,direct"'],
     ["npm_config_registry", `https://${secret}@evil.org/`, 'npm_config_registry="https://***@evil.org/"'],
-    // What is no URL hides nothing behind an @.
+    // A value that is not a URL has no user to hide in front of an @.
     ["NODE_OPTIONS", "--require=https://evil.cjs@x", "NODE_OPTIONS=--require=https://evil.cjs@x"],
     ["GIT_CONFIG_KEY_0", "core.sshCommand", "GIT_CONFIG_KEY_0=core.sshCommand"],
     ["BASH_FUNC_token%%", "() { evil; }", 'BASH_FUNC_token%%="() { evil; }"'],
@@ -97,7 +97,7 @@ describe("environment variables that decide what runs", () => {
     expect(fromFile).toBe(`x (env from e, which sets ${text}, B)`);
   });
 
-  test("an envFile that sets nothing, or cannot be read -> said", () => {
+  test("an envFile that sets nothing, or cannot be read -> the question says so", () => {
     const server = definition("a", { command: "x", envFile: "e" }, PROJECT_FILE);
     expect(describeTarget(server, { content: contentOf({}) })).toBe("x (env from e, which sets nothing)");
     expect(describeTarget(server, { reason: "it is a folder" })).toBe(
@@ -168,7 +168,7 @@ describe("consentQuestion", () => {
     const text = consentQuestion(definition(FAKE, raw, PROJECT_FILE));
     expect(text).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u);
     expect(text).toMatch(/, from \/work\/app\/\.mcp\.json$/);
-    // Outside of the quotes nothing of it is left.
+    // Outside of the quotes no part of the text is left.
     expect(text.replace(/"(?:[^"\\]|\\.)*"/g, "")).not.toContain("good");
   });
 
@@ -199,7 +199,7 @@ describe("consentQuestion", () => {
     expect(text).toBe('a: x, from "/w/x, from /etc\\n/.mcp.json"');
   });
 
-  test("a server in place of the user's own one -> said; in place of another one of the project -> not", () => {
+  test("a server replaces the user's own -> the question says so; it replaces one of the project -> it does not", () => {
     const own = definition("a", { command: "mine" });
     const theirs = definition("a", { command: "x" }, PROJECT_FILE);
     const above = { ...definition("a", { command: "y" }, PROJECT_PI), replaced: theirs };
@@ -221,7 +221,7 @@ describe("consentQuestion", () => {
     expect(many).toBe(`a: x ${args.join(" ")}, from /work/app/.mcp.json`);
   });
 
-  test("a server that the project only switches on -> says so", () => {
+  test("a server that the project only enables -> the question says so", () => {
     const off = definition("a", { command: "x", enabled: false });
     expect(consentQuestion(applyOverride(off, { enabled: true }, PROJECT_PI))).toBe(
       "a: x, which /home/me/.pi/agent/mcp.json switches off and /work/app/.pi/mcp.json on",

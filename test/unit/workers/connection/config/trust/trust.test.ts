@@ -1,6 +1,6 @@
 /**
- * Owns: what one session knows of the user's consents, on a real mcp-trust.json: what is remembered before anybody is
- * asked, what an answer holds for, and what happens where the file is full, broken or of another session.
+ * Owns: the user's consents as one session knows them, on a real mcp-trust.json: what is remembered before anybody is
+ * asked, how far an answer holds, and what follows if the file is full, broken or written by another session.
  */
 import { chmod, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ describe("a server of .pi/mcp.json that a model wrote", () => {
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
   });
 
-  test("more of them than the file has room for -> told once, and from then on everything is asked for", async () => {
+  test("more of them than the file has room for -> reported once, and from then on everything is asked for", async () => {
     const at = await place();
     const consents = await started(at);
     const many = Array.from({ length: 501 }, (_, i) => onPi(`s${i}`));
@@ -93,7 +93,7 @@ describe("a server of .pi/mcp.json that a model wrote", () => {
 });
 
 describe("an answer", () => {
-  test("holds by whatever way the folder is reached", async () => {
+  test("holds for every path to the folder", async () => {
     const at = await place();
     const consents = await openAt(at);
     const [asked] = (await consents.decide([onFile("docs")])).pending;
@@ -162,7 +162,7 @@ describe("a file of consents that cannot be used", () => {
     },
   );
 
-  test("no right to read it -> nothing of a project starts unasked", async (context) => {
+  test("without the right to read it -> nothing of a project starts unasked", async (context) => {
     if (process.getuid?.() === 0) context.skip();
     const at = await place();
     const file = join(at.agentDir, "mcp-trust.json");
@@ -172,7 +172,7 @@ describe("a file of consents that cannot be used", () => {
   });
 });
 
-test("the envFile of a server that started with the project changes while it is decided -> one look decides", async () => {
+test("the envFile of a server that started with the project changes during a decision -> one look decides", async () => {
   const at = await place();
   await put(join(at.cwd, ".env"), "A=1");
   const server = definition("a", { ...RAW, envFile: ".env" }, PROJECT_PI);

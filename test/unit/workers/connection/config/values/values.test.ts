@@ -54,11 +54,11 @@ test.each([
   expect(interpolate(text, ENV)).toEqual({ text: expected, missing: [] });
 });
 
-test("names what is missing, also what every object has", () => {
+test("names the missing variables, also those with a name that every object has", () => {
   expect(interpolate("${A} $env:B {env:constructor}", ENV).missing).toEqual(["A", "B", "constructor"]);
 });
 
-test("names what is missing in a default that is used", () => {
+test("names the variable that is missing in a used default", () => {
   expect(interpolate("${A:-${B}} ${TOKEN:-${C}}", ENV).missing).toEqual(["B"]);
 });
 
@@ -142,13 +142,13 @@ describe("resolveTarget", () => {
       command: "/home/me/bin/s3cret",
       args: ["/home/me/x", "a~/x", "h.example.com", "arg", "!", "~/x", "!~/x"],
       env: { A: "out", B: "!literal", C: "s3cret", D: "/home/me/sub", E: "~/stays" },
-      // What a command prints is taken as it is.
+      // The output of a command is not filled in again.
       cwd: "/tmp/~/work",
     });
     expect(spawned).toHaveLength(3);
   });
 
-  test("a program's name begins with what it begins with", async () => {
+  test("the first character of a program's name stays as it is", async () => {
     expect(await resolve({ command: "!x" }).target).toMatchObject({ command: "!x" });
   });
 
@@ -238,7 +238,7 @@ describe("resolveTarget", () => {
     expect(error.remedy).toBeTruthy();
   });
 
-  test("one failure ends the other commands, and all are reported", async () => {
+  test("one failure ends the other commands, and every end is reported", async () => {
     const { target, spawned, exited } = resolve({
       command: "x",
       env: { SLOW: "!sleep 60", FAILS: "!exit 1" },
@@ -281,7 +281,7 @@ describe("runCommand", () => {
       timeoutMs,
     });
 
-  test("a command that hangs, or leaves something that holds its output, ends in time", async () => {
+  test("a command hangs, or leaves a process that holds its output -> it ends in time", async () => {
     for (const command of ["sleep 60", "sleep 60 & echo x", "setsid sleep 2 & sleep 60"])
       expect(await failureOf(run(command, 200))).toMatchObject({
         message: "docs: env.A: its command took more than 0.2 s.",

@@ -34,7 +34,7 @@ test.each([
   ["LF", "\n"],
   ["CRLF", "\r\n"],
   ["CR", "\r"],
-])("createEventReader reads %s line ends however the bytes are cut", (_name, end) => {
+])("createEventReader: %s line ends -> the same events, however the bytes are cut", (_name, end) => {
   const bytes = Buffer.from(STREAM.replaceAll("\n", end));
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -44,12 +44,12 @@ test.each([
   }
 });
 
-test("createEventReader hands on an event that ends in CR without waiting for the next byte", () => {
+test("createEventReader: an event that ends in CR -> handed on before the next byte", () => {
   expect(read(["data: x\r\r"]).events).toEqual(["message=x"]);
   expect(read(["data: x\r\n\r"]).events).toEqual(["message=x"]);
 });
 
-test("createEventReader keeps an unfinished event back", () => {
+test("createEventReader: an event that is not complete -> not handed on", () => {
   expect(read(["data: x\n"]).events).toEqual([]);
 });
 
@@ -58,7 +58,7 @@ test.each([
   ["an id that no header can hold", "id: ü\n\n"],
   ["a retry that is no number", "retry: soon\n\n"],
   ["an unknown field", "color: red\n\n"],
-])("createEventReader ignores %s", (_name, text) => {
+])("createEventReader: %s -> ignored", (_name, text) => {
   expect(read([text])).toEqual({ events: [], ids: [], retries: [] });
 });
 
@@ -67,11 +67,11 @@ test.each([
   ["a line in pieces", Array.from({ length: 50 }, () => "data: x")],
   ["many lines of one event", Array.from({ length: 50 }, () => "data: x\n")],
   ["an endless comment", Array.from({ length: 50 }, () => ":abcdef")],
-])("createEventReader throws TooLarge at %s beyond the limit", (_name, chunks) => {
+])("createEventReader: %s beyond the limit -> TooLarge", (_name, chunks) => {
   expect(() => read(chunks, 64)).toThrow(TooLarge);
 });
 
-test("createEventReader reads an event of 1.5 million lines in a heap of 24 MiB", async () => {
+test("createEventReader: an event of 1.5 million lines -> read in a heap of 24 MiB", async () => {
   const url = new URL(`file://${join(import.meta.dirname, "../../../../../fixtures/reads-events.ts")}`);
   const worker = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 24 } });
   const [length] = await once(worker, "message");
@@ -79,7 +79,7 @@ test("createEventReader reads an event of 1.5 million lines in a heap of 24 MiB"
   expect(length).toBe(3 * 1_500_000 - 1);
 });
 
-test("createEventReader ignores what is too long of the fields beside data", () => {
+test("createEventReader: a field other than data that is too long -> ignored", () => {
   const long = "x".repeat(100_000);
   expect(
     read([`id: ${long}\nretry: 1${"0".repeat(100_000)}\nevent: endpoint${long}\ndata: a\n\ndata: b\n\n`]),
@@ -90,7 +90,7 @@ test("createEventReader ignores what is too long of the fields beside data", () 
   });
 });
 
-test("createEventReader counts each event by itself", () => {
+test("createEventReader: several events -> each one has the whole limit", () => {
   expect(read(["data: 123456\n\n".repeat(100)], 64).events).toHaveLength(100);
 });
 

@@ -176,7 +176,7 @@ describe.each(SENTENCES)("%s", (_name, failure, connect, call) => {
     expect(error.remedy).toMatch(/\.$|MCP endpoint|HTTPS_PROXY/);
   });
 
-  test("explainRequest -> what became of the call; no call may have run of which the sentence denies it", () => {
+  test("explainRequest -> how the call ended; a call may only be said not to have run if that is certain", () => {
     const error = onCall(failure);
     expect(error.message).toBe(`web/echo ${written(call)}`);
     expect(error.data?.server).toBe("web");
@@ -186,14 +186,14 @@ describe.each(SENTENCES)("%s", (_name, failure, connect, call) => {
   });
 });
 
-test("explainRequest: a list -> names the method", () => {
+test("explainRequest: a request for a list -> names the method", () => {
   const failure: HttpFailure = { kind: "network", code: "ECONNRESET" };
   const error = explainRequest(failure, { method: "tools/list", call: undefined }, address());
   expect(error).toMatchObject({ code: "connect_failed" });
   expect(error.message).toMatch(/^web: tools\/list got no answer: /);
 });
 
-test("numbers that look like a secret stay numbers, and the code stays", () => {
+test("numbers that look like a secret -> stay numbers, and the code stays", () => {
   const failure: HttpFailure = { kind: "busy", status: 503, retryAfterMs: 9_000, text: "limit 9000" };
   expect(explainConnect(failure, address())).toMatchObject({
     code: "connect_failed",

@@ -169,11 +169,14 @@ test.each<[string, string, Record<string, string>, string | undefined]>([
   expect(at(url, env)).toBe(host);
 });
 
-test.each(["socks5://p:1", "http://", "::"])("proxyFor: %s is refused without being shown", (value) => {
-  expect(() => at("http://a.test", { HTTP_PROXY: value })).toThrow(
-    "HTTP_PROXY does not hold an http or https URL",
-  );
-});
+test.each(["socks5://p:1", "http://", "::"])(
+  "proxyFor: %s -> refused, and not shown in the error",
+  (value) => {
+    expect(() => at("http://a.test", { HTTP_PROXY: value })).toThrow(
+      "HTTP_PROXY does not hold an http or https URL",
+    );
+  },
+);
 
 test.each<[string, HttpFailure, string, string | undefined]>([
   ["reset on http", { kind: "network", code: "ECONNRESET" }, "http://a.test:8443/", "https://a.test:8443/"],

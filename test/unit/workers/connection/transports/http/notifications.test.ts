@@ -69,7 +69,7 @@ describe("followNotifications, a server that ends its stream", () => {
     ["at once with a comment", () => ({ text: ": hello\n\n" })],
     ["by breaking it", () => new Error("reset")],
     ["after nine silent seconds", () => ({ text: "", livesMs: 9_000 })],
-  ])("%s -> ever more slowly, 12 times an hour in the end, told twice", async (_name, streams) => {
+  ])("%s -> ever more slowly, at last 12 times an hour, with two notes", async (_name, streams) => {
     const { waits, notes } = await followForAnHour(streams);
     expect(waits.slice(0, 9)).toEqual([
       2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
@@ -79,7 +79,7 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(notes).toEqual([ONCE, RARELY]);
   });
 
-  test("after each event, with retry: 0 -> once a second, with the last id, told once", async () => {
+  test("after each event, with retry: 0 -> once a second, with the last id and one note", async () => {
     const { waits, notes, ids } = await followForAnHour((nth) => ({
       text: `retry: 0\nid: ${nth}\ndata: x\n\n`,
     }));
@@ -94,7 +94,7 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(notes).toEqual([ONCE]);
   });
 
-  test("and is heard again later -> from the start", async () => {
+  test("and later sends something -> the waits begin again", async () => {
     const { waits } = await followForAnHour((nth) => ({ text: nth === 4 ? "data: x\n\n" : "" }));
     expect(waits.slice(0, 7)).toEqual([2_000, 4_000, 8_000, 16_000, 1_000, 2_000, 4_000]);
   });
@@ -107,7 +107,7 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(await named("1000000000000")).toBe(1_000);
   });
 
-  test("sends a message that is longer than all may be, each time -> a note each time, ever more slowly", async () => {
+  test("because a message was refused for its size, each time -> a note each time, ever more slowly", async () => {
     const { waits, notes } = await followForAnHour(() => ({ text: `data: ${"x".repeat(2_000)}\n\n` }));
     expect(waits.slice(0, 3)).toEqual([2_000, 4_000, 8_000]);
     const told =
@@ -117,7 +117,7 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(notes.filter((note) => note === RARELY)).toHaveLength(1);
   });
 
-  test("sends one notification that is too long, then ends its stream -> the log tells both", async () => {
+  test("after a notification that was refused for its size -> one note for each", async () => {
     const { waits, notes } = await followForAnHour((nth) => ({
       text: nth === 0 ? "data: refuse\n\n" : "data: x\n\n",
     }));
@@ -146,7 +146,7 @@ test.each([
   expect(resumeAfterMs(retryMs, vain)).toBe(ms);
 });
 
-/** What is waited between the attempts for an answer; `onStream` is told of each stream. */
+/** The waits between the attempts for an answer; `onStream` gets each stream. */
 function resumed(retryMs: number | undefined, onStream: (resume: ReturnType<typeof createResume>) => void) {
   let now = 0;
   const resume = createResume(() => now);

@@ -59,7 +59,7 @@ describe("createLineReader", () => {
     ["lines of chunks after it", ["abcde", "\nab\n", "cd\n"], [], 1],
     ["two of them", ["abcde\nabcde\n", "abcde\n"], [], 1],
     ["many short lines, more than the limit together", ["ab\ncd\nef\n"], ["ab", "cd", "ef"], 0],
-  ])("limit of 4 bytes, %s -> $2, told $3 times", (_name, chunks, lines, tooLong) => {
+  ])("limit of 4 bytes, %s -> $2, onTooLong called $3 times", (_name, chunks, lines, tooLong) => {
     expect(read(chunks, 4)).toEqual({ lines, tooLong });
   });
 

@@ -1,4 +1,4 @@
-/** Owns: no part of a secret comes out of a server's stderr, however it is cut into chunks, lines and ends. */
+/** Owns: no part of a secret is shown from a server's stderr, however the stderr is cut into chunks and lines. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
@@ -8,12 +8,12 @@ import type { Log } from "../../../../../../workers/shared/log.ts";
 
 const SECRET = "s3cr3t-of-the-test-äöü";
 const redact = createRedactor({ values: [SECRET], named: [] });
-/** Any four characters of it in a row. */
+/** Any four characters of the secret in a row. */
 const PART = new RegExp(
   Array.from({ length: SECRET.length - 3 }, (_, i) => SECRET.slice(i, i + 4)).join("|"),
 );
 
-/** The lines as they would stand in the log. */
+/** The lines as the log would hold them. */
 function follow(): { stderr: ServerStderr; lines: string[] } {
   const lines: string[] = [];
   const info = (message: string): void => void lines.push(message);
@@ -81,7 +81,7 @@ test.each([100, 1_000, 7_999, 8_192, 9_000, 12_000, 32_000, 40_000, 40_955, 41_0
   },
 );
 
-test("nothing but long secrets, line by line -> no part of one, where the end is cut as well", () => {
+test("only long secrets, line by line -> no part of one is shown, also if the last part is cut", () => {
   const long = Array.from({ length: 200 }, (_, i) => `key${i.toString(36)}`).join("");
   const hide = createRedactor({ values: [long], named: [] });
   for (const end of ["\n", " "]) {

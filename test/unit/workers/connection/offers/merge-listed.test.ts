@@ -1,4 +1,4 @@
-/** Owns: what is noted of the resources that a server lists. */
+/** Owns: the notes about the resources that a server lists. */
 import { expect, test } from "vitest";
 import { mergeListed } from "../../../../../workers/connection/offers/merge-listed.ts";
 
@@ -8,7 +8,7 @@ const listed = (...uriTemplates: string[]) => ({
   templates: uriTemplates.map(template),
 });
 
-/** The notes of these lists, one after the other. */
+/** The notes that these lists cause, one list after the other. */
 function notesOf(...lists: Parameters<typeof mergeListed>[1][]): string[] {
   const notes: string[] = [];
   let known: ReturnType<typeof mergeListed> | undefined;
@@ -25,7 +25,7 @@ test("templates that cannot be used -> one note for all of them, the others none
   expect(notesOf(listed(...many))[0]).toMatch(/: ("\d\{x{98}", ){5}7 more$/);
 });
 
-test("listed again -> noted once; others -> noted; a list that fails -> nothing new", () => {
+test("the same templates again -> noted once; other templates -> noted; a list that fails -> no new note", () => {
   const failed = { resources: undefined, templates: undefined };
   expect(notesOf(listed("{"), failed, listed("{"), listed("{", "}"), listed("{"))).toEqual([
     `${NOTE}"{"`,
@@ -46,7 +46,7 @@ test("known from the cache of an earlier session -> noted in this one", () => {
   expect(notes).toEqual([`${NOTE}"{"`]);
 });
 
-test("other templates each time, as a server may list them -> noted for a while, then no more", () => {
+test("other templates each time -> noted up to the limit", () => {
   const lists = Array.from({ length: 500 }, (_, i) => listed(`{${i}`));
   expect(notesOf(...lists)).toHaveLength(20);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { editableFile } from "../../../../../../workers/connection/config/edit/edit.ts";
-import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/choices.ts";
 import { configSources } from "../../../../../../workers/connection/config/files/sources.ts";
-import { hostSources } from "../../../../../../workers/connection/config/hosts/places.ts";
+import { hostSources } from "../../../../../../workers/connection/config/hosts/sources.ts";
 import { facts } from "../support.ts";
 
 const WINDOWS = { platform: "win32", home: "C:\\Users\\me", cwd: "D:\\app" } as const;
@@ -41,7 +41,7 @@ const USER_FILES: Record<HostName, [linux: string, mac: string, windows: string]
 };
 
 describe("hostSources", () => {
-  test.each(HOSTS)("%s lies where it really does on Linux, macOS and Windows", (host) => {
+  test.each(HOSTS)("%s has the documented path on Linux, macOS and Windows", (host) => {
     const first = [LINUX, MAC, WINDOWS].map((machine) => hostSources(host, facts(machine))[0]?.file);
     expect(first).toEqual(USER_FILES[host]);
   });
@@ -159,7 +159,7 @@ describe("configSources", () => {
     expect(editableFile(facts(over), project)).toBe(file);
   });
 
-  test("a file that is named and also found is read once, as the named one", () => {
+  test("a file that --mcp-config names and that is found too is read once, as the named file", () => {
     expect(files({ configPath: ".mcp.json" })).toEqual([
       "/home/me/.config/mcp/mcp.json",
       "/work/app/.mcp.json",

@@ -1,0 +1,531 @@
+/** Owns: what one server does with connections that open, fail, end and are replaced; the connections are fakes. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
+import { Server } from "../../../../../workers/connection/servers/server.ts";
+import { createGate } from "../../../../../workers/shared/pace/gate.ts";
+import { definitionOf, settle, setup } from "./support.ts";
+
+const CLOSE = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
+const SHUTDOWN = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+
+/** A promise that the test settles, and the same as a method of a connection. */
+const pending = <T>() => Promise.withResolvers<T>();
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("connecting", () => {
+  test("twenty calls at once -> one attempt, each gets its answer; later calls use the connection", async () => {
+    const { openings, opening, call, states, lists } = setup();
+    const calls = Array.from({ length: 20 }, () => call());
+    await settle();
+    expect(openings).toHaveLength(1);
+    opening(0).open();
+    const texts = (await Promise.all(calls)).map(({ content }) => content);
+    expect(texts).toEqual(Array.from({ length: 20 }, () => [{ type: "text", text: "work" }]));
+    await call();
+    expect(openings).toHaveLength(1);
+    expect([states, lists()]).toEqual([["connecting", "connected"], 1]);
+  });
+
+  test("the options of the connection -> those of the server and the session", async () => {
+    const { opening, connected, server, events, lines } = setup(
+      {},
+      { settings: { maxMessageBytes: 5 }, context: { talkers: { of: (name) => () => void name } } },
+    );
+    await connected();
+    const { options } = opening(0);
+    expect(options).toMatchObject({
+      definition: server.definition,
+      cwd: "/cwd",
+      npxCacheFile: "/npx",
+      maxMessageBytes: 5,
+    });
+    expect(options.onBytes).toBeInstanceOf(Function);
+    options.onSpawn(3);
+    options.onExit(3);
+    expect(events).toEqual([
+      { type: "spawned", pid: 3, server: "s" },
+      { type: "exited", pid: 3, server: "s" },
+    ]);
+    options.onNote("printed a line");
+    options.onLogMessage({ level: "error", data: "full" });
+    expect(lines).toEqual([
+      expect.stringMatching(/^info s connected over stdio, pid 7 in \d+ ms, 1 tools$/),
+      "info s printed a line",
+      "error s error: full",
+    ]);
+  });
+
+  test("an attempt that fails -> its error without secrets, in the state and in the log; the next call is refused", async () => {
+    const { opening, call, server, lines } = setup();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    const { options, fail } = opening(0);
+    options.onSecrets({ values: ["s3cr3t-value"], named: [] });
+    fail(new ThreadsError("connect_failed", "s did not take s3cr3t-value.", { data: { server: "s" } }));
+    expect(await failed).toMatchObject({ code: "connect_failed", message: "s did not take [redacted]." });
+    expect(server.status()).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
+    expect(lines).toEqual(["error s did not take [redacted]."]);
+    await expect(call()).rejects.toMatchObject({
+      code: "connect_failed",
+      remedy: "It is tried again in 60 s; /mcp reconnect s tries now.",
+    });
+  });
+
+  test("an error that is not meant for users -> internal, with the server's name", async () => {
+    const { opening, call } = setup();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    opening(0).fail(new TypeError("x is undefined"));
+    expect(await failed).toMatchObject({ code: "internal", message: "s: x is undefined" });
+  });
+
+  test("its tools cannot be listed -> the connection is closed at once, the server failed", async () => {
+    const { opening, call, server } = setup();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    const connection = opening(0).open({
+      listTools: () => Promise.reject(new ThreadsError("connect_timeout", "s is slow.")),
+    });
+    expect(await failed).toMatchObject({ code: "connect_timeout" });
+    expect(connection.closes).toEqual([SHUTDOWN]);
+    expect(server.phase).toBe("failed");
+    expect(server.status()).not.toHaveProperty("pid");
+  });
+
+  test("a connection that ends while its tools are being listed -> the list's error alone is reported", async () => {
+    const { opening, call, lines, states } = setup();
+    const list = pending<never>();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    const connection = opening(0).open({ listTools: () => list.promise });
+    await settle();
+    connection.end();
+    list.reject(new ThreadsError("connect_failed", "s did not list its tools."));
+    expect(await failed).toMatchObject({ code: "connect_failed" });
+    expect(states).toEqual(["connecting", "failed"]);
+    expect(lines).toEqual(["error s did not list its tools."]);
+  });
+
+  test("more background connects than the gate lets in -> they wait; one that a call wants does not", async () => {
+    const gate = createGate(1);
+    const first = setup({}, { context: { gate } });
+    const second = setup({}, { context: { gate } });
+    const third = setup({}, { context: { gate } });
+    for (const { server } of [first, second, third]) void server.connect("background");
+    await settle();
+    expect([first, second, third].map(({ openings }) => openings.length)).toEqual([1, 0, 0]);
+    const called = third.call();
+    await settle();
+    expect([first, second, third].map(({ openings }) => openings.length)).toEqual([1, 0, 1]);
+    third.opening(0).open();
+    await called;
+    first.opening(0).open();
+    await settle();
+    expect(second.openings).toHaveLength(1);
+  });
+
+  test("held back -> not connected in the background, the reason in its status; a call connects it", async () => {
+    const { server, openings, call, opening } = setup();
+    server.holdBack("It was at work when the worker died");
+    await expect(server.connect("background")).rejects.toMatchObject({ code: "server_died" });
+    expect(openings).toHaveLength(0);
+    expect(server.status().error?.message).toBe(
+      "s: It was at work when the worker died. The server is not connected by itself any more.",
+    );
+    const called = call();
+    await settle();
+    opening(0).open();
+    await called;
+    expect(server.phase).toBe("connected");
+  });
+
+  test("disabled -> every wish is refused", async () => {
+    const { server, call } = setup({ enabled: false });
+    expect(server.phase).toBe("disabled");
+    await expect(call()).rejects.toMatchObject({ code: "server_disabled" });
+    await expect(server.reconnect()).rejects.toMatchObject({ code: "server_disabled" });
+  });
+});
+
+describe("a connection that ends", () => {
+  test("by itself -> idle with the reason without secrets; the next call connects again", async () => {
+    const { server, connected, opening, openings, call, lines } = setup();
+    const connection = await connected({ whyClosed: () => "s wrote s3cr3t-value and exited." });
+    opening(0).options.onSecrets({ values: ["s3cr3t-value"], named: [] });
+    connection.end();
+    expect(server.status()).toMatchObject({
+      state: "idle",
+      toolsKnown: true,
+      error: { code: "server_died", message: "s wrote [redacted] and exited.", data: { server: "s" } },
+    });
+    expect(server.status()).not.toHaveProperty("pid");
+    expect(lines.at(-1)).toBe("warn s wrote [redacted] and exited. The next call connects again.");
+    const called = call();
+    await settle();
+    opening(1).open();
+    await called;
+    expect(openings).toHaveLength(2);
+    expect(server.status().error).toBeUndefined();
+  });
+
+  test("after it was replaced -> nothing is reported", async () => {
+    const { server, connected, opening, states, lines } = setup();
+    const old = await connected();
+    const reconnected = server.reconnect();
+    await settle();
+    expect(old.closes).toEqual([CLOSE]);
+    opening(1).open();
+    await reconnected;
+    const before = [states.length, lines.length];
+    old.end();
+    expect([states.length, lines.length]).toEqual(before);
+    expect(server.phase).toBe("connected");
+  });
+
+  test("again and again, soon after each connect, keep-alive -> connects by itself, ever later", async () => {
+    const { server, connected, openings, opening } = setup({ lifecycle: "keep-alive" });
+    (await connected()).end();
+    expect(server.phase).toBe("idle");
+    await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
+    const second = opening(1).open();
+    await settle();
+    second.end();
+    expect(server.status().error?.message).toBe(
+      "s exited with code 1. That was 2 times in a row, each within 60 s of the connect.",
+    );
+    await vi.advanceTimersByTimeAsync(2 * LIMITS.reconnectMs - 1);
+    expect(openings).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(openings).toHaveLength(3);
+  });
+
+  test("limits of the session -> the pause before the next connect and the times of a close are theirs", async () => {
+    const limits = { ...LIMITS, reconnectMs: 5, closeTermMs: 1, closeKillMs: 2 };
+    const { server, connected, openings, opening } = setup(
+      { lifecycle: "keep-alive" },
+      { context: { limits } },
+    );
+    const first = await connected();
+    first.end();
+    expect(first.closes).toEqual([{ termMs: 1, killMs: 2 }]);
+    await vi.advanceTimersByTimeAsync(5);
+    expect(openings).toHaveLength(2);
+    const second = opening(1).open();
+    await settle();
+    second.end();
+    expect(server.status().error?.data).toMatchObject({ failures: 2, retryInMs: 10 });
+  });
+
+  test.each(["lazy", "eager"])("%s -> does not connect by itself", async (lifecycle) => {
+    const { connected, openings } = setup({ lifecycle });
+    (await connected()).end();
+    await vi.advanceTimersByTimeAsync(LIMITS.reconnectLongestMs * 2);
+    expect(openings).toHaveLength(1);
+  });
+});
+
+describe("beside an open connection", () => {
+  test("nothing uses it for its idle time -> closed, without an error", async () => {
+    const { server, connected, lines } = setup({ idleTimeout: 1 });
+    const connection = await connected();
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(server.phase).toBe("connected");
+    await vi.advanceTimersByTimeAsync(1);
+    expect(server.phase).toBe("idle");
+    expect(connection.closes).toEqual([CLOSE]);
+    expect(server.status().error).toBeUndefined();
+    expect(lines.at(-1)).toBe("info s is closed: nothing used it");
+  });
+
+  test("a call longer than the idle time -> the time counts from the call's end", async () => {
+    const { server, connected, call } = setup({ idleTimeout: 1 });
+    const answer = pending<{ content: [] }>();
+    await connected({ callTool: () => answer.promise });
+    const called = call();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(server.phase).toBe("connected");
+    answer.resolve({ content: [] });
+    await called;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.phase).toBe("idle");
+  });
+
+  test("a definition with another idle time -> it holds at once", async () => {
+    const { server, connected } = setup({ idleTimeout: 10 });
+    await connected();
+    server.update(definitionOf("s", { idleTimeout: 1 }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.phase).toBe("idle");
+  });
+
+  test("keep-alive, a ping without an answer -> dropped with the reason; connects by itself", async () => {
+    const { server, connected, openings } = setup({ lifecycle: "keep-alive" });
+    const connection = await connected({ ping: () => Promise.reject(new Error("s: no pong.")) });
+    await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
+    expect(server.status().error?.message).toBe("s did not answer its health check: no pong.");
+    expect(connection.closes).toEqual([CLOSE]);
+    await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
+    expect(openings).toHaveLength(2);
+  });
+
+  test("keep-alive, a ping of a connection that was replaced meanwhile -> says nothing of the new one", async () => {
+    const { server, connected, opening } = setup({ lifecycle: "keep-alive" });
+    const pong = pending<void>();
+    await connected({ ping: () => pong.promise });
+    await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
+    const reconnected = server.reconnect();
+    await settle();
+    opening(1).open();
+    await reconnected;
+    pong.reject(new Error("no pong"));
+    await settle();
+    expect(server.phase).toBe("connected");
+  });
+
+  test("a connection that ended -> its idle time no longer runs", async () => {
+    const { connected, lines } = setup({ idleTimeout: 1 });
+    (await connected()).end();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(lines).not.toContain("info s is closed: nothing used it");
+  });
+
+  test("lazy -> never pinged", async () => {
+    const ping = vi.fn(async () => undefined);
+    const { connected } = setup({ idleTimeout: 0 });
+    await connected({ ping });
+    await vi.advanceTimersByTimeAsync(10 * LIMITS.healthCheckMs);
+    expect(ping).not.toHaveBeenCalled();
+  });
+
+  test("the server says that its lists changed, often -> listed once more; the new tools are reported", async () => {
+    const { server, connected, opening, lists } = setup();
+    const listed = [[{ name: "work" }], [{ name: "work" }, { name: "new" }]];
+    const listTools = vi.fn(async () => listed.shift() ?? []);
+    await connected({ listTools });
+    for (let i = 0; i < 5; i++) opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    expect(listTools).toHaveBeenCalledTimes(2);
+    expect(server.tools?.map(({ name }) => name)).toEqual(["work", "new"]);
+    expect(lists()).toBe(2);
+  });
+
+  test("lists that fail the second time -> a line of the log; the tools stay", async () => {
+    const { server, connected, opening, lines } = setup();
+    const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
+    await connected({ listTools });
+    listTools.mockRejectedValueOnce(new Error("s did not list its tools."));
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    expect(lines.at(-1)).toBe("warn s: its changed tools could not be listed: it did not list its tools.");
+    expect(server.tools).toEqual([{ name: "work" }]);
+  });
+
+  test("a second list that comes when its connection is replaced -> does not count", async () => {
+    const { server, connected, opening } = setup();
+    const second = pending<{ name: string }[]>();
+    const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
+    await connected({ listTools });
+    listTools.mockReturnValueOnce(second.promise);
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    const reconnected = server.reconnect();
+    await settle();
+    opening(1).open();
+    await reconnected;
+    second.resolve([{ name: "of the old connection" }]);
+    await settle();
+    expect(server.tools).toEqual([{ name: "work" }]);
+  });
+});
+
+describe("a call", () => {
+  test("cancelled while the server connects -> given up at once; the attempt goes on", async () => {
+    const { server, call, opening } = setup();
+    const controller = new AbortController();
+    const cancelled = call("work", controller.signal).catch((error: unknown) => error);
+    await settle();
+    controller.abort();
+    expect(await cancelled).toMatchObject({ code: "cancelled", message: "s/work was cancelled." });
+    expect(server.phase).toBe("connecting");
+    opening(0).open();
+    await settle();
+    expect(server.phase).toBe("connected");
+  });
+
+  test("its time limit -> the definition's, else the default", async () => {
+    const callTool = vi.fn<Connection["callTool"]>(async () => ({ content: [] }));
+    const { connected, call, server } = setup();
+    await connected({ callTool });
+    await call();
+    server.update(definitionOf("s", { requestTimeoutMs: 5 }));
+    await call();
+    const limits = callTool.mock.calls.map(([{ timeoutMs }]) => timeoutMs);
+    expect(limits).toEqual([LIMITS.requestTimeoutMs, 5]);
+  });
+
+  test("of a tool that the rules hide -> tool_excluded, not sent", async () => {
+    const callTool = vi.fn<Connection["callTool"]>();
+    const { connected, call, server } = setup({ excludeTools: ["work"] });
+    await connected({ callTool });
+    expect(server.excludes("work")).toBe(true);
+    await expect(call()).rejects.toMatchObject({ code: "tool_excluded" });
+    expect(callTool).not.toHaveBeenCalled();
+  });
+
+  test("of a tool that the server does not offer -> unknown_tool with those it offers", async () => {
+    const { connected, call } = setup();
+    await connected();
+    await expect(call("gone")).rejects.toMatchObject({
+      code: "unknown_tool",
+      data: { server: "s", known: ["work"] },
+    });
+  });
+
+  test("of a tool that reads a resource -> the resource; not offered without exposeResources", async () => {
+    const resources = [{ name: "note", uri: "x://note" }];
+    const listResources: Connection["listResources"] = async () => ({ resources, templates: [] });
+    const { connected, call, server } = setup({ exposeResources: true });
+    await connected({ listResources });
+    expect(await call("get_note")).toEqual({ content: [{ type: "text", text: "x://note" }] });
+    expect(server.status()).toMatchObject({ toolCount: 1, resourceCount: 1 });
+    server.update(definitionOf("s", { exposeResources: false }));
+    await expect(call("get_note")).rejects.toMatchObject({ code: "unknown_tool" });
+  });
+
+  test("that fails -> not repeated", async () => {
+    const callTool = vi.fn<Connection["callTool"]>(() =>
+      Promise.reject(new ThreadsError("server_died", "no")),
+    );
+    const { connected, call } = setup();
+    await connected({ callTool });
+    await expect(call()).rejects.toMatchObject({ code: "server_died" });
+    expect(callTool).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("an edit that keeps the connection", () => {
+  test("resources wanted from now on -> listed over the open connection", async () => {
+    const listResources = vi.fn<Connection["listResources"]>(async () => ({
+      resources: [{ name: "note", uri: "x://note" }],
+      templates: [],
+    }));
+    const { connected, server, openings } = setup({ exposeResources: false });
+    await connected({ listResources });
+    expect(listResources).not.toHaveBeenCalled();
+    server.update(definitionOf("s", { exposeResources: true }));
+    await settle();
+    expect(server.status()).toMatchObject({ resourceCount: 1 });
+    expect(openings).toHaveLength(1);
+  });
+
+  test("the same without a connection -> connects to learn them", async () => {
+    const { server, openings } = setup({ exposeResources: false });
+    server.update(definitionOf("s", { exposeResources: true }));
+    await settle();
+    expect(openings).toHaveLength(1);
+  });
+});
+
+describe("the tools of a server", () => {
+  test("from the cache -> known at once, also to its status; a connection lists them anew", async () => {
+    const { server, connected } = setup();
+    expect(server.status()).toMatchObject({ toolsKnown: false, toolCount: 0 });
+    server.restore({ tools: [{ name: "cached" }], instructions: "Use it." });
+    expect(server.status()).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
+    expect(server.instructions).toBe("Use it.");
+    await connected({ instructions: "Other." });
+    expect([server.tools, server.instructions]).toEqual([[{ name: "work" }], "Other."]);
+  });
+
+  test("of a server that replaces another -> the old one's until its own are listed, which ToolSearch waits for", async () => {
+    const old = setup();
+    await old.connected({ listTools: async () => [{ name: "old" }] });
+    const { server, opening, shared } = setup();
+    const successor = new Server(server.definition, shared);
+    successor.inherit(old.server);
+    expect([successor.tools, successor.learning]).toEqual([[{ name: "old" }], false]);
+    const connected = successor.connect("background");
+    await settle();
+    expect(successor.learning).toBe(true);
+    opening(0).open();
+    await connected;
+    expect([successor.tools, successor.learning]).toEqual([[{ name: "work" }], false]);
+  });
+});
+
+describe("close", () => {
+  test("while connected -> the connection is closed; settles only when it is", async () => {
+    const { server, connected } = setup();
+    const closing = pending<void>();
+    const connection = await connected({ close: () => closing.promise });
+    let isClosed = false;
+    const closed = server.close().then(() => {
+      isClosed = true;
+    });
+    await settle();
+    expect([connection.closes, isClosed]).toEqual([[SHUTDOWN], false]);
+    closing.resolve();
+    await closed;
+    expect(server.phase).toBe("closing");
+  });
+
+  test("while connecting -> the attempt is given up, its caller freed; nothing is logged as an error", async () => {
+    const { server, call, lines } = setup();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    await server.close();
+    expect(await failed).toBeInstanceOf(ThreadsError);
+    expect(lines).toEqual([]);
+    await expect(call()).rejects.toMatchObject({ code: "server_died", message: "s is being closed." });
+  });
+
+  test("while its tools are being listed -> cancelled, the connection closed", async () => {
+    const { server, call, opening } = setup();
+    const failed = call().catch((error: unknown) => error);
+    await settle();
+    const connection = opening(0).open({
+      listTools: (signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    });
+    await settle();
+    await server.close();
+    expect(await failed).toMatchObject({
+      code: "cancelled",
+      message: "s was closed while it was being connected.",
+    });
+    expect(connection.closes).toContainEqual(SHUTDOWN);
+  });
+
+  test("a connection that cannot be closed -> a line of the log; the server is closed all the same", async () => {
+    const { server, connected, lines } = setup();
+    await connected({ close: () => Promise.reject(new Error("busy")) });
+    await server.close();
+    expect(lines.at(-1)).toBe("error s: closing failed: busy");
+  });
+
+  test("drain -> waits for open calls, and no longer than it may", async () => {
+    const { server, connected, call } = setup();
+    const answer = pending<{ content: [] }>();
+    await connected({ callTool: () => answer.promise });
+    const called = call();
+    const settled: string[] = [];
+    void server.drain(1_000).then(() => settled.push("short"));
+    void server.drain(9_000).then(() => settled.push("long"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(settled).toEqual(["short"]);
+    answer.resolve({ content: [] });
+    await called;
+    await settle();
+    expect(settled).toEqual(["short", "long"]);
+  });
+});

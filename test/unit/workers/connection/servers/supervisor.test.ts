@@ -1,0 +1,307 @@
+/** Owns: what a plan does to running servers, what a name stands for, and the waiting; the connections are fakes. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
+import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { createSupervisor } from "../../../../../workers/connection/servers/supervisor.ts";
+import { recordingLog } from "../../recording-log.ts";
+import { definitionOf, fakeConnect, type Opening, settle } from "./support.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+type Entries = Record<string, object>;
+const configurationOf = (entries: Entries) => ({
+  servers: Object.entries(entries).map(([name, entry]) => definitionOf(name, entry)),
+  settings: DEFAULT_SETTINGS,
+});
+const never = (): AbortSignal => new AbortController().signal;
+
+interface OpenOptions {
+  heldBack?: Map<string, string>;
+}
+
+function open(options: OpenOptions = {}) {
+  const { connect, openings } = fakeConnect();
+  const reports: string[] = [];
+  const lists: string[] = [];
+  const supervisor = createSupervisor({
+    cwd: "/cwd",
+    npxCacheFile: "/npx",
+    log: recordingLog().log,
+    emit: () => undefined,
+    settings: () => DEFAULT_SETTINGS,
+    connect,
+    onStatus: ({ name, phase }) => reports.push(`${name} ${phase}`),
+    onTools: ({ name }) => lists.push(name),
+    ...options,
+  });
+  let before = configurationOf({});
+  /** Carries out what leads from the last configuration to this one. */
+  const edit = (entries: Entries, withheld?: Map<string, string>): void => {
+    const after = configurationOf(entries);
+    supervisor.carryOut(plan(before, after), withheld);
+    before = after;
+  };
+  return {
+    supervisor,
+    reports,
+    lists,
+    openings,
+    edit,
+    /** Names of the servers that asked for a connection, in order. */
+    asked: () => openings.map(({ options: { definition } }) => definition.name),
+    openingOf: (name: string): Opening => {
+      const found = openings.findLast((one) => one.options.definition.name === name);
+      if (!found) throw new Error(`${name} asked for no connection`);
+      return found;
+    },
+  };
+}
+
+const call = (supervisor: ReturnType<typeof open>["supervisor"], name: string) =>
+  supervisor.get(name).callTool({ tool: "work", args: {}, signal: never(), onProgress: () => undefined });
+
+describe("the first plan", () => {
+  test("nothing connects before the cache was asked", async () => {
+    const { edit, asked } = open();
+    edit({ a: { lifecycle: "eager" } });
+    await settle();
+    expect(asked()).toEqual([]);
+  });
+
+  test.each<[string, object, boolean, boolean]>([
+    ["lazy, tools known", {}, true, false],
+    ["lazy, tools unknown", {}, false, true],
+    ["eager, tools known", { lifecycle: "eager" }, true, true],
+    ["keep-alive, tools known", { lifecycle: "keep-alive" }, true, true],
+    ["disabled, tools unknown", { enabled: false }, false, false],
+  ])("%s -> connects only if it must", async (_case, entry, isKnown, connects) => {
+    const { supervisor, edit, asked } = open();
+    edit({ a: entry });
+    supervisor.restoreAndConnect(isKnown ? { a: { tools: [{ name: "known" }] } } : {});
+    await settle();
+    expect(asked()).toEqual(connects ? ["a"] : []);
+    expect(supervisor.get("a").tools).toEqual(isKnown ? [{ name: "known" }] : undefined);
+  });
+
+  test("a server named like a member of Object -> its tools are unknown", async () => {
+    const { supervisor, edit, asked } = open();
+    edit({ constructor: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    expect(asked()).toEqual(["constructor"]);
+  });
+
+  test("a server at work when the worker died -> held back, once: an edit of it is tried", async () => {
+    const { supervisor, edit, asked } = open({ heldBack: new Map([["a", "It was at work"]]) });
+    edit({ a: {}, b: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    expect(asked()).toEqual(["b"]);
+    expect(supervisor.get("a").phase).toBe("failed");
+    edit({ a: { args: ["other"] }, b: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    expect(asked()).toEqual(["b", "a"]);
+  });
+});
+
+describe("an edit", () => {
+  async function connected() {
+    const at = open();
+    at.edit({ a: {}, b: {} });
+    at.supervisor.restoreAndConnect({});
+    await settle();
+    const connections = { a: at.openingOf("a").open(), b: at.openingOf("b").open() };
+    await settle();
+    return { ...at, connections };
+  }
+
+  test("of rules -> the same server with its connection", async () => {
+    const { supervisor, edit, connections } = await connected();
+    const before = supervisor.get("a");
+    edit({ a: { excludeTools: ["work"] }, b: {} });
+    expect(supervisor.get("a")).toBe(before);
+    expect(before.excludes("work")).toBe(true);
+    expect(connections.a.closes).toEqual([]);
+  });
+
+  test("of the command -> another server with the old tools; the old one ends after its calls", async () => {
+    const { supervisor, edit, connections, openingOf, reports } = await connected();
+    const answer = Promise.withResolvers<{ content: [] }>();
+    connections.a.callTool = () => answer.promise;
+    const called = call(supervisor, "a");
+    await settle();
+    const before = supervisor.get("a");
+    edit({ a: { args: ["other"] }, b: {} });
+    supervisor.restoreAndConnect({});
+    const after = supervisor.get("a");
+    expect(after).not.toBe(before);
+    expect([after.tools, after.phase]).toEqual([[{ name: "work" }], "connecting"]);
+    await settle();
+    openingOf("a").open();
+    await settle();
+    expect(connections.a.closes).toEqual([]);
+    const since = reports.length;
+    answer.resolve({ content: [] });
+    await called;
+    await settle();
+    expect(connections.a.closes).toHaveLength(1);
+    // The end of a server that was replaced is not reported as one of its successor's.
+    expect(reports.slice(since)).toEqual([]);
+  });
+
+  test("that removes a server -> it is closed, and its name says so until it is defined again", async () => {
+    const { supervisor, edit, connections } = await connected();
+    edit({ b: {} });
+    await settle();
+    expect(connections.a.closes).toHaveLength(1);
+    expect(supervisor.servers.map(({ name }) => name)).toEqual(["b"]);
+    expect(supervisor.names).toEqual(["b", "a"]);
+    expect(() => supervisor.get("a")).toThrow("The server a was removed from the configuration.");
+    edit({ b: {}, a: {} });
+    expect(supervisor.servers.map(({ name }) => name)).toEqual(["b", "a"]);
+  });
+
+  test("a server that was removed while a call of it runs longer than it may -> closed all the same", async () => {
+    const { supervisor, edit, connections } = await connected();
+    connections.a.callTool = () => new Promise(() => undefined);
+    void call(supervisor, "a");
+    await settle();
+    vi.useFakeTimers();
+    edit({ b: {} });
+    await vi.advanceTimersByTimeAsync(LIMITS.drainMs);
+    expect(connections.a.closes).toHaveLength(1);
+  });
+});
+
+describe("names", () => {
+  test("a server that may not run -> why; an unknown one -> the known ones", () => {
+    const { supervisor, edit } = open();
+    edit({ a: {} }, new Map([["p", "it waits for the user's consent"]]));
+    expect(supervisor.names).toEqual(["a", "p"]);
+    expect(() => supervisor.get("p")).toThrow("p is not started: it waits for the user's consent.");
+    expect(() => supervisor.get("x")).toThrow("No server named x is configured.");
+  });
+});
+
+describe("settleTools", () => {
+  test("no server learns its tools -> at once", async () => {
+    const { supervisor, edit } = open();
+    edit({ a: {} });
+    expect(await supervisor.settleTools({ timeoutMs: 60_000 }, never())).toEqual([]);
+  });
+
+  test("servers that learn -> settled when the last one has connected or failed", async () => {
+    const { supervisor, edit, openingOf } = open();
+    edit({ a: {}, b: {} });
+    supervisor.restoreAndConnect({});
+    let pending: string[] | undefined;
+    const settled = supervisor.settleTools({ timeoutMs: 60_000 }, never()).then((names) => {
+      pending = names;
+    });
+    await settle();
+    openingOf("a").open();
+    await settle();
+    expect(pending).toBeUndefined();
+    openingOf("b").fail(new Error("no"));
+    await settled;
+    expect(pending).toEqual([]);
+  });
+
+  test("only a named one is waited for", async () => {
+    const { supervisor, edit, openingOf } = open();
+    edit({ a: {}, b: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    const settled = supervisor.settleTools({ timeoutMs: 60_000, servers: ["a"] }, never());
+    openingOf("a").open();
+    expect(await settled).toEqual([]);
+    expect(supervisor.get("b").learning).toBe(true);
+  });
+
+  test("too late, or cancelled -> names of those that still learn", async () => {
+    const { supervisor, edit } = open();
+    edit({ a: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    expect(await supervisor.settleTools({ timeoutMs: 1 }, never())).toEqual(["a"]);
+    const controller = new AbortController();
+    const settled = supervisor.settleTools({ timeoutMs: 60_000 }, controller.signal);
+    controller.abort();
+    expect(await settled).toEqual(["a"]);
+  });
+});
+
+describe("reconnect", () => {
+  test("all -> each enabled one anew; settles though one fails", async () => {
+    const { supervisor, edit, asked, openingOf } = open();
+    edit({ a: {}, off: { enabled: false }, b: {} });
+    const done = supervisor.reconnect(undefined);
+    await settle();
+    expect(asked()).toEqual(["a", "b"]);
+    openingOf("a").fail(new Error("no"));
+    openingOf("b").open();
+    await done;
+    expect(supervisor.servers.map(({ phase }) => phase)).toEqual(["failed", "disabled", "connected"]);
+  });
+
+  test("a named one that fails -> settles: its status says so; one that is disabled -> refused", async () => {
+    const { supervisor, edit, openingOf } = open();
+    edit({ a: {}, off: { enabled: false } });
+    const done = supervisor.reconnect("a");
+    await settle();
+    openingOf("a").fail(new Error("no"));
+    await done;
+    await expect(supervisor.reconnect("off")).rejects.toMatchObject({ code: "server_disabled" });
+    await expect(supervisor.reconnect("x")).rejects.toMatchObject({ code: "unknown_server" });
+  });
+
+  test("the end of a turn -> eager servers that were dropped connect, no other", async () => {
+    const { supervisor, edit, openingOf, asked } = open();
+    const entries = { eager: { lifecycle: "eager" }, lazy: {}, well: { lifecycle: "eager" } };
+    edit(entries);
+    supervisor.restoreAndConnect({});
+    await settle();
+    const connections = Object.keys(entries).map((name) => openingOf(name).open());
+    await settle();
+    connections[0]?.end();
+    connections[1]?.end();
+    const since = asked().length;
+    supervisor.reconnectDropped();
+    await settle();
+    expect(asked().slice(since)).toEqual(["eager"]);
+  });
+});
+
+test("close -> settles when every server is closed, also one that had left", async () => {
+  const { supervisor, edit, openingOf } = open();
+  edit({ a: {}, b: {} });
+  supervisor.restoreAndConnect({});
+  await settle();
+  const closing = Promise.withResolvers<void>();
+  openingOf("a").open({ close: () => closing.promise });
+  const b = openingOf("b").open();
+  await settle();
+  edit({ b: {} });
+  let isClosed = false;
+  const closed = supervisor.close().then(() => {
+    isClosed = true;
+  });
+  await settle();
+  expect([b.closes.length, isClosed]).toEqual([1, false]);
+  closing.resolve();
+  await closed;
+});
+
+test("the tools of a server that was listed -> reported with its name", async () => {
+  const { supervisor, edit, openingOf, lists } = open();
+  edit({ a: {} });
+  supervisor.restoreAndConnect({});
+  await settle();
+  openingOf("a").open();
+  await settle();
+  expect(lists).toEqual(["a"]);
+});

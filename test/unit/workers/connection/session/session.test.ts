@@ -1,0 +1,301 @@
+/** Owns: what a session does with its first plan, with changes, with requests and at its end. */
+import { describe, expect, test } from "vitest";
+import { decode } from "../../../../../src/shared/protocol/codec.ts";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { CacheEntry } from "../../../../../workers/shared/tasks.ts";
+import { settle } from "../servers/support.ts";
+import { never, openWith } from "./support.ts";
+
+const entry = (tool: string): CacheEntry => ({
+  configHash: `hash of ${tool}`,
+  tools: [{ name: tool }],
+  cachedAt: 1,
+});
+const NO_PARAMS = {};
+
+describe("the first plan", () => {
+  test("servers that are unknown -> told as planned before anything connects; then connected and published", async () => {
+    const at = await openWith({ a: {}, b: {} });
+    await at.session.planned;
+    const planned = await at.event("planned");
+    expect(planned.servers.map(({ name, state }) => [name, state])).toEqual([
+      ["a", "idle"],
+      ["b", "idle"],
+    ]);
+    expect(at.events[0]).toBe(planned);
+    for (const name of ["a", "b"]) (await at.opening(name)).open();
+    const settled = await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(settled).toEqual({ pending: [], checksum: at.published.length });
+    expect(at.published.at(-1)?.servers.map(({ name, tools }) => [name, tools.length])).toEqual([
+      ["a", 1],
+      ["b", 1],
+    ]);
+    expect(at.types()).not.toContain("notice");
+  });
+
+  test("tools that the cache knows -> published without a connection; the use of the entry is written down", async () => {
+    const at = await openWith({ a: {} }, { entries: { a: entry("known") } });
+    const { pending } = await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect([pending, at.openings.length]).toEqual([[], 0]);
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([{ name: "known", direct: false }]);
+    await at.session.close();
+    expect(at.stored).toEqual([
+      { path: expect.stringMatching(/mcp-cache\.json$/), entries: {}, used: { a: "hash of known" } },
+    ]);
+  });
+
+  test("resources that another adapter stored -> checked like a server's", async () => {
+    const resources = [{ name: "note", uri: "x://note" }, { name: 7 }, null];
+    const at = await openWith(
+      { a: { exposeResources: true } },
+      { entries: { a: { ...entry("known"), resources } } },
+    );
+    await at.session.planned;
+    const { servers } = await at.session.requests.status(NO_PARAMS, never());
+    expect(servers[0]).toMatchObject({ toolCount: 1, resourceCount: 1 });
+  });
+
+  test("a server at work when the worker died -> not connected by itself", async () => {
+    const heldBack = [{ server: "a", why: "It was at work" }];
+    const at = await openWith({ a: {} }, { facts: { heldBack } });
+    const { pending } = await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect([pending, at.openings.length]).toEqual([[], 0]);
+    const { servers } = await at.session.requests.status(NO_PARAMS, never());
+    expect(servers[0]).toMatchObject({ state: "failed" });
+  });
+
+  test("a server of the project that nobody agreed to -> not there, and a call says why", async () => {
+    const at = await openWith({ a: {} }, { entries: { a: entry("t") }, project: { theirs: {} } });
+    await at.session.planned;
+    const { servers, questions } = await at.event("planned");
+    expect([servers.map(({ name }) => name), questions.map(({ server }) => server)]).toEqual([
+      ["a"],
+      ["theirs"],
+    ]);
+    const call = { generation: 1, callId: "1", server: "theirs", tool: "t", args: {} };
+    await expect(at.session.requests.callTool(call, never())).rejects.toMatchObject({
+      code: "server_not_trusted",
+      message: "theirs is not started: it waits for the user's consent.",
+    });
+    const missing = await at.session.requests.explainMissing({ name: "theirs__t" }, never());
+    expect(missing).toMatchObject({ code: "server_not_trusted" });
+    const hash = questions[0]?.hash ?? "";
+    await at.session.requests.answerConsent({ hash, allow: true }, never());
+    await at.opening("theirs");
+  });
+});
+
+describe("a change", () => {
+  const known = { entries: { a: entry("t"), b: entry("t") } };
+
+  test("a server added -> reported once it has settled and main has its tools", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    const since = at.events.length;
+    await at.edit({ a: {}, new: {} });
+    const opening = await at.opening("new");
+    await settle();
+    expect(at.types(since)).not.toContain("notice");
+    opening.open({ listTools: async () => [{ name: "x" }, { name: "y" }] });
+    const notice = await at.event("notice", since);
+    expect(notice).toMatchObject({ level: "info", text: "mcp.json: + new (2 tools)" });
+    expect(at.types(since).at(-2)).toBe("catalog");
+    expect(at.published.at(-1)?.servers.map(({ tools }) => tools.length)).toEqual([1, 2]);
+    expect(at.lines).toContain("info mcp.json: + new (2 tools)");
+  });
+
+  test("a server removed -> main has that at once, and the notice follows", async () => {
+    const at = await openWith({ a: {}, b: {} }, known);
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    const since = at.events.length;
+    await at.edit({ a: {} });
+    expect(await at.event("notice", since)).toMatchObject({ text: "mcp.json: - b" });
+    expect(at.types(since).slice(0, 3)).toEqual(["planned", "removed", "notice"]);
+  });
+
+  test("of rules alone, nothing that main shows -> reported without another catalog", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    const since = at.events.length;
+    await at.edit({ a: { requestTimeoutMs: 5 } });
+    expect(await at.event("notice", since)).toMatchObject({ text: "mcp.json: ~ a (timeout)" });
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.types(since)).toEqual(["planned", "notice"]);
+  });
+
+  test("of settings -> they hold at once, for servers that run and for the catalog", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    const since = at.events.length;
+    await at.edit({ a: {} }, { directTools: true });
+    expect(await at.event("notice", since)).toMatchObject({ text: "mcp.json: settings (directTools)" });
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([{ name: "t", direct: true }]);
+  });
+
+  test("nothing that anybody sees -> not reported", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    const since = at.events.length;
+    await at.edit({ a: { env: {} } });
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.types(since)).not.toContain("notice");
+  });
+
+  test("the session ends before its servers have settled -> not reported", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.planned;
+    await at.edit({ a: {}, slow: {} });
+    await at.opening("slow");
+    const since = at.events.length;
+    await at.session.close();
+    expect(at.types(since)).not.toContain("notice");
+  });
+
+  test("an edit that waits for the user's word -> told as held; applied when the user says so", async () => {
+    const at = await openWith({ a: {} }, { ...known, settings: { hotReload: "ask" } });
+    await at.session.planned;
+    await at.write({ a: {}, new: {} }, { hotReload: "ask" });
+    const { id, text } = await at.event("held");
+    expect(text).toBe("mcp.json: + new");
+    expect(at.openings).toEqual([]);
+    expect(await at.session.requests.applyHeld({ id, apply: true }, never())).toBeUndefined();
+    await at.opening("new");
+  });
+
+  test("servers that another extension registers -> started beside the user's", async () => {
+    const at = await openWith({ a: {} }, known);
+    await at.session.planned;
+    const registered = [{ name: "theirs", config: { command: "x" }, extensionPath: "/ext.ts" }];
+    await at.session.requests.setRegistered({ servers: registered }, never());
+    await at.opening("theirs");
+  });
+});
+
+describe("requests", () => {
+  test("a call -> the server is connected, the result comes back as bytes, progress as events", async () => {
+    const at = await openWith({ a: {} }, { entries: { a: entry("work") } });
+    const call = { generation: 1, callId: "c1", server: "a", tool: "work", args: { x: 1 } };
+    const called = at.session.requests.callTool(call, never());
+    (await at.opening("a")).open({
+      callTool: async ({ args, onProgress }) => {
+        onProgress({ message: "half" });
+        return { content: [{ type: "text", text: JSON.stringify(args) }] };
+      },
+    });
+    expect(decode(await called)).toMatchObject({
+      content: [{ type: "text", text: '{"x":1}' }],
+      isError: false,
+    });
+    expect(at.events).toContainEqual({ type: "progress", callId: "c1", message: "half" });
+  });
+
+  test("a call that fails -> its error without secrets of the server's definition", async () => {
+    const at = await openWith({ a: {} }, { entries: { a: entry("work") } });
+    const call = { generation: 1, callId: "c1", server: "a", tool: "work", args: {} };
+    const called = at.session.requests.callTool(call, never());
+    const { options, open } = await at.opening("a");
+    options.onSecrets({ values: ["s3cr3t-value"], named: [] });
+    open({ callTool: () => Promise.reject(new ThreadsError("call_rejected", "a says s3cr3t-value")) });
+    await expect(called).rejects.toMatchObject({ code: "call_rejected", message: "a says [redacted]" });
+  });
+
+  test("reconnect -> the named server; an unknown one, or one whose entry is wrong, is explained", async () => {
+    const at = await openWith({ a: {}, wrong: { command: undefined } }, { entries: { a: entry("t") } });
+    const reconnected = at.session.requests.reconnect({ server: "a" }, never());
+    (await at.opening("a")).open();
+    expect(await reconnected).toBeUndefined();
+    const reconnect = (server: string) => at.session.requests.reconnect({ server }, never());
+    await expect(reconnect("wrong")).rejects.toThrow("The server wrong cannot be used.");
+    await expect(reconnect("x")).rejects.toMatchObject({ code: "unknown_server" });
+  });
+
+  test("reconnect of a server whose tools were left out -> they are published again", async () => {
+    let isTooMuch = true;
+    const at = await openWith(
+      { a: {} },
+      {
+        entries: { a: entry("t") },
+        publish: ({ servers }) => !isTooMuch || servers.every(({ tools }) => tools.length === 0),
+      },
+    );
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([]);
+    isTooMuch = false;
+    const reconnected = at.session.requests.reconnect({ server: "a" }, never());
+    (await at.opening("a")).fail(new Error("not today"));
+    await reconnected;
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    expect(at.published.at(-1)?.servers[0]?.tools).toEqual([{ name: "t", direct: false }]);
+  });
+
+  test("the end of a turn -> an eager server that was dropped connects", async () => {
+    const at = await openWith({ a: { lifecycle: "eager" } });
+    await at.session.planned;
+    const first = await at.opening("a");
+    const connection = first.open();
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    connection.end();
+    await at.session.requests.turnEnded(NO_PARAMS, never());
+    await settle();
+    expect(at.openings).toHaveLength(2);
+  });
+
+  test("a tool of a server that is switched off -> explained; one that nobody knows -> not", async () => {
+    const at = await openWith({ a: { enabled: false } });
+    const explain = (name: string) => at.session.requests.explainMissing({ name }, never());
+    expect(await explain("mcp__a__work")).toMatchObject({ code: "server_disabled" });
+    expect(await explain("other__work")).toBeUndefined();
+  });
+
+  test("/mcp disable and enable -> written, applied, answered with the file", async () => {
+    const at = await openWith({ a: {} }, { entries: { a: entry("t") } });
+    const set = (enabled: boolean) =>
+      at.session.requests.setEnabled({ server: "a", enabled, project: false }, never());
+    expect(await set(false)).toEqual({ file: expect.stringMatching(/mcp\.json$/) });
+    const off = await at.session.requests.status(NO_PARAMS, never());
+    expect(off.servers[0]?.state).toBe("disabled");
+    await set(true);
+    const on = await at.session.requests.status(NO_PARAMS, never());
+    expect(on.servers[0]?.state).not.toBe("disabled");
+  });
+
+  test("statistics that nobody asked for -> not captured", async () => {
+    const at = await openWith({});
+    expect(await at.session.requests.stats(NO_PARAMS, never())).toEqual({ captured: false });
+  });
+});
+
+describe("the end", () => {
+  /** Throws at the first event of that type. */
+  const failingOnce = (type: WorkerEvent["type"]) => {
+    let failed = false;
+    return (event: WorkerEvent): void => {
+      if (failed || event.type !== type) return;
+      failed = true;
+      throw new Error(`no ${type}`);
+    };
+  };
+
+  test("connections are closed, what was listed is stored; nothing is sent any more", async () => {
+    const at = await openWith({ a: {} });
+    await at.session.planned;
+    const connection = (await at.opening("a")).open();
+    await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+    await at.session.close();
+    expect(connection.closes).toHaveLength(1);
+    expect(at.stored.flatMap(({ entries }) => Object.keys(entries))).toEqual(["a"]);
+    expect(at.lines.filter((line) => line.startsWith("error"))).toEqual([]);
+  });
+
+  test("a start that failed -> each request rejects with its error; close closes what was opened", async () => {
+    const at = await openWith({ a: {} }, { emit: failingOnce("server") });
+    await expect(at.session.planned).rejects.toThrow("no server");
+    await expect(at.session.requests.status(NO_PARAMS, never())).rejects.toThrow("no server");
+    await expect(at.session.requests.readConfig({ project: false }, never())).rejects.toThrow("no server");
+    const { options } = await at.opening("a");
+    await at.session.close();
+    expect(options.signal.aborted).toBe(true);
+  });
+});

@@ -1,0 +1,173 @@
+/** Owns: an open session on real files in a temp folder; its connections and its cache worker are fakes. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
+import type { CachePool } from "../../../../../workers/connection/catalog/cache-worker.ts";
+import { openSession, type Session } from "../../../../../workers/connection/session/session.ts";
+import type { CacheEntry, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
+import { tempFolder } from "../../../temp-folder.ts";
+import { recordingLog } from "../../recording-log.ts";
+import { fakeConnect, type Opening } from "../servers/support.ts";
+
+const open: Session[] = [];
+afterEach(async () => {
+  for (const session of open.splice(0)) await session.close();
+});
+
+export interface OpenOptions {
+  /** What the cache file knows. */
+  entries?: Record<string, CacheEntry>;
+  /** The project's `.mcp.json`. */
+  project?: Record<string, object>;
+  settings?: object;
+  facts?: Partial<SessionFacts>;
+  /** Whether the cache worker can publish this; without it, anything. */
+  publish?: (task: PublishTask) => boolean;
+  /** Stands for a fault in whatever an event leads to. */
+  emit?: (event: WorkerEvent) => void;
+}
+
+type EventOf<T extends WorkerEvent["type"]> = Extract<WorkerEvent, { type: T }>;
+
+export interface OpenedSession {
+  session: Session;
+  events: WorkerEvent[];
+  lines: string[];
+  stored: StoreTask[];
+  published: PublishTask[];
+  openings: readonly Opening[];
+  /** The newest request of that server for a connection, past or to come. */
+  opening(server: string): Promise<Opening>;
+  /** The first event of that type at or behind index `since`, past or to come. */
+  event<T extends WorkerEvent["type"]>(type: T, since?: number): Promise<EventOf<T>>;
+  /** Writes the user's servers as `/mcp edit` does; settles when they are applied. */
+  edit(servers: Record<string, object>, settings?: object): Promise<void>;
+  /** Writes them as an editor outside Pi does; not waited for. */
+  write(servers: Record<string, object>, settings?: object): Promise<void>;
+  /** The types of events since then, without statuses of servers. */
+  types(since?: number): string[];
+}
+
+/** An abort signal that never fires. */
+export const never = (): AbortSignal => new AbortController().signal;
+
+const textOf = (servers: Record<string, object>, settings: object = {}): string =>
+  JSON.stringify({
+    mcpServers: Object.fromEntries(
+      Object.entries(servers).map(([name, entry]) => [name, { command: "c", ...entry }]),
+    ),
+    settings,
+  });
+
+function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: PublishTask) => boolean) {
+  const stored: StoreTask[] = [];
+  const published: PublishTask[] = [];
+  const cache: CachePool = {
+    warm: () => undefined,
+    hashDefinitions: async (definitions) => definitions.map((definition) => JSON.stringify(definition)),
+    readCache: async ({ definitions }) => {
+      const found = Object.entries(entries).filter(([name]) => Object.hasOwn(definitions, name));
+      const used = found.map(([name, { configHash }]) => [name, configHash]);
+      return { entries: Object.fromEntries(found), used: Object.fromEntries(used) };
+    },
+    storeEntries: async (task) => {
+      stored.push(task);
+      return true;
+    },
+    publish: async (task) => {
+      published.push(task);
+      if (!canPublish(task)) return undefined;
+      const snapshot = new Uint8Array(1);
+      const checksum = published.length;
+      return { checksum, snapshot, problems: [], notices: [], repairs: [], threadId: 1 };
+    },
+    keepSnapshot: async () => undefined,
+    close: async () => undefined,
+  };
+  return { cache, stored, published };
+}
+
+/** A session with these servers of the user; not waited for. */
+export async function openWith(
+  servers: Record<string, object>,
+  { entries = {}, project, settings, facts = {}, publish = () => true, emit }: OpenOptions = {},
+): Promise<OpenedSession> {
+  const folder = await tempFolder();
+  const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
+  await mkdir(agentDir);
+  await mkdir(cwd);
+  await writeFile(join(agentDir, "mcp.json"), textOf(servers, settings));
+  if (project) await writeFile(join(cwd, ".mcp.json"), textOf(project));
+  const { log, lines } = recordingLog();
+  const events: WorkerEvent[] = [];
+  const watchers = new Set<() => void>();
+  const look = (): void => {
+    for (const watcher of watchers) watcher();
+  };
+  const { connect, openings } = fakeConnect();
+  const { cache, stored, published } = fakeCache(entries, publish);
+  const session = openSession(
+    {
+      generation: 1,
+      agentDir,
+      cwd,
+      projectTrusted: true,
+      configPath: undefined,
+      registered: [],
+      canAsk: true,
+      snapshotChecksum: undefined,
+      ...facts,
+    },
+    {
+      emit: (event) => {
+        emit?.(event);
+        events.push(event);
+        look();
+      },
+      log,
+      cache,
+      talkers: { of: () => () => undefined },
+      connect: (options) => {
+        const connection = connect(options);
+        look();
+        return connection;
+      },
+    },
+  );
+  open.push(session);
+  const when = <T>(check: () => T | undefined): Promise<T> =>
+    new Promise((resolve) => {
+      const watcher = (): void => {
+        const found = check();
+        if (found === undefined) return;
+        watchers.delete(watcher);
+        resolve(found);
+      };
+      watchers.add(watcher);
+      watcher();
+    });
+  return {
+    session,
+    events,
+    lines,
+    stored,
+    published,
+    openings,
+    opening: (server) => when(() => openings.findLast((one) => one.options.definition.name === server)),
+    event: <T extends WorkerEvent["type"]>(type: T, since = 0) =>
+      when(() => events.slice(since).find((event): event is EventOf<T> => event.type === type)),
+    edit: async (next, settings) => {
+      const { text: before } = await session.requests.readConfig({ project: false }, never());
+      const text = textOf(next, settings);
+      await session.requests.writeConfig({ project: false, before, text }, never());
+    },
+    write: (next, settings) => writeFile(join(agentDir, "mcp.json"), textOf(next, settings)),
+    types: (since = 0) =>
+      events
+        .slice(since)
+        .map(({ type }) => type)
+        .filter((type) => type !== "server"),
+  };
+}

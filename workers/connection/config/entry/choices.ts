@@ -1,0 +1,27 @@
+/** The values that a key may choose from, as lists for the schemas and as types. Pure. */
+import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
+
+/** Our own values and Pi's: exposure.ts says what each means here. */
+export const EXPOSURES = ["direct", "deferred", "codemode", "codemode-deferred", "hidden"] as const;
+
+/** What becomes of a tool: declared to the model, found by ToolSearch, or withheld. */
+export type Exposure = "direct" | "search" | "hidden";
+
+export type Lifecycle = ServerStatus["lifecycle"];
+export const LIFECYCLES = ["lazy", "eager", "keep-alive"] as const satisfies readonly Lifecycle[];
+
+export const TOOL_PREFIXES = ["server", "short", "none", "mcp"] as const satisfies readonly ToolPrefix[];
+
+/** Programs whose servers can be imported: hosts/dialects.ts has a row for each. */
+export const HOSTS = [
+  "cursor",
+  "claude-code",
+  "claude-desktop",
+  "codex",
+  "windsurf",
+  "vscode",
+  "opencode",
+] as const;
+
+export type HostName = (typeof HOSTS)[number];

@@ -1,0 +1,208 @@
+/** The keys of a server entry: what each may hold, and its description and example for editors and messages. */
+import * as z from "zod";
+import { EXPOSURES, LIFECYCLES, TOOL_PREFIXES } from "./choices.ts";
+import { type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
+
+/** A value with a variable, or a whole !command, is known only at connect; values.ts checks it then. */
+const isLate = (text: string): boolean => /^!(?!!)|\$\{|\$env:|\{env:/.test(text);
+const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+
+const httpUrl = z
+  .string()
+  .refine((text) => isLate(text) || isHttpUrl(text), { error: "expected an http or https URL" });
+
+const oauth = () =>
+  z.looseObject({
+    clientId: z.string().optional(),
+    clientSecret: z.string().optional(),
+    scope: z.string().optional(),
+    callbackPort: z.int().min(1).max(65_535).optional(),
+    callbackUrl: z.string().optional(),
+    clientName: z.string().optional(),
+    clientRegistration: z.enum(["auto", "dcr", "cimd"]).optional(),
+    grantType: z.enum(["authorization_code", "client_credentials"]).optional(),
+    authServerMetadataUrl: z.string().optional(),
+  });
+
+export const entryShape = lazily({
+  type: () =>
+    z
+      .enum(["stdio", "http", "streamable-http", "sse"])
+      .optional()
+      .meta({ description: "How to talk to the server. Told from command or url.", examples: ["http"] }),
+  command: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "Program of a local server; no shell.", examples: ["npx"] }),
+  args: () =>
+    names.optional().meta({
+      description: "Arguments of the command. Values may hold ${VAR}, or be a whole !command.",
+      examples: [["-y", "@modelcontextprotocol/server-filesystem", "."]],
+    }),
+  env: () =>
+    strings.optional().meta({
+      description: "Environment variables. Values may hold ${VAR}, or be a whole !command.",
+      examples: [{ TOKEN: "${TOKEN}" }],
+    }),
+  envFile: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: "File of NAME=value lines, from the session's folder; env wins over it.",
+        examples: [".env"],
+      }),
+  cwd: () =>
+    z
+      .string()
+      .optional()
+      .meta({
+        description: "Working folder, from the session's; ~/ is the home folder.",
+        examples: ["~/project"],
+      }),
+  url: () =>
+    httpUrl
+      .optional()
+      .meta({ description: "Endpoint of a remote server.", examples: ["https://example.com/mcp"] }),
+  headers: () =>
+    strings.optional().meta({
+      description: "HTTP headers. Values may hold ${VAR}, or be a whole !command.",
+      examples: [{ Authorization: "Bearer ${TOKEN}" }],
+    }),
+  auth: () =>
+    z
+      .union([z.enum(["oauth", "bearer", "none"]), z.literal(false), z.looseObject({ provider: z.string() })])
+      .optional()
+      .meta({
+        description:
+          "How to sign in: bearer sends the token, none sends nothing. There is no OAuth sign-in yet.",
+        examples: ["bearer"],
+      }),
+  bearerToken: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "Token of the Authorization header.", examples: ["${DOCS_TOKEN}"] }),
+  bearerTokenEnv: () =>
+    z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "expected the name of an environment variable")
+      .optional()
+      .meta({ description: "Environment variable that holds the token.", examples: ["DOCS_TOKEN"] }),
+  oauth: () =>
+    z
+      .union([oauth(), z.literal(false)])
+      .optional()
+      .meta({
+        description: "OAuth client settings, which are not used yet, or false for no sign-in.",
+        examples: [{ clientId: "my-client" }],
+      }),
+  enabled: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({ description: "false keeps the entry without using it.", examples: [false] }),
+  disabled: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({ description: "The same, the other way round.", examples: [true] }),
+  lifecycle: () =>
+    z
+      .enum(LIFECYCLES)
+      .optional()
+      .meta({
+        description: "When the server runs: on its first call, from the start, or always.",
+        examples: ["lazy"],
+      }),
+  idleTimeout: () =>
+    z
+      .number()
+      .min(0)
+      .optional()
+      .meta({ description: "Minutes without a call until it is stopped; 0 for never.", examples: [10] }),
+  startupTimeoutMs: () =>
+    z
+      .number()
+      .positive()
+      .optional()
+      .meta({ description: "Milliseconds to start and list its tools.", examples: [30_000] }),
+  timeout: () =>
+    z
+      .number()
+      .positive()
+      .optional()
+      .meta({ description: "Seconds a call may take; progress renews it.", examples: [60] }),
+  requestTimeoutMs: () =>
+    z
+      .number()
+      .positive()
+      .optional()
+      .meta({ description: "The same in milliseconds.", examples: [60_000] }),
+  exposeResources: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({ description: "Offer its resources as tools.", examples: [true] }),
+  directTools: () =>
+    z
+      .union([z.boolean(), names])
+      .optional()
+      .meta({
+        description: "Tools that the model always sees: all, none or these.",
+        examples: [["search_code"]],
+      }),
+  exposure: () =>
+    z
+      .enum(EXPOSURES)
+      .optional()
+      .meta({ description: "How its tools reach the model.", examples: ["deferred"] }),
+  toolExposure: () =>
+    z
+      .record(z.string(), z.enum(EXPOSURES))
+      .optional()
+      .meta({
+        description: "The same for single tools; * matches any characters.",
+        examples: [{ "get_*": "direct", "delete_*": "hidden" }],
+      }),
+  includeTools: () =>
+    names
+      .optional()
+      .meta({ description: "Only these tools; * matches any characters.", examples: [["get_*"]] }),
+  excludeTools: () =>
+    names
+      .optional()
+      .meta({ description: "Never these tools; * matches any characters.", examples: [["delete_*"]] }),
+  toolPrefix: () =>
+    z
+      .enum(TOOL_PREFIXES)
+      .optional()
+      .meta({ description: "How its tools are named; see settings.toolPrefix.", examples: ["short"] }),
+  description: () =>
+    z
+      .string()
+      .optional()
+      .meta({ description: "What the server is for, in a sentence.", examples: ["Search the docs"] }),
+  outputGuard: () =>
+    outputGuard()
+      .optional()
+      .meta({
+        description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
+        examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
+      }),
+  debug: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({
+        description: "Ask the server for its debug messages and write them and its stderr to the log.",
+        examples: [true],
+      }),
+});
+
+export type Entry = Loose<typeof entryShape>;
+export type OAuthSettings = z.infer<ReturnType<typeof oauth>>;

@@ -1,0 +1,83 @@
+/** The keys of `settings`: what each may hold, and its description and example for editors and messages. */
+import * as z from "zod";
+import { TOOL_PREFIXES } from "./choices.ts";
+import { type Loose, lazily, names, outputGuard } from "./shape.ts";
+
+export const settingsShape = lazily({
+  toolPrefix: () =>
+    z
+      .enum(TOOL_PREFIXES)
+      .optional()
+      .meta({
+        description: "Names of tools: server__tool, a shorter server, the tool alone, or mcp__server__tool.",
+        examples: ["server"],
+      }),
+  idleTimeout: () =>
+    z
+      .number()
+      .min(0)
+      .optional()
+      .meta({ description: "Minutes until an unused server is stopped; 0 for never.", examples: [10] }),
+  outputGuard: () =>
+    outputGuard()
+      .optional()
+      .meta({
+        description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
+        examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
+      }),
+  search: () =>
+    z
+      .enum(["ranked", "weighted"])
+      .optional()
+      .meta({
+        description: "How ToolSearch scores: by relevance, or by fixed weights.",
+        examples: ["ranked"],
+      }),
+  proxyTool: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({
+        description: "Offer the single tool mcp in place of ToolSearch, for the smallest prompt.",
+        examples: [true],
+      }),
+  toonEncode: () =>
+    z
+      .union([z.boolean(), names])
+      .optional()
+      .meta({
+        description: "Encode JSON results as TOON where that is shorter: all servers or these.",
+        examples: [true],
+      }),
+  captureStats: () =>
+    z
+      .union([z.boolean(), z.looseObject({ path: z.string().optional() })])
+      .optional()
+      .meta({
+        description: "Count calls, errors and bytes per tool; path starts from the agent folder.",
+        examples: [true],
+      }),
+  directTools: () =>
+    z
+      .union([z.boolean(), names])
+      .optional()
+      .meta({ description: "Default of every server's directTools.", examples: [false] }),
+  maxMessageBytes: () =>
+    z
+      .int()
+      .min(1_024)
+      .optional()
+      .meta({ description: "Longest message that a server may send, in bytes.", examples: [67_108_864] }),
+  hotReload: () =>
+    z
+      .enum(["on", "ask", "off"])
+      .optional()
+      .meta({ description: "Whether an edited file takes effect at once.", examples: ["on"] }),
+  catalog: () =>
+    z
+      .enum(["tools", "servers", "off"])
+      .optional()
+      .meta({ description: "What ToolSearch's description lists.", examples: ["tools"] }),
+});
+
+export type SettingsEntry = Loose<typeof settingsShape>;

@@ -1,0 +1,33 @@
+/** What the schemas of servers and settings share: shapes that are made key by key, and kinds of values. */
+import * as z from "zod";
+
+/**
+ * The shape of an object. The schema of a key is made when a file first has that key: most files have five of thirty
+ * keys, and to make the others would delay the worker's first plan by 8 ms.
+ */
+export function lazily<M extends Record<string, () => z.ZodType>>(
+  makers: M,
+): { [K in keyof M]: ReturnType<M[K]> } {
+  const shape = {};
+  for (const [key, make] of Object.entries(makers)) {
+    let made: z.ZodType | undefined;
+    Object.defineProperty(shape, key, { enumerable: true, configurable: true, get: () => (made ??= make()) });
+  }
+  return shape as { [K in keyof M]: ReturnType<M[K]> };
+}
+
+/** The checked object: the keys of the shape, and any others as they are. */
+export type Loose<S extends Record<string, z.ZodType>> = z.infer<z.ZodObject<S, z.core.$loose>>;
+
+export const strings = z.record(z.string(), z.string());
+export const names = z.array(z.string());
+
+/** Limits of a result, in bytes and lines; false for no limit. */
+export const outputGuard = () =>
+  z.union([
+    z.literal(false),
+    z.looseObject({
+      maxBytes: z.int().min(1_000).optional(),
+      maxLines: z.int().min(10).optional(),
+    }),
+  ]);

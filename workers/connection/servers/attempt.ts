@@ -1,0 +1,162 @@
+/**
+ * One attempt to connect a server: waits for its turn at the gate, opens the connection, lists what the server offers
+ * and writes the outcome into the log. Owns no state; the server takes the connection and changes its phase.
+ * Called by: server.ts.
+ */
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { Log } from "../../shared/log.ts";
+import { during } from "../../shared/pace/abort.ts";
+import type { Gate } from "../../shared/pace/gate.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import { type CloseTimes, type Connection, type ConnectOptions, withName } from "../mcp/mcp.ts";
+import { type Redactor, redactError, type Secrets } from "../secrets/secrets.ts";
+import type { ServerParts } from "./parts.ts";
+import type { Talkers } from "./talkers.ts";
+
+/** Opens a connection and initializes it. Rejects with an error after which nothing is left running. */
+export type Connect = (options: ConnectOptions) => Promise<Connection>;
+
+/** Loads the SDK and the transports with the first attempt, so that the first plan does not wait for them. */
+const connectByTransport: Connect = async (options) => {
+  const { connect } = await import("../transports/transports.ts");
+  options.signal.throwIfAborted();
+  return connect(options);
+};
+
+/** What every attempt of a session needs. */
+export interface AttemptContext {
+  cwd: string;
+  /** Absolute path of `mcp-npx-cache.json`. */
+  npxCacheFile: string;
+  log: Log;
+  emit: (event: WorkerEvent) => void;
+  gate: Gate;
+  /** Absent: nobody records which server's bytes are being read. */
+  talkers?: Talkers;
+  /** The settings that hold now; they may change while the session is open. */
+  settings: () => Settings;
+  /** Absent: the transports open the connection. */
+  connect?: Connect;
+}
+
+/** The server as its attempts see it. */
+export interface AttemptedServer extends ServerParts {
+  onSecrets(secrets: Secrets): void;
+  onListChanged(): void;
+  /** Takes the connection before its lists are there; undefined: its lists failed and it is being closed. */
+  hold(connection: Connection | undefined): void;
+  /** A connection ended, by either side; undefined: it ended before `hold` had it. */
+  onClosed(connection: Connection | undefined): void;
+  onOpen(connection: Connection): void;
+  onFailed(error: ThreadsError): void;
+  /** The attempt is over, whatever its outcome. */
+  onSettled(): void;
+}
+
+/** The attempt that all users of a server share. */
+export interface Attempt {
+  /** Rejects with `ThreadsError`. Nobody has to handle the rejection. */
+  promise: Promise<Connection>;
+  /** A person or a call waits for the attempt: it no longer queues behind background connects. */
+  hurry(): void;
+}
+
+/** For a connection that ends with the session, or before it was of use. */
+export const SHUTDOWN_TIMES: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+
+export function startAttempt(server: AttemptedServer, context: AttemptContext): Attempt {
+  const urgent = new AbortController();
+  const promise = attempt(server, context, urgent.signal).finally(() => server.onSettled());
+  // Nobody waits for a background connect; its failure is in the server's state and in the log.
+  promise.catch(() => undefined);
+  return { promise, hurry: () => urgent.abort() };
+}
+
+async function attempt(
+  server: AttemptedServer,
+  context: AttemptContext,
+  urgent: AbortSignal,
+): Promise<Connection> {
+  const leave = await context.gate.enter(AbortSignal.any([urgent, server.lifetime]));
+  try {
+    const connection = await during(server.lifetime, (signal) => open(server, context, signal));
+    server.onOpen(connection);
+    return connection;
+  } catch (error) {
+    const failure = attemptFailure(server.name, error, server.redact);
+    if (!server.lifetime.aborted) context.log.error(withName(server.name, failure.message));
+    server.onFailed(failure);
+    throw failure;
+  } finally {
+    leave();
+  }
+}
+
+/** The error of a failed attempt without secrets: itself if it is meant for users, else `internal`. */
+export function attemptFailure(server: string, error: unknown, redact: Redactor): ThreadsError {
+  const shown = redactError(error, redact);
+  if (shown instanceof ThreadsError) return shown;
+  return new ThreadsError("internal", withName(server, redact(messageOf(shown))), { cause: error });
+}
+
+async function open(
+  server: AttemptedServer,
+  context: AttemptContext,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { connect = connectByTransport } = context;
+  const startedAt = performance.now();
+  let opened: Connection | undefined;
+  const connection = await connect({
+    ...connectOptions(server, context),
+    signal,
+    onClosed: () => server.onClosed(opened),
+  });
+  opened = connection;
+  server.hold(connection);
+  try {
+    await server.offer.list(connection, signal);
+  } catch (error) {
+    server.hold(undefined);
+    const failure = signal.aborted
+      ? new ThreadsError("cancelled", `${server.name} was closed while it was being connected.`)
+      : error;
+    await connection.close(SHUTDOWN_TIMES);
+    throw failure;
+  }
+  const tookMs = Math.round(performance.now() - startedAt);
+  context.log.info(connectedLine(server, connection, tookMs));
+  return connection;
+}
+
+function connectOptions(
+  server: AttemptedServer,
+  { cwd, npxCacheFile, settings, emit, talkers }: AttemptContext,
+): Omit<ConnectOptions, "signal" | "onClosed"> {
+  const { name, log } = server;
+  return {
+    definition: server.definition(),
+    cwd,
+    npxCacheFile,
+    maxMessageBytes: settings().maxMessageBytes,
+    onSpawn: (pid) => emit({ type: "spawned", pid, server: name }),
+    onExit: (pid) => emit({ type: "exited", pid, server: name }),
+    onNote: log.note,
+    onLogMessage: log.message,
+    onSecrets: (secrets) => server.onSecrets(secrets),
+    redact: server.redact,
+    onListChanged: () => server.onListChanged(),
+    onBytes: talkers?.of(name),
+  };
+}
+
+const connectedLine = (
+  { name, offer }: AttemptedServer,
+  { transport, pid }: Connection,
+  tookMs: number,
+): string => {
+  const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
+  return `${name} connected over ${via} in ${tookMs} ms, ${offer.tools?.length ?? 0} tools`;
+};

@@ -1,0 +1,31 @@
+/** The parts of a server that its attempts, its watch and its calls use alike. */
+import type { Log } from "../../shared/log.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { Redactor } from "../secrets/secrets.ts";
+import { createServerLog, type ServerLog } from "./log.ts";
+import { type OfferContext, ServerOffer } from "./offer.ts";
+
+export interface ServerParts {
+  readonly name: string;
+  /** The definition that holds now: an edit may change it. */
+  definition: () => ServerDefinition;
+  readonly offer: ServerOffer;
+  readonly log: ServerLog;
+  /** Fires when the server is closed. */
+  readonly lifetime: AbortSignal;
+  /** Takes the secrets known so far out of a text: they are known only once the definition is resolved. */
+  readonly redact: Redactor;
+}
+
+interface PartsOptions extends Omit<OfferContext, "onNote"> {
+  log: Log;
+  redact: Redactor;
+}
+
+export function createParts({ log, redact, ...context }: PartsOptions): ServerParts {
+  const { definition, lifetime } = context;
+  const { name } = definition();
+  const serverLog = createServerLog(name, { log, redact });
+  const offer = new ServerOffer({ ...context, onNote: serverLog.note });
+  return { name, definition, lifetime, redact, log: serverLog, offer };
+}

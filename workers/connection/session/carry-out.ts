@@ -1,0 +1,125 @@
+/**
+ * Carries a plan of the configuration out: servers, then what the cache knows of them, then the catalog. Owns the
+ * settings and files of the plan that runs. Called by: session.ts, for the first plan and for each change.
+ */
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
+import type { StatusReport } from "../../../src/shared/protocol/status.ts";
+import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
+import {
+  type CachePool,
+  type CatalogPublisher,
+  catalogSettings,
+  type DefinitionHashes,
+} from "../catalog/catalog.ts";
+import type { ConfigState } from "../config/config.ts";
+import { cacheIdentity } from "../config/entry/cache-identity.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
+import { isIdle, type Plan } from "../config/plan/plan.ts";
+import type { KnownTools, Supervisor } from "../servers/servers.ts";
+
+export interface PlanCarrierOptions {
+  generation: number;
+  cwd: string;
+  /** Absolute path of the cache file. */
+  cachePath: string;
+  supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect">;
+  catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
+  hashes: DefinitionHashes;
+  cache: Pick<CachePool, "readCache">;
+  emit: (event: WorkerEvent) => void;
+  /** A plan after the first one changed something and is carried out. */
+  onChanged: (change: Plan) => void;
+}
+
+/** The plan that runs, as the rest of the session reads it. */
+export class CurrentPlan {
+  settings: Settings = DEFAULT_SETTINGS;
+  /** Files that the configuration was read from. The same list stays the same object: lists are compared by identity. */
+  files: readonly string[] = [];
+
+  take(settings: Settings, files: readonly string[]): void {
+    this.settings = settings;
+    if (files.join("\0") !== this.files.join("\0")) this.files = files;
+  }
+}
+
+type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
+
+export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
+  const { generation, cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged } = options;
+  let isFirst = true;
+
+  /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
+  const start = async (names: ReadonlySet<string>, hashed: Promise<void>): Promise<void> => {
+    const definitions = supervisor.servers
+      .map(({ definition }) => definition)
+      .filter(({ name }) => names.has(name));
+    const query = cacheQuery(cachePath, definitions, cwd);
+    const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
+    catalog.noteUsed(used);
+    supervisor.restoreAndConnect(
+      Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
+    );
+  };
+
+  return async (change, state, accepted) => {
+    current.take(change.settings.after, state.files);
+    supervisor.carryOut(change, withheldServers(state));
+    emit({
+      type: "planned",
+      generation,
+      settings: catalogSettings(current.settings, current.files),
+      accepted,
+      ...statusReport(supervisor, state),
+    });
+    const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition));
+    const starting = startedBy(change);
+    // A plan that starts no server need not wait for the cache.
+    if (starting.length > 0) await start(new Set(starting), hashed);
+    // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
+    catalog.changed();
+    if (!isFirst && !isIdle(change)) onChanged(change);
+    isFirst = false;
+  };
+}
+
+export const statusReport = ({ servers }: Pick<Supervisor, "servers">, state: ConfigState): StatusReport => ({
+  servers: servers.map((server) => server.status()),
+  ...state,
+});
+
+/** Names of the servers that a plan starts or replaces. */
+export const startedBy = ({ servers }: Plan): string[] =>
+  servers.filter(({ action }) => action === "start" || action === "restart").map(({ name }) => name);
+
+/** Servers of the project that may not run -> the reason, worded to follow a colon. */
+const withheldServers = ({
+  refused,
+  questions,
+}: Pick<ConfigState, "refused" | "questions">): Map<string, string> =>
+  new Map([
+    ...questions.map(({ server }) => [server, "it waits for the user's consent"] as const),
+    ...refused.map(({ name, reason }) => [name, reason] as const),
+  ]);
+
+const cacheQuery = (path: string, definitions: readonly ServerDefinition[], cwd: string): CacheQuery => ({
+  path,
+  definitions: Object.fromEntries(
+    definitions.map((definition) => [definition.name, cacheIdentity(definition, cwd)]),
+  ),
+});
+
+/** Other adapters write entries too, so their resources are checked like a server's. */
+const knownTools = ({ tools, instructions, resources, resourceTemplates }: CacheEntry): KnownTools => ({
+  tools,
+  instructions,
+  resources:
+    resources &&
+    boundResources({
+      resources: normalizeResources(resources),
+      templates: normalizeTemplates(resourceTemplates),
+    }).known,
+});

@@ -1,0 +1,85 @@
+/**
+ * The requests that an open session answers, each as `(params, signal)` like the contract of main and worker
+ * (ConnectionMethods), so that rpc.ts hands them on by name. Each waits until the first plan is carried out, and
+ * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
+ */
+import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { CatalogPublisher } from "../catalog/catalog.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import type { Results } from "../results/results.ts";
+import type { Supervisor } from "../servers/servers.ts";
+import { runCall } from "./calls.ts";
+import { statusReport } from "./carry-out.ts";
+import { explainAbsent } from "./explain-server.ts";
+import { explainMissing } from "./explain-tool.ts";
+import { createUserEdits } from "./user-edits.ts";
+
+export type Handler<M extends ConnectionMethod> = (
+  params: ConnectionMethods[M]["params"],
+  signal: AbortSignal,
+) => Promise<ConnectionMethods[M]["value"]>;
+
+/** Requests that the worker answers without a session. */
+export type WorkerRequest = "startSession" | "matchTools" | "ping" | "log" | "shutdown";
+
+export type SessionRequests = { [M in Exclude<ConnectionMethod, WorkerRequest>]: Handler<M> };
+
+export interface SessionParts {
+  /** Settles when the first plan is carried out. */
+  started: Promise<RunningConfiguration>;
+  supervisor: Supervisor;
+  catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry">;
+  results: Results;
+  emit: (event: WorkerEvent) => void;
+}
+
+export function createSessionRequests(parts: SessionParts): SessionRequests {
+  const { started, supervisor, catalog, results, emit } = parts;
+  const edits = started.then((running) => createUserEdits(running, supervisor));
+  // It fails as the start does, and the start's failure is reported.
+  edits.catch(() => undefined);
+  const afterStart = async (act: (running: RunningConfiguration) => unknown): Promise<undefined> => {
+    await act(await started);
+    return undefined;
+  };
+
+  return {
+    settleTools: async (params, signal) => {
+      await started;
+      const pending = await supervisor.settleTools(params, signal);
+      await catalog.flush();
+      return { pending, checksum: catalog.checksum };
+    },
+    callTool: async (params, signal) => {
+      await started;
+      return runCall(params, { supervisor, emit, signal, results });
+    },
+    explainMissing: async ({ name }) => {
+      await started;
+      return explainMissing(name, supervisor);
+    },
+    reconnect: ({ server }) =>
+      afterStart(async ({ state }) => {
+        const isThere = server === undefined || supervisor.servers.some(({ name }) => name === server);
+        const absent = isThere ? undefined : explainAbsent(server, state);
+        if (absent) throw absent;
+        catalog.retry(server);
+        await supervisor.reconnect(server);
+      }),
+    turnEnded: () => afterStart(() => supervisor.reconnectDropped()),
+    answerConsent: ({ hash, allow }) =>
+      afterStart((running) => running.answer(hash, allow ? "allowed" : "refused")),
+    askAgain: () => afterStart((running) => running.askAgain()),
+    applyHeld: ({ id, apply }) => afterStart((running) => running.applyHeld(id, apply)),
+    setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),
+    setEnabled: async (params) => (await edits).setEnabled(params),
+    readConfig: async (params) => (await edits).readConfig(params),
+    writeConfig: async (params) => (await edits).writeConfig(params),
+    stats: async () => {
+      await started;
+      return results.statsReport();
+    },
+    status: async () => statusReport(supervisor, (await started).state),
+  };
+}
