@@ -8,8 +8,9 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import { afterCrash, type PastCrash } from "./after-crash.ts";
 import type { Crash, KeepLimits } from "./contract.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
-import { NextWorker } from "./next-worker.ts";
+import { createNextWorker } from "./next-worker.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
+import { STOPPED } from "./stopped.ts";
 import type { RuntimeThread } from "./thread.ts";
 
 export interface KeptWorker {
@@ -51,8 +52,6 @@ const TERMINATE_MS = 200;
 const stoppedError = (message: string): ThreadsError =>
   new ThreadsError("runtime_stopped", message, { remedy: "/reload starts the MCP servers again." });
 
-const STOPPED = "The MCP servers of this session are stopped.";
-
 /** Settles with the promise, also if that rejects, or after `ms` milliseconds. */
 async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -71,7 +70,7 @@ interface Watched {
 
 class Keeper implements KeptWorker {
   readonly #options: KeepOptions;
-  readonly #next = new NextWorker();
+  readonly #next = createNextWorker();
   #crashes: readonly PastCrash[] = [];
   #current: Watched | undefined;
   #timer: NodeJS.Timeout | undefined;

@@ -2,6 +2,17 @@
 import { ThreadsError } from "../shared/protocol/errors.ts";
 import type { Rpc } from "./rpc.ts";
 
+export interface NextWorker {
+  /** A worker runs. */
+  resolve(rpc: Rpc): void;
+  /** No worker will run any more. */
+  reject(error: ThreadsError): void;
+  /** The worker has ended. Callers that wait already keep waiting for the worker that follows. */
+  renew(): void;
+  /** Rejects with `cancelled` when the signal aborts. */
+  wait(signal: AbortSignal | undefined): Promise<Rpc>;
+}
+
 function createNext(): PromiseWithResolvers<Rpc> {
   const next = Promise.withResolvers<Rpc>();
   // Nobody may be waiting when the promise rejects.
@@ -9,37 +20,28 @@ function createNext(): PromiseWithResolvers<Rpc> {
   return next;
 }
 
-export class NextWorker {
-  #next = createNext();
-  #isResolved = false;
-
-  /** A worker runs. */
-  resolve(rpc: Rpc): void {
-    this.#isResolved = true;
-    this.#next.resolve(rpc);
-  }
-
-  /** No worker will run any more. */
-  reject(error: ThreadsError): void {
-    this.#next.reject(error);
-  }
-
-  /** The worker has ended. Callers that wait already keep waiting for the worker that follows. */
-  renew(): void {
-    if (this.#isResolved) this.#next = createNext();
-    this.#isResolved = false;
-  }
-
-  /** Rejects with `cancelled` when the signal aborts. */
-  wait(signal: AbortSignal | undefined): Promise<Rpc> {
-    return new Promise((resolve, reject) => {
-      const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
-      if (signal?.aborted) {
-        cancel();
-        return;
-      }
-      signal?.addEventListener("abort", cancel, { once: true });
-      this.#next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
-    });
-  }
+export function createNextWorker(): NextWorker {
+  let next = createNext();
+  let isResolved = false;
+  return {
+    resolve: (rpc) => {
+      isResolved = true;
+      next.resolve(rpc);
+    },
+    reject: (error) => next.reject(error),
+    renew: () => {
+      if (isResolved) next = createNext();
+      isResolved = false;
+    },
+    wait: (signal) =>
+      new Promise((resolve, reject) => {
+        const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
+        if (signal?.aborted) {
+          cancel();
+          return;
+        }
+        signal?.addEventListener("abort", cancel, { once: true });
+        next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
+      }),
+  };
 }
