@@ -137,7 +137,7 @@ function printCost(ours: ProbeReport, bare: ProbeReport): void {
   print(style.dim(`   ${note}`));
 }
 
-/** What the demo promises; each is the reason for exit code 1 if it is not so. */
+/** The promises of the demo. Each broken promise is a reason for exit code 1. */
 function failures({ requests, result }: Measured, steps: readonly Step[], log: string): string[] {
   const expectations: [boolean, string][] = [
     [steps.length === 4, `the model made ${steps.length} calls, not 4`],

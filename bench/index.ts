@@ -48,7 +48,7 @@ ${SCENARIOS.map(({ name, description }) => `  ${name.padEnd(11)} ${description}`
   none     Pi without any MCP client
   builtin  Pi's own
   adapter  pi-mcp-adapter, fetched from npm on first use
---markdown: the tables as bench/README.md has them`;
+--markdown: the tables as bench/figures/ has them`;
 
 class UsageError extends Error {}
 
@@ -140,7 +140,7 @@ function invocationOrExit(): Invocation | undefined {
     if (invocation === undefined) process.stdout.write(`${USAGE}\n`);
     return invocation;
   } catch (error) {
-    // parseArgs marks what a person mistyped by its code.
+    // parseArgs marks the errors of the person who typed by their code.
     const isMistake =
       error instanceof UsageError || String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS");
     if (!isMistake) throw error;

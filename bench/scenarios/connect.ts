@@ -11,7 +11,7 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** Every variant is watched for as long, and longer where its servers are not connected by then. */
+/** Every variant is watched for this time, and longer if its servers are not connected by then. */
 const WINDOW_MS = 3_000;
 const AFTER_CONNECT_MS = 500;
 

@@ -12,7 +12,7 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 const DEFAULT_RUNS = 5;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "lazy" } as const;
 const SERVER = "bench3";
-/** From the start of Pi until the first prompt: whatever a start does is over. */
+/** Time from the start of Pi to the first prompt. By then all work of a start has ended. */
 const SETTLED_MS = 2_000;
 
 interface Sample {

@@ -17,7 +17,7 @@ const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "eager" } as const;
 const SETTLED_MS = 18_000;
 const PROCESS_TARGET_MB = 40;
 const SERIES_TARGET_MB = 30;
-/** All of it back; a full garbage collection leaves about this much to chance. */
+/** Everything must be released; a full garbage collection varies by about this much. */
 const LEFT_TARGET_MB = 2;
 
 interface Series {

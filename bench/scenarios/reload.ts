@@ -27,9 +27,9 @@ import { median } from "../support/stats.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
-/** 30: those that come are known to the home, but not configured yet. */
+/** 30 servers: the home knows the ten that are added later, but they are not configured yet. */
 const SHAPE = { servers: SERVERS + EDITS_OF_A_KIND, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** Edits of a kind that come after a pause, in which what the client keeps ready for a moment goes to rest. */
+/** Edits of each kind after a pause, in which the client releases what it keeps ready for a moment. */
 const QUIET_ROUNDS = 3;
 const QUIET_MS = 6_500;
 const PAUSE_MS = 300;
@@ -59,7 +59,7 @@ interface Sample {
   idleMs: number;
 }
 
-/** When one server did it, since the file of what servers did was emptied. */
+/** Time at which one server did it, since the file of what servers did was emptied. */
 async function seenAt({ servers, seen }: BenchHome, server: string, what: string): Promise<number> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {

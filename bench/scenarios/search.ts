@@ -43,7 +43,7 @@ interface Source {
   queries: readonly string[];
 }
 
-/** As measured in ../shared/search/README.md on the same queries, natural and keyword. */
+/** Percent by natural and keyword wording, measured on the same queries in the outside folder ../shared/search. */
 const OTHERS: readonly [name: string, natural: number, keyword: number][] = [
   ["pi-mcp-adapter 2.36.0", 46.5, 55.7],
   ["10/5/4/3 weights as others use them", 64.7, 72.3],
@@ -51,7 +51,7 @@ const OTHERS: readonly [name: string, natural: number, keyword: number][] = [
   ["MiniSearch, prefix and fuzzy", 77, 79.5],
   ["BM25F, best known before", 84.6, 82.2],
 ];
-/** What is wanted, by the number of tools. */
+/** Targets by the number of tools. */
 const TARGETS_US: Readonly<Record<number, { p50?: number; p99: number }>> = {
   2000: { p50: 50, p99: 300 },
   10000: { p99: 600 },
@@ -81,7 +81,7 @@ function syntheticSource(): Source {
       ...tool,
       server: `server-${Math.floor(index / TOOLS_PER_SERVER) + 1}`,
     }));
-  // Words of descriptions as people would put them, three to six of them.
+  // Three to six words of a description, in the way of a person.
   const queries = syntheticTools(QUERIES, 2).map(({ description }, index) =>
     description
       .split(" ")
@@ -91,7 +91,7 @@ function syntheticSource(): Source {
   return { label: "synthetic", tools, queries };
 }
 
-/** Evenly over the whole list. */
+/** Items at equal distances over the whole list. */
 const sample = (texts: readonly string[], count: number): string[] =>
   Array.from({ length: Math.min(count, texts.length) }, (_, index) =>
     String(texts[Math.floor((index * texts.length) / Math.min(count, texts.length))]),
@@ -110,7 +110,7 @@ function snapshotOf(tools: readonly Tool[], search: CatalogSettings["search"] = 
   return buildSnapshot({ servers, settings }).snapshot;
 }
 
-/** As the ToolSearch tool does it. */
+/** One query as ToolSearch makes it. */
 function ask(catalog: Catalog, query: string): void {
   searchCatalog(catalog, query, LIMITS.searchResults + LIMITS.searchNamesMore);
 }

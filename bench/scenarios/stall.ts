@@ -38,7 +38,7 @@ function rowsOf(variant: Variant, payload: Payload, samples: readonly Sample[]):
   });
   const cpu = row("main-thread CPU", "ms", ({ cpuMs }) => cpuMs, payload.single ? CPU_TARGET_MS : undefined);
   const delivery = row("last byte to next request", "ms", ({ deliveryMs }) => deliveryMs);
-  // Held against the value itself.
+  // The target is compared with the value itself.
   delete delivery.baseline;
   const limit = isOurs && payload.bytes === DELIVERY_BYTES ? { target: DELIVERY_TARGET_MS } : {};
   return [
@@ -82,7 +82,7 @@ async function measureAll(
       for (const payload of [...BIG, TRICKLE, FLOOD]) {
         progress(`stall: run ${index + 1} of ${runs}, ${payload.name}`);
         for (const { variant, home, samples } of subjects) {
-          // What failed once fails again, after a long wait: once is enough.
+          // A case that failed would fail again after a long wait, so it runs once.
           if (samples.get(payload)?.some(({ failure }) => failure !== undefined)) continue;
           for (const [one, sample] of await measurePayload({ variant, home, payload }, idle)) {
             samples.set(one, [...(samples.get(one) ?? []), sample]);

@@ -29,7 +29,7 @@ interface Case {
   shape: HomeShape;
   /** Caches are removed before each run, so that every server is connected to learn its tools. */
   cold: boolean;
-  /** For a peer: which case of ours it is set against. */
+  /** For a peer: our case that it is compared with. */
   ours?: string;
   /** Limit in milliseconds for load and factory over an empty extension. */
   loadTargetMs?: number;
@@ -38,7 +38,7 @@ interface Case {
 interface Sample {
   probe: ProbeReport;
   firstRequestMs: number;
-  /** Undefined where servers are not connected before they are needed. */
+  /** Undefined if servers are connected only when they are needed. */
   connectedMs: number | undefined;
   shutdownMs: number | undefined;
 }

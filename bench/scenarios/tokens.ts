@@ -14,7 +14,7 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
 /** After the last server has listed its tools: until its client knows them. */
 const SETTLE_MS = 500;
-/** Ours under each setting that changes what is declared: what stands behind the label, and the most tokens. */
+/** Our settings that change the declarations: the end of the label, and the target in tokens. */
 const CASES: readonly { suffix: string; settings?: Record<string, unknown>; target: number }[] = [
   { suffix: "", target: 1_400 },
   { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 300 },
@@ -50,7 +50,7 @@ function toldIn(request: ModelRequest): Told {
 async function firstRequest(variant: Variant, settings?: Record<string, unknown>): Promise<Told> {
   const home = await createBenchHome(variant, { ...SHAPE, ...(settings ? { settings } : {}) });
   try {
-    // Twice: what a client keeps from one start to the next, it has at the second.
+    // Two starts: at the second a client has everything that it keeps from the first.
     for (let start = 0; ; start++) {
       await home.reset({ cold: false });
       const pi = await startMeasured(variant, home);
@@ -103,7 +103,7 @@ function rowsOf({ label, isOurs, told, target: most }: Case, bare: Told): Row[] 
 }
 
 async function run(options: ScenarioOptions): Promise<Row[]> {
-  // Bare Pi is what the others are counted beyond, so it always runs.
+  // The tokens of bare Pi are subtracted from the others, so bare Pi always runs.
   const variants = await loadVariants({ ...options, vs: [...new Set([...options.vs, "none"])] });
   const cases: Case[] = [];
   let bare: Told | undefined;

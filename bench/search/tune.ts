@@ -21,13 +21,13 @@ type Filter = (outcome: Outcome) => boolean;
 
 const FOLDS = 5;
 const PASSES = Number(process.env.PASSES ?? 2);
-/** A change must bring this much, or it is noise. */
+/** A smaller gain is noise. */
 const GAIN = 0.02;
-/** Too few queries tell of these. */
+/** Weights that too few queries depend on. */
 const FIXED = new Set(["fallbackMost", "variantFloor", "prefix", "synonym.fallback"]);
 const SHARES = /lengthNorm|coverageBase|prefix|literal|partOfJoined|synonym|serverIdf|joined/;
 
-/** After ../shared/search/README.md; what it does not name is inherited from weights that saw every query. */
+/** Figures of the outside folder ../shared/search; the other weights come from weights that saw every query. */
 const PRIOR: Weights = {
   ...WEIGHTS,
   field: {
@@ -92,7 +92,7 @@ function measure(flat: Flat): Outcome[] {
   return found;
 }
 
-/** Smooth enough to climb on: hit@5, with a little for the first places and for those just missed. */
+/** A measure smooth enough to climb: hit@5, with a small share for the first ranks and for near misses. */
 function worth({ rank }: Outcome): number {
   if (rank < 0) return 0;
   if (rank < 1) return 1.12;

@@ -1,6 +1,6 @@
 /**
- * Owns: 50 edits of one mcp.json, of five kinds in turn, each with the notice that tells its effect and a check,
- * through the model's eyes, that what the notice says is so.
+ * Owns: 50 edits of one mcp.json, of five kinds in turn, each with the notice of its effect and a check, by calls of
+ * the model, that the notice is true.
  * Must not: write the file or measure.
  * Called by: the reload scenario.
  */
@@ -18,16 +18,16 @@ export type Entries = Record<string, StdioEntry & Record<string, unknown>>;
 
 export interface Edit {
   kind: Kind;
-  /** Which edit of its kind, from 0. */
+  /** Number of the edit within its kind, from 0. */
   round: number;
-  /** The server that it is about; undefined for settings. */
+  /** The edited server; undefined for settings. */
   server: string | undefined;
   /** The whole file. */
   content: { mcpServers: Entries; settings: Record<string, unknown> };
   notice: RegExp;
   /** What the model does to see the effect. */
   turns: readonly ModelTurn[];
-  /** Whether the last result is what it must be. */
+  /** Whether the last result is the expected one. */
   isRight(result: string): boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Owns: a heartbeat in a thread that does nothing else, while Pi is measured: how long the machine itself kept
- * a ready thread waiting. A stall of Pi's main thread that this one shares is not Pi's.
+ * Owns: a heartbeat in a thread that does nothing else, while Pi is measured. It shows how long the machine itself let
+ * a ready thread wait: a stall that both Pi's main thread and this thread have is the machine's.
  * Must not: know what is measured.
  */
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 /**
- * Owns: the line that says where and with what figures were measured.
+ * Owns: the line that names the machine, the programs and the day of a measurement.
  * Must not: name the host or the user.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
@@ -14,7 +14,7 @@ export interface Machine {
   pi: string;
   /** Day of the run, `2026-01-31`. */
   date: string;
-  /** Processes that wanted a core in the minute before, the bench's own not among them. */
+  /** Processes that wanted a core in the minute before, without those of the bench. */
   loadBefore: number;
 }
 

@@ -19,7 +19,7 @@ const NOTICE_TIMEOUT_MS = 30_000;
 export interface Prompted {
   /** All requests that the prompt led to. */
   requests: readonly ModelRequest[];
-  /** What the model was shown of each tool call of this prompt. */
+  /** The text that the model got for each tool call of this prompt. */
   results: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface MeasuredPi {
   startedAtMs: number;
   /** Sends a prompt; the model answers with these turns, then with "done". Resolves when Pi has settled. */
   prompt(...turns: ModelTurn[]): Promise<Prompted>;
-  /** Waits for a notice to the user, told from now on; when it came, milliseconds since the epoch. */
+  /** Waits for a later notice to the user; answers its time in milliseconds since the epoch. */
   noticeAt(fits: RegExp): Promise<number>;
   mark(name: string, options?: { gc: boolean }): Promise<void>;
   ready(): Promise<void>;

@@ -6,7 +6,7 @@ const KB = 1024;
 const MB = 1024 * KB;
 
 export interface Payload {
-  /** As the tables name it. */
+  /** Name in the tables. */
   name: string;
   /** The beginning of the ids of its results: no blanks. */
   id: string;
@@ -16,7 +16,7 @@ export interface Payload {
   turns: number;
   callsATurn: number;
   single: boolean;
-  /** What its figures are held against; undefined: it is a baseline itself. */
+  /** The case that its figures are compared with; undefined for a baseline. */
   baseline: Payload | undefined;
   /** Whether what the model was shown is this result, whole or a part of it. */
   isRight(shown: string, id: string): boolean;
@@ -37,7 +37,7 @@ const one = (name: string, kind: Payload["kind"], bytes: number, isRight = start
   isRight,
 });
 
-/** Shown as JSON or by its structure: the id and the name of what it holds must be there. */
+/** A result shown as JSON or by its structure must have the id and the name of its content. */
 const structureRight = (shown: string, id: string): boolean =>
   shown.includes(id) && shown.includes("records");
 

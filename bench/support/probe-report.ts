@@ -9,7 +9,7 @@ interface Mark {
   name: string;
   atMs: number;
   cpuMs: number;
-  /** Of `/bench-mark` only; peaks since the one before. */
+  /** Peaks since the mark before; only for `/bench-mark`. */
   heapBytes?: number;
   rssBytes?: number;
   peakHeapBytes?: number;

@@ -17,7 +17,7 @@ const NOTED_GAP_MS = 4;
 const NOTED_GAPS = 20_000;
 /** The heap is read this often, and after every stall: what a stall leaves behind is what was allocated in it. */
 const HEAP_MS = 20;
-/** That of the process takes 0.2 ms to read. */
+/** Reading the memory of the process takes 0.2 ms. */
 const RSS_MS = 100;
 
 const gaps = [];
@@ -34,7 +34,7 @@ const cpuMs = () => {
   return (user + system) / 1_000;
 };
 
-/** Of this thread's heap and the buffers that hang on it; a worker's are its own. */
+/** Memory of this thread's heap and its buffers, without those of workers. */
 const heapBytes = () => {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
@@ -61,7 +61,7 @@ const noteGap = (nowMs) => {
 
 const mark = (name) => marks.push({ name, atMs: performance.now(), cpuMs: cpuMs() });
 
-/** A mark that parts two windows: the open gap ends here, and the peaks start anew. */
+/** A mark that separates two windows: the open gap ends here, and the peaks start again. */
 const part = (name) => {
   const nowMs = performance.now();
   noteGap(nowMs);

@@ -22,13 +22,13 @@ export interface Row {
   values: readonly number[];
   /** Case of the same scenario and metric that this one is compared with. */
   baseline?: string;
-  /** What the value, or where there is a baseline what comes on top of it, is meant to stay within. */
+  /** The most that the value, or its difference to the baseline, should be. */
   target?: number;
   /** With `atLeast` the target is a floor for the value. */
   atLeast?: boolean;
-  /** Of a peer: our case of the same scenario and metric, for the ratio to it. */
+  /** For a peer: our case of the same scenario and metric, for the ratio. */
   ours?: string;
-  /** Why there is no value, or what to know of it. */
+  /** Reason for a missing value, or a remark about the value. */
   note?: string;
 }
 
@@ -38,7 +38,7 @@ export interface Scenario {
   run(options: ScenarioOptions): Promise<Row[]>;
 }
 
-/** The row without what it is compared with: it tells of the machine. */
+/** The row without its baseline: it describes the machine. */
 export function alone({ baseline: _baseline, ours: _ours, ...row }: Row): Row {
   return row;
 }

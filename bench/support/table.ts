@@ -1,7 +1,7 @@
 /**
  * Owns: the rows of a scenario as text: medians with their range, what they add to their baseline, targets.
  * Must not: measure or decide anything: a missed target is a mark, not a failure.
- * Called by: the runner; its tables go into bench/README.md as they are.
+ * Called by: the runner; its tables go into bench/figures/ as they are.
  */
 import type { Row } from "./scenario.ts";
 import { formatNumber, median, summarize } from "./stats.ts";
@@ -53,7 +53,7 @@ function baselineCell(row: Row, rows: readonly Row[]): string {
   return `${over < 0 ? "" : "+"}${formatNumber(over)} ${row.unit}${factor}`;
 }
 
-/** How many times our value a peer's is. */
+/** A peer's value divided by ours. */
 function oursCell(row: Row, rows: readonly Row[]): string {
   const ours = rows.find((other) => other.case === row.ours && other.metric === row.metric);
   if (ours === undefined || row.values.length === 0 || ours.values.length === 0) return "";
@@ -61,7 +61,7 @@ function oursCell(row: Row, rows: readonly Row[]): string {
   return own > 0 && theirs >= 0 ? `x${formatNumber(theirs / own)}` : "";
 }
 
-/** What the target is held against: the median, less that of the baseline where there is one. */
+/** The value that is compared with the target: the median, minus the median of the baseline if there is one. */
 export function missesTarget(row: Row, rows: readonly Row[]): boolean {
   if (row.target === undefined) return false;
   const baseline = baselineOf(row, rows);

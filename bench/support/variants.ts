@@ -23,7 +23,7 @@ export interface ServerEntry {
 
 export interface Variant {
   id: "ours" | "adapter" | "builtin" | "none";
-  /** As the tables name it. */
+  /** Name in the tables. */
   label: string;
   /** What goes between the halves of the probe. */
   extension: string;
@@ -63,7 +63,7 @@ const ours = (extension: string): Variant => ({
   }),
 });
 
-/** Its default way: every call through its one tool `mcp`. */
+/** The default of the adapter: every call goes through its one tool `mcp`. */
 const adapter = (extension: string): Variant => ({
   id: "adapter",
   label: `pi-mcp-adapter ${ADAPTER_VERSION}`,
@@ -94,12 +94,12 @@ const builtin: Variant = {
   }),
 };
 
-/** Peers that never answer a big result are given up after this long; in seconds and as the adapter has it. */
+/** Time after which a peer that never answers a big result is given up, in seconds and in the adapter's form. */
 export const PEER_TIMEOUT = { timeout: 10, requestTimeoutMs: 10_000 };
 
 export const PEERS = ["none", "builtin", "adapter"] as const;
 
-/** The variants that `--vs` names, bare Pi first, ours last. A peer that cannot be had is left out and said so. */
+/** The variants that `--vs` names, bare Pi first, ours last. A peer that cannot be fetched is left out and named. */
 export async function loadVariants({
   vs,
   progress,

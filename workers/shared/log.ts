@@ -1,7 +1,7 @@
 /**
- * The log file of the extension: one line an event, with the thread that wrote it. Writes are queued and
- * never block; the file is rotated to `<file>.1`. What a server says cannot forge a line: control
- * characters are escaped.
+ * The log file of the extension: one line for each event, with the thread that wrote it. Writes are queued and never
+ * block; the file is rotated to `<file>.1`. Only a regular file is written to. A server's words cannot forge a line:
+ * characters that a terminal acts on are shown by their codes.
  */
 import { mkdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -16,7 +16,7 @@ export interface Log {
   warn(message: string): void;
   error(message: string): void;
   write(level: LogLevel, message: string, label?: string): void;
-  /** Settles when everything written so far is in the file, or could not be put there. */
+  /** Settles when everything that was logged so far is in the file or has failed to get there. */
   flush(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const escaped = (char: string): string => {
   return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
 };
 
-/** Newlines become an indent, other control characters their code. */
+/** Newlines are followed by an indent; other characters that a terminal acts on become their codes. */
 const oneEntry = (message: string): string =>
   replaceUnprintable(message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n"), escaped).replaceAll(
     "\n",
@@ -51,7 +51,7 @@ export function createLog({ file, label }: { file: string; label: string }): Log
 
   const startWriting = (): void => {
     writing ??= writeQueue()
-      // A log that cannot be written has nowhere to say so; the session goes on without it.
+      // A log that cannot be written has no place to report it; the session goes on without the log.
       .catch(() => {
         queue = [];
       })

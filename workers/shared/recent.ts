@@ -1,6 +1,6 @@
 /**
- * Texts that were seen lately. A server may make ever new ones, so only so many are remembered: one that comes
- * again after all of them counts as new.
+ * Remembers recent texts. A server may send new texts without end, so only `most` are remembered: a text that comes
+ * again after that many others counts as new.
  */
 export class Recent {
   readonly #texts = new Set<string>();
@@ -10,7 +10,7 @@ export class Recent {
     this.#most = most;
   }
 
-  /** Whether the text was not seen lately; it is from now on. */
+  /** Answers whether the text is not remembered, and remembers it. */
   isNew(text: string): boolean {
     const isNew = !this.#texts.delete(text);
     this.#texts.add(text);

@@ -1,7 +1,7 @@
 /**
  * The contract of the connection worker and the cache worker: the tasks that the connection worker's pool runs on the
- * cache worker's thread, what each task takes and what it answers. Types only. A task never throws: whatever is wrong is
- * a problem, one line for the log, and the session goes on.
+ * cache worker's thread, what each task takes and what it answers. Types only. A task never throws: anything wrong
+ * becomes a problem, one line for the log, and the session goes on.
  *
  * | task              | takes                       | answers         |
  * |-------------------|-----------------------------|-----------------|
@@ -95,11 +95,11 @@ export interface PublishTask {
 
 export interface PublishResult {
   checksum: number;
-  /** Absent if the stored snapshot was made of the same things: then nothing is made and nothing is sent. */
+  /** Absent if the stored snapshot has the same fingerprint: then nothing is made and nothing is sent. */
   snapshot?: Uint8Array<ArrayBuffer>;
-  /** What could not be done, one line each. */
+  /** What could not be done, one line each, for the log. */
   problems: string[];
-  /** What the user should know of the tools' names, one line each. */
+  /** What the user should know about the tools' names, one line each. */
   notices: string[];
   /** Repairs of tools' schemas, one line each, for the log. */
   repairs: string[];

@@ -1,20 +1,20 @@
 /**
- * How an MCP tool is named in Pi: at most 64 characters of `[A-Za-z0-9_-]`, unique whatever servers name
- * their tools, never the name of one of Pi's own, and the same from one start to the next. Pure.
+ * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]`, unique whatever names servers choose, never the
+ * name of one of Pi's own tools, and the same from one start to the next. Pure.
  */
 import { LIMITS } from "../protocol/limits.ts";
 import { fnv1a } from "../text/hash.ts";
 
-/** `settings.toolPrefix`: what stands before the tool's own name. */
+/** `settings.toolPrefix`: the part of a name before the tool's own name. */
 export type ToolPrefix = "server" | "short" | "none" | "mcp";
 
 const HASH_CHARS = 6;
 
-/** Between the server's part of a name and the tool's. */
+/** Separates the server's part of a name from the tool's. */
 export const NAME_SEPARATOR = "__";
 
 /**
- * Names that Pi's own tools and ours bear. In lower case and compared so: a provider may rewrite `read` as
+ * Names of Pi's own tools and ours, in lower case. Compared in lower case, since a provider may rewrite `read` as
  * `Read`.
  */
 const RESERVED = new Set([
@@ -28,18 +28,18 @@ export const shortHash = (text: string): string =>
 
 const sanitize = (text: string): string => text.replace(/[^A-Za-z0-9_-]/g, "_");
 
-/** Prefix of a server's tools: its name with hyphens and foreign characters as underscores. */
+/** The server's name with underscores for hyphens and for characters that names in Pi cannot have. */
 export const serverPrefix = (server: string): string => sanitize(server).replaceAll("-", "_");
 
-/** Without the `mcp` that many servers begin or end their names with. */
+/** The prefix without the `mcp` with which many servers' names begin or end. */
 const shortPrefix = (server: string): string =>
   serverPrefix(server.replace(/^mcp[-_]+(?=.)/i, "").replace(/(?<=.)[-_]+mcp$/i, ""));
 
-/** How a tool's name may begin for its server, in lower case, separator left out. */
+/** The beginnings that names of a server's tools may have, in lower case, without the separator. */
 const beginnings = (server: string): string[] =>
   [server, serverPrefix(server), shortPrefix(server)].map((name) => name.toLowerCase());
 
-/** The server of `servers` whose name begins `written`, as in `github__create_issue`; the longest one wins. */
+/** The server whose name begins `written`, as in `github__create_issue`. The longest such name wins. */
 export function ownerOf(written: string, servers: readonly string[]): string | undefined {
   const name = written.toLowerCase();
   const begins = (server: string): boolean =>
@@ -49,7 +49,7 @@ export function ownerOf(written: string, servers: readonly string[]): string | u
   return servers.filter(begins).sort((a, b) => b.length - a.length)[0];
 }
 
-/** What stands before a tool's name, separator included. */
+/** The part before a tool's own name, with the separator. */
 export function namePrefix(server: string, prefix: ToolPrefix = "server"): string {
   if (prefix === "none") return "";
   if (prefix === "short") return `${shortPrefix(server)}${NAME_SEPARATOR}`;
@@ -57,23 +57,23 @@ export function namePrefix(server: string, prefix: ToolPrefix = "server"): strin
   return prefix === "mcp" ? `mcp${NAME_SEPARATOR}${full}` : full;
 }
 
-/** The name a tool would have if it were alone and short enough. */
+/** The name that a tool has if no other tool wants it and if it is short enough. */
 export const plainToolName = (server: string, tool: string, prefix?: ToolPrefix): string =>
   `${namePrefix(server, prefix)}${sanitize(tool)}`;
 
 export interface NamedTool {
   server: string;
   tool: string;
-  /** `server` where it is left out. */
+  /** Absent: `server`. */
   prefix?: ToolPrefix;
 }
 
 export interface AssignedNames {
-  /** Index for index. */
+  /** Names by position of the tool. */
   names: string[];
-  /** The name is the tool's own, so that a tool of another extension may bear it too. */
+  /** True for a name without a server in it: a tool of another extension may have the same name. */
   bare: boolean[];
-  /** Tools that could not have the name they should have, in order. `holder`: who has it. */
+  /** Tools that have another name than wanted, in order. `holder`: the server that has the wanted name, or Pi. */
   collisions: { server: string; tool: string; wanted: string; name: string; holder: string }[];
 }
 
@@ -82,17 +82,17 @@ function withHash(plain: string, { server, tool }: NamedTool, salt: number): str
   return `${plain.slice(0, LIMITS.toolNameChars - HASH_CHARS - 1)}_${hash}`;
 }
 
-/** The plain name, or its start and a hash where it is too long. */
+/** The plain name, or its start and a hash if it is too long. */
 const fitted = (plain: string, tool: NamedTool): string =>
   plain.length <= LIMITS.toolNameChars ? plain : withHash(plain, tool, 0);
 
 const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
 
-/** Whatever the tool may be called in Pi, unless another one is in its way. */
+/** All names that the tool can have in Pi, if no other tool wants them. */
 export const spellingsOf = (server: string, tool: string): string[] =>
   MODES.map((prefix) => fitted(plainToolName(server, tool, prefix), { server, tool }));
 
-/** What may stand in Pi behind the server's part of the tool's name. */
+/** The same names without the server's part. */
 export const localSpellingsOf = (server: string, tool: string): string[] =>
   MODES.map((prefix) =>
     fitted(plainToolName(server, tool, prefix), { server, tool }).slice(namePrefix(server, prefix).length),
@@ -100,21 +100,21 @@ export const localSpellingsOf = (server: string, tool: string): string[] =>
 
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
 
-/** The name that a tool bears in place of its own, where another extension has that. */
+/** The name of a tool whose bare name belongs to another extension. */
 export const fallbackName = (server: string, tool: string): string => fittedName({ server, tool });
 
-/** The name of a tool that is alone with it. */
+/** The name if no other tool wants it. */
 export const fittedName = (tool: NamedTool): string =>
   fitted(plainToolName(tool.server, tool.tool, tool.prefix), tool);
 
-/** The name of a tool that is not, as long as no hash meets another. */
+/** The name if another tool wants the same one, unless two hashes collide. */
 export const hashedName = (tool: NamedTool): string =>
   withHash(plainToolName(tool.server, tool.tool, tool.prefix), tool, 0);
 
 /**
- * Names for a whole catalog, all different. Between short names the first wins and the others get their
- * server's whole name. Where two whole names meet, each gets its hash: then a name does not depend on the
- * order in which servers answered.
+ * Names for a whole catalog, all different. If tools want the same short name, the first one gets it, and the others
+ * get names with the server's whole name. If two whole names are equal, each tool gets its hash, so that a name does not
+ * depend on the order in which servers answered.
  */
 export function nameTools(tools: readonly NamedTool[]): AssignedNames {
   const wanted = tools.map((tool) => fitted(plainToolName(tool.server, tool.tool, tool.prefix), tool));
@@ -139,7 +139,7 @@ export function nameTools(tools: readonly NamedTool[]): AssignedNames {
   };
 }
 
-/** Short names for those that can have them: not reserved, not a whole name, not an earlier tool's. */
+/** Short names by position; undefined for a name that is reserved, a whole name, or an earlier tool's. */
 function shortNames(tools: readonly NamedTool[], wanted: readonly string[]): (string | undefined)[] {
   const taken = new Set(wanted.filter((_, i) => !isShort(tools[i] as NamedTool)));
   return tools.map((tool, i) => {
@@ -150,7 +150,7 @@ function shortNames(tools: readonly NamedTool[], wanted: readonly string[]): (st
   });
 }
 
-/** Gives every tool that has no name yet its whole one, and a hash where it is not alone with that. */
+/** Gives every tool without a name its whole name, and a hash if another tool has that name. */
 function settle(
   tools: readonly NamedTool[],
   names: (string | undefined)[],
@@ -162,8 +162,8 @@ function settle(
   tools.forEach((tool, i) => {
     names[i] ??= fitted(plain[i] ?? "", tool);
   });
-  // A hashed name may meet a plain one or, rarely, another hash: then both are hashed anew. A name once
-  // hashed never returns to its plain form, so this ends.
+  // A hashed name may equal a plain name or, rarely, another hashed name: then both are hashed again with another salt.
+  // A hashed name never returns to its plain form, so this ends.
   for (let salt = 0; ; salt++) {
     const uses = new Map<string, number>();
     for (const name of names) if (name !== undefined) uses.set(name, (uses.get(name) ?? 0) + 1);
@@ -175,5 +175,5 @@ function settle(
   }
 }
 
-/** The names alone. */
+/** The names of a whole catalog, without collisions. */
 export const assignToolNames = (tools: readonly NamedTool[]): string[] => nameTools(tools).names;

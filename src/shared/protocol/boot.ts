@@ -9,8 +9,8 @@ export interface WorkerBoot {
   /** One-way: `WorkerEvent`s to main. */
   events: EventSink;
   logFile: string;
-  /** Shared with main: who is talking (talk.ts). */
+  /** Memory shared with main: which server is talking (talk.ts). */
   talk: SharedArrayBuffer;
-  /** Folder of Node's compile cache, where the worker's environment names it only for the worker's own sake. */
+  /** Folder of Node's compile cache, if the worker's environment names it only for the worker itself. */
   compileCache: string | undefined;
 }

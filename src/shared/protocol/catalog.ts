@@ -11,9 +11,9 @@ export interface ToolAnnotations {
 
 /** Settings that main must know before a worker runs. */
 export interface CatalogSettings {
-  /** How ToolSearch ranks: as src/shared/search/README.md says, or by the 10/5/4/3 weights. The index is of this kind. */
+  /** How ToolSearch ranks: as src/shared/search/README.md describes, or by the 10/5/4/3 weights. Decides the index. */
   search: "ranked" | "weighted";
-  /** What the description of ToolSearch lists. */
+  /** What the description of ToolSearch lists: servers with tools, servers, or nothing. */
   catalog: "tools" | "servers" | "off";
   /** Offer one tool `mcp` in place of ToolSearch. */
   proxyTool: boolean;
@@ -28,7 +28,7 @@ export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
   files: [],
 };
 
-/** What the catalog no longer holds, by the servers' own names. */
+/** Servers and tools that the catalog no longer holds, by the servers' own names. */
 export interface RemovedTools {
   servers: string[];
   /** Single tools of servers that the catalog still holds. */

@@ -1,11 +1,12 @@
 /**
- * The one error vocabulary of the system: the codes, the error class every side throws, and the wire
- * form in which an error crosses a thread. comlink drops an error's `code`, so errors never cross as
- * exceptions: they cross as `WireError` values inside a `Reply`.
+ * The error vocabulary of both sides: the codes, the error class, and the wire form in which an error crosses a thread.
+ * comlink drops an error's `code`, so errors never cross as exceptions but as `WireError` values inside a `Reply`. To add
+ * a code: a row here with its data, and its row in ERROR_CODES.
  */
 
 /**
- * Every way a request can fail, with when it is raised and what `data` holds; of a tool call always `{server}`, too.
+ * Every way in which a request can fail: the code, its cause and its `data`. The data of a tool call always has
+ * `{server}` too.
  *
  * - `cancelled`: the caller's signal was aborted. No data.
  * - `deadline`: no reply within the deadline. `{deadlineMs}`
@@ -24,8 +25,8 @@
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`
- * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`; of
- *   a server that is dropped soon after each connect also `{failures, retryInMs?}`
+ * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`; if the
+ *   connection drops soon after each connect, also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx. `{server, rpcCode?, rpcData?, status?}`
  * - `message_too_large`: one message exceeded a limit of size. `{server, limitBytes?, limitValues?, limitDepth?}`
@@ -92,7 +93,7 @@ export class ThreadsError extends Error {
 
 const isErrorCode = (code: unknown): code is ErrorCode => ERROR_CODES.includes(code as ErrorCode);
 
-/** The wire form of anything thrown. Foreign errors become `internal` and keep only their message. */
+/** The wire form of anything thrown. Foreign errors get the code `internal` and keep only their message. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof ThreadsError) {
     const wire: WireError = { code: error.code, message: error.message };
@@ -103,7 +104,7 @@ export function toWireError(error: unknown): WireError {
   return { code: "internal", message: error instanceof Error ? error.message : String(error) };
 }
 
-/** The one decoder: rebuilds the error that `toWireError` described. Unknown codes become `internal`. */
+/** Rebuilds the error from its wire form. Unknown codes become `internal`. */
 export function fromWireError(wire: WireError): ThreadsError {
   return new ThreadsError(isErrorCode(wire.code) ? wire.code : "internal", wire.message, {
     remedy: wire.remedy,
@@ -116,10 +117,10 @@ export function describeError(error: { message: string; remedy?: string | undefi
   return error.remedy ? `${error.message} ${error.remedy}` : error.message;
 }
 
-/** A message below a heading that names the server already. */
+/** The message without the server's name at its start, for use below a heading that names the server. */
 export const withoutServer = (server: string, message: string): string => message.replace(`${server}: `, "");
 
-/** The same under a heading that names the server already. */
+/** `describeError` for use below a heading that names the server. */
 export const describeErrorOf = (
   server: string,
   error: { message: string; remedy?: string | undefined },

@@ -1,3 +1,3 @@
-/** Whether a value from outside is an object with keys: neither null nor a list. */
+/** Whether a value is an object with keys: neither null nor a list. For values from outside. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

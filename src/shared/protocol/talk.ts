@@ -1,20 +1,20 @@
 /**
- * Memory that the connection worker and main share: which server's bytes the worker is looking at, and how much each
- * server has sent of late. It outlives the worker, so main can tell which server was talking when the worker died.
+ * Memory that the connection worker and main share: which server's bytes the worker is reading, and how much each server
+ * has sent recently. It outlives the worker, so main can tell which server was talking when the worker died.
  */
 
-/** Servers beyond that are not told apart from nobody: slot 0. */
+/** Number of slots. Slot 0 stands for no server, and for the servers beyond the last slot. */
 export const TALK_SLOTS = 1_024;
 
-/** What a server has sent counts half after this time. */
+/** Bytes count half after this time. */
 const HALF_LIFE_MS = 10_000;
 
 export interface TalkRecord {
-  /** At 0: the slot of the server that is being listened to, or 0. */
+  /** Element 0: the slot of the server whose bytes are being read, or 0. */
   current: Int32Array;
-  /** By slot: bytes, weighted by their age. */
+  /** By slot: bytes that the server sent, weighted by their age. */
   bytes: Float64Array;
-  /** By slot: when `bytes` was reckoned, in milliseconds since 1970. */
+  /** By slot: time of the last change of `bytes`, in milliseconds since 1970. */
   at: Float64Array;
 }
 
@@ -32,6 +32,6 @@ export function talkRecord(memory: SharedArrayBuffer): TalkRecord {
   };
 }
 
-/** What the bytes of a slot weigh at a time. */
+/** The weighted bytes of a slot at a time in milliseconds since 1970. */
 export const weightOf = ({ bytes, at }: TalkRecord, slot: number, nowMs: number): number =>
   (bytes[slot] ?? 0) * 0.5 ** (Math.max(0, nowMs - (at[slot] ?? 0)) / HALF_LIFE_MS);

@@ -1,4 +1,4 @@
-/** Reads what a model wrote into ToolSearch: `select:` with exact names, or words. Pure. */
+/** Reads the query that a model wrote for ToolSearch: `select:` with exact names, or words. Pure. */
 import { lettersAndDigits } from "./words/characters.ts";
 
 export type SearchRequest =

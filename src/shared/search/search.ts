@@ -1,7 +1,8 @@
 /**
- * The two rankers behind one face: opens an index that build-engine.ts made and asks it. Main thread.
- * `ranked` is described in README.md; `weighted` counts 10/5/4/3 (weighted.ts) and is there for those who
- * want scores that can be added up by hand.
+ * The two rankers behind one interface: opens an index of build/build.ts and searches it. Owns that interface. Must not
+ * import build/, since it runs on the main thread. Called by src/catalog. README.md describes `ranked`; `weighted` counts
+ * 10/5/4/3 (weighted.ts), for users who want scores that they can add up by hand. To add a ranker: its kind in
+ * `SearchKind`, its row here and in build/build.ts.
  */
 
 import { openIndex } from "./ranked/index-format.ts";
@@ -15,7 +16,7 @@ const MAX_QUERY_CHARACTERS = 4_000;
 
 export type SearchKind = "ranked" | "weighted";
 
-/** What must be known of a tool besides its index. */
+/** A tool as the rankers need it besides its index. */
 export interface NamedTool {
   /** Name in Pi. */
   readonly name: string;
@@ -29,29 +30,29 @@ export interface EngineHit {
   readonly tool: number;
   /** Comparable within one result only. */
   readonly score: number;
-  /** The query names this tool. */
+  /** True if the query names this tool. */
   readonly pinned: boolean;
 }
 
 export interface EngineResult {
-  /** Best first. Tools that the query names come first and may exceed the limit. */
+  /** Best first. Tools that the query names come before and may exceed the limit. */
   readonly hits: readonly EngineHit[];
-  /** Words that no tool has. */
+  /** Words of the query that no tool has. */
   readonly unmatched: readonly string[];
 }
 
 export interface EngineOptions {
-  /** Only tools of this server. */
+  /** Restricts the search to the tools of this server. */
   server?: string | undefined;
-  /** Only tools this accepts, by position. */
+  /** Restricts the search to the tools that it accepts, by position. */
   accepts?: ((tool: number) => boolean) | undefined;
 }
 
 export interface SearchEngine {
   search(query: string, limit: number, options?: EngineOptions): EngineResult;
   /**
-   * Positions of the tools of that name, the first `MAX_PINS`: local, with its server, with `mcp__`; `-`, `_` and
-   * case do not count.
+   * Positions of the first `MAX_PINS` tools with that name: the tool's own name, with its server, or with `mcp__`. `-`,
+   * `_` and case do not count.
    */
   named(name: string, options?: EngineOptions): number[];
 }
@@ -115,8 +116,8 @@ function openCounted(bytes: Uint8Array, toolsOf: () => readonly NamedTool[]): Se
 }
 
 /**
- * `toolsOf`: those that were indexed, in the same order; not every ranker needs them. Throws a RangeError for bytes of
- * another version.
+ * Opens an index. `toolsOf`: the indexed tools in the same order; only the ranker `weighted` asks for them. Throws a
+ * RangeError for bytes of another version.
  */
 export const openEngine = (
   kind: SearchKind,

@@ -1,6 +1,7 @@
 /**
- * The tools of a snapshot in columns: main decodes a few long strings instead of thousands of small maps, and makes
- * of them what somebody asks for. Schemas stay encoded, and descriptions lie in blocks, of which most are never read.
+ * The tools of a snapshot in columns: main decodes a few long strings instead of thousands of small maps, and makes an
+ * object only for a tool that is asked for. Schemas stay encoded. Descriptions lie in blocks, most of which are never
+ * read.
  */
 
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
@@ -20,32 +21,36 @@ export interface Columns {
   description: string;
   servers: SnapshotServer[];
   count: number;
-  /** Texts of all tools one behind the other. */
+  /** Names of all tools, one behind the other. */
   names: string;
-  /** Length of each, in characters. One number a tool, as below: uint32 LE, since a list of them is decoded one by one. */
+  /**
+   * Length of each name in characters. Columns of numbers have one uint32 LE for each tool, since msgpackr would decode
+   * a list of numbers one by one.
+   */
   nameChars: Uint8Array;
   tools: string;
   toolChars: Uint8Array;
-  /** Each the msgpackr bytes of the texts of `BLOCK` tools. */
+  /** One entry for each `BLOCK` tools: the msgpackr bytes of their descriptions. */
   descriptions: Uint8Array[];
   descriptionChars: Uint8Array;
-  /** Positions of the tools, by name: main looks up a few names without a map of all. */
+  /** Positions of the tools in the order of their names: main looks up a few names without a map of all. */
   byName: Uint8Array;
   serverOf: Uint8Array;
-  /** JSON of the root keys of each kind: nobody needs those of all tools. */
+  /** Different lists of root keys as JSON. They are parsed on demand, since no start needs all. */
   roots: string[];
+  /** Position in `roots` by tool. */
   rootOf: Uint8Array;
-  /** Two bits a hint: given, and its value. Then one for a direct tool, and one for a bare name. */
+  /** Two bits for each hint: whether it is given, and its value. Then a bit for a direct tool and one for a bare name. */
   flags: Uint8Array;
   schemas: Uint8Array;
-  /** Length of each tool's schema, in order. */
+  /** Length of each tool's schema in bytes. */
   schemaBytes: Uint8Array;
   outputSchemas: Uint8Array;
-  /** The same of output schemas; 0 without. */
+  /** Length of each tool's output schema in bytes; 0 for a tool without one. */
   outputSchemaBytes: Uint8Array;
 }
 
-/** Descriptions that are decoded together: one by one takes longer for all, all at once longer for a few. */
+/** Descriptions that are decoded together. Decoding one by one is slower for all, all at once is slower for a few. */
 const BLOCK = 128;
 
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
@@ -62,7 +67,7 @@ function packFlags({ annotations, direct, bare }: SnapshotTool): number {
   return bits;
 }
 
-/** Tools share one object for each combination of hints. */
+/** Makes a reader of flags. Tools with equal hints share one object. */
 function createHintReader(): (bits: number) => ToolAnnotations | undefined {
   const made: (ToolAnnotations | undefined)[] = [];
   return (bits) => {
@@ -89,10 +94,10 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
 const packNumbers = (numbers: readonly number[]): Uint8Array =>
   new Uint8Array(Uint32Array.from(numbers).buffer);
 
-/** From a copy, since a column may start anywhere; not by `slice`, which does not copy a `Buffer`. */
+/** Copies the column, since it may start at any byte. `slice` would not do, since it does not copy a `Buffer`. */
 const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
 
-/** A part of a `Buffer` takes twice as long as one of these, which counts for thousands. */
+/** The bytes as a plain array: `subarray` of a `Buffer` takes twice as long, which counts for thousands of tools. */
 const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, length);
 
@@ -104,6 +109,7 @@ function inBlocks(texts: readonly string[]): Uint8Array[] {
   return blocks;
 }
 
+/** The columns of a snapshot that is to be written. */
 export function toColumns({ settings, description, servers, tools }: Snapshot): Columns {
   const roots = new Map<string, number>();
   const rootOf = tools.map(({ rootKeys }) => {
@@ -112,7 +118,7 @@ export function toColumns({ settings, description, servers, tools }: Snapshot): 
     roots.set(key, found);
     return found;
   });
-  // Half of a character of two would come back as another number of characters.
+  // A lone surrogate would be decoded to another number of characters.
   const texts = (key: "name" | "tool" | "description"): string[] =>
     tools.map((tool) => tool[key].toWellFormed());
   const [names, locals, descriptions] = [texts("name"), texts("tool"), texts("description")];
@@ -140,7 +146,7 @@ export function toColumns({ settings, description, servers, tools }: Snapshot): 
   };
 }
 
-/** Where each part of a column begins, and the end of the last one. */
+/** The start of each part of a column, and the end of the last part. */
 function startsOf(lengths: Uint8Array): Uint32Array {
   const numbers = unpackNumbers(lengths);
   const starts = new Uint32Array(numbers.length + 1);
@@ -160,7 +166,7 @@ function readBlocks(blocks: readonly Uint8Array[], lengths: Uint8Array): TextRea
   const read: string[] = [];
   return (at) => {
     const block = Math.floor(at / BLOCK);
-    // No encoder here, not even for nothing: it is a quarter of what main loads.
+    // Only `decode` may be used here: the encoder would be a quarter of what main loads.
     read[block] ??= String(decode(blocks[block] as Uint8Array));
     const from = starts[block * BLOCK] ?? 0;
     return read[block].slice((starts[at] ?? 0) - from, (starts[at + 1] ?? 0) - from);
@@ -187,6 +193,7 @@ function openSchemas(columns: Columns): StoredSchemas {
   };
 }
 
+/** Opens the columns of a stored snapshot. `index`: the bytes of its search index. */
 export function openColumns(columns: Columns, index: Uint8Array): OpenSnapshot {
   const { settings, description, servers, count } = columns;
   const nameOf = readTexts(columns.names, columns.nameChars);

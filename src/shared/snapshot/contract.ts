@@ -1,16 +1,16 @@
-/** What a snapshot holds, as it is written and as it is read. Types only. */
+/** The content of a snapshot, as it is written and as it is read. Types only. */
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
 import type { RootKey } from "./root-keys.ts";
 
 export interface SnapshotServer {
   name: string;
-  /** What the server is for, in a line; from the configuration or the server's own words. */
+  /** The server's purpose in one line, from the configuration or in the server's own words. */
   description?: string;
   /** The server's own words on how to use it, bounded. */
   instructions?: string;
-  /** Whether the server, or a cache, has told its tools; otherwise it is only configured. */
+  /** True if the tools are known, from the server or from a cache; false for a server that is only configured. */
   toolsKnown: boolean;
-  /** Defined by a file of the project, so it counts only while the project is trusted. */
+  /** True if a file of the project defines the server: it counts only while the project is trusted. */
   project: boolean;
 }
 
@@ -21,9 +21,9 @@ interface DescribedTool {
   tool: string;
   description: string;
   annotations?: ToolAnnotations;
-  /** Declared to the model from the first request on, without a search. */
+  /** True if the tool is declared to the model from the first request on, without a search. */
   direct?: boolean;
-  /** Its name has no server in it: a tool of another extension may bear it too. */
+  /** True if the name has no server in it: a tool of another extension may have the same name. */
   bare?: boolean;
 }
 
@@ -31,7 +31,7 @@ interface DescribedTool {
 export interface SnapshotTool extends DescribedTool {
   /** Index into `servers`. */
   server: number;
-  /** Of the input schema, so that the schema can be decoded on first access. */
+  /** Keys at the root of the input schema, so that the schema itself can be decoded on first access. */
   rootKeys: readonly RootKey[];
   /** msgpackr bytes of the input schema: always an object whose `type` is `object`. */
   schema: Uint8Array;
@@ -39,12 +39,12 @@ export interface SnapshotTool extends DescribedTool {
   outputSchema?: Uint8Array;
 }
 
-/** The schemas of all tools of a snapshot, by position, read on demand: a view a tool costs more than all else. */
+/** The schemas of all tools of a snapshot, by position. Read on demand: one view for each tool would cost most of all. */
 export interface StoredSchemas {
-  /** Of the input schema. Tools of equal roots share one list. */
+  /** Keys at the root of the input schema. Tools with equal roots share one list. */
   rootKeys(at: number): readonly RootKey[];
   input(at: number): Uint8Array;
-  /** Undefined for a tool without one. */
+  /** Undefined for a tool without an output schema. */
   output(at: number): Uint8Array | undefined;
 }
 
@@ -58,10 +58,10 @@ export interface StoredTool extends DescribedTool {
 
 interface SnapshotHead {
   settings: CatalogSettings;
-  /** Of the tool that finds the others, which names the servers and their tools. */
+  /** Description of the tool that finds the others; it lists the servers and their tools. */
   description: string;
   servers: SnapshotServer[];
-  /** Bytes of the search index over the tools, by position. */
+  /** Bytes of the search index, which knows the tools by position. */
   index: Uint8Array;
 }
 
@@ -70,12 +70,12 @@ export interface Snapshot extends SnapshotHead {
   tools: SnapshotTool[];
 }
 
-/** A snapshot as it is read: a tool is made when somebody asks for it, since there may be thousands. */
+/** A snapshot as it is read. A tool is made when it is asked for, since there may be thousands. */
 export interface OpenSnapshot extends SnapshotHead {
   /** Number of tools. */
   count: number;
-  /** The same object each time. */
+  /** The tool at a position; the same object each time. */
   tool(at: number): StoredTool;
-  /** Position of the tool of that name in Pi, or -1. */
+  /** Position of the tool with that name in Pi, or -1. */
   find(name: string): number;
 }

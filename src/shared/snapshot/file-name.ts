@@ -1,4 +1,4 @@
-/** Names of the files that both sides must find. Pure: the caller joins and hashes. */
+/** Names of files below the agent folder that both sides must find. Pure: the caller joins paths and hashes. */
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 

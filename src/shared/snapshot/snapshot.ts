@@ -1,12 +1,13 @@
 /**
- * The snapshot: all known tools with a prebuilt search index, in one block of bytes. The cache worker
- * writes it; main reads it in the factory from a file, and later from a catalog event. Whoever makes it bounds its
- * bytes, its texts and its tools (workers/cache/snapshot/fit.ts), since main reads it in one go.
+ * The snapshot: all known tools with a prebuilt search index, in one block of bytes. Owns the layout and its version.
+ * The cache worker writes it; main reads it in the factory from a file, and later from a catalog event. The writer
+ * bounds its bytes, texts and tools (workers/cache/snapshot/fit.ts), since main reads it in one go. To add a field:
+ * contract.ts, columns.ts, and a new `SNAPSHOT_VERSION`.
  *
- * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of all behind the next 16
- * bytes, 16 bytes that tell what it was made of, length of the index, length of the body, 4 bytes zero; the index,
- * filled up to a multiple of 4; the body (msgpackr, `Columns`). So the index starts at a multiple of 4 and main reads it
- * where it lies.
+ * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of everything behind the
+ * next 16 bytes, 16 bytes of fingerprint (the source), length of the index, length of the body, 4 bytes zero; the index,
+ * padded to a multiple of 4; the body (msgpackr, `Columns`). So the index starts at a multiple of 4, and main reads it
+ * without a copy.
  */
 
 import { decode, encode } from "../protocol/codec.ts";
@@ -17,23 +18,23 @@ const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"
 export const HEADER_BYTES = 40;
 const SOURCE_AT = 12;
 export const SOURCE_BYTES = 16;
-/** The checksum covers all content, the lengths too: what is made of other things and says the same has the same. */
+/** Covers lengths, index and body, not the source: equal content has equal checksums whatever it was built from. */
 const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
 /**
- * A change of what may stand in a snapshot counts too, not only a change of its layout: the factory declares what
- * it finds before any worker can make a new one. 11: texts are clean and bounded.
+ * Also changes with the meaning of the content, not only with the layout: the factory declares the tools of a stored
+ * snapshot before any worker can make a new one. 11: texts are clean and bounded.
  */
 export const SNAPSHOT_VERSION = 11;
 
-/** Where in the output schema of a Pi tool the tool's own one stands. */
+/** The position of an MCP tool's output schema in the output schema of its Pi tool. */
 export const STRUCTURED_POINTER = "#/properties/structuredContent";
 export type Checksum = (bytes: Uint8Array) => number;
 
 const aligned = (length: number): number => Math.ceil(length / 4) * 4;
 
 /**
- * Encodes with header. `checksum` is CRC-32; passed in since this folder knows no Node. `source`: `SOURCE_BYTES` that
- * stand for all that it is made of, and for the code that makes it; left out, nothing is known of that.
+ * Encodes a snapshot with its header. `checksum`: CRC-32, passed in since this folder does not know Node. `source`:
+ * `SOURCE_BYTES` that stand for everything the snapshot is made from, the code included; absent if that is unknown.
  */
 export function encodeSnapshot(
   snapshot: Snapshot,
@@ -56,12 +57,12 @@ export function encodeSnapshot(
   return bytes;
 }
 
-/** What a snapshot was made of, as its header states it. */
+/** The fingerprint in the header. */
 export const snapshotSource = (header: Uint8Array): Uint8Array => header.subarray(SOURCE_AT, CHECKED_FROM);
 
 /**
- * Checksum that the header states, or undefined where the bytes are no snapshot of this version. The first
- * `HEADER_BYTES` are enough.
+ * The checksum in the header, or undefined if the bytes are not a snapshot of this version. The first `HEADER_BYTES` are
+ * enough.
  */
 export function snapshotChecksum(bytes: Uint8Array): number | undefined {
   if (bytes.length < HEADER_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) return undefined;
@@ -70,8 +71,8 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
 }
 
 /**
- * Decodes, or answers undefined for anything that is not a whole snapshot of this version. Never throws. Without
- * `checksum` the content counts as whole: for bytes that never lay on a disk.
+ * Opens a snapshot; undefined for bytes that are not a whole snapshot of this version. Never throws. Without `checksum`
+ * the content is not checked, which is for bytes that were never on a disk.
  */
 export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): OpenSnapshot | undefined {
   const stated = snapshotChecksum(bytes);
@@ -82,11 +83,11 @@ export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): OpenSnap
   if (bodyAt + view.getUint32(CHECKED_FROM + 4, true) !== bytes.length) return undefined;
   if (checksum && checksum(bytes.subarray(CHECKED_FROM)) !== stated) return undefined;
   try {
-    // The checksum proves that our own writer made this body, so its shape needs no second proof.
+    // The checksum proves that our own writer made this body, so its shape is not checked again.
     const columns = decode(bytes.subarray(bodyAt)) as Columns;
     return openColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
   } catch {
-    // A body of our writer that msgpackr cannot read was made by a newer msgpackr: the same as no snapshot.
+    // A newer msgpackr made this body. It counts as no snapshot.
     return undefined;
   }
 }

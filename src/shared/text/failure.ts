@@ -1,6 +1,6 @@
 /**
- * The text of a failure, the same for all: what failed and on which server, why in the server's own words,
- * what to do, what the tool expects. Also bounds the data that goes with it. Pure.
+ * The text of a failure, in one form everywhere: what failed on which server, the cause in the server's own words, the
+ * remedy, and the parameters that the tool expects. Also bounds the data of an error. Pure.
  */
 import type { ErrorData, JsonValue } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
@@ -12,14 +12,14 @@ export interface Failure {
   remedy?: string | undefined;
   /** `status`: HTTP status. `stderrTail`: the server's last words. */
   data?: ErrorData | undefined;
-  /** The tool's parameters, where it has a schema. */
+  /** The tool's parameters, if it has a schema. */
   expected?: string | undefined;
 }
 
 const STDERR_LINES = 10;
 const STDERR_CHARS = 2_000;
 
-/** The last lines of a server's stderr, without what a terminal would act on. */
+/** The last lines of a server's stderr, without characters that a terminal acts on. */
 function lastWords(stderr: JsonValue | undefined): string[] {
   if (typeof stderr !== "string") return [];
   const lines = cleanText(stderr.slice(-STDERR_CHARS))
@@ -33,7 +33,7 @@ function lastWords(stderr: JsonValue | undefined): string[] {
 export function failureText({ message, remedy, data, expected }: Failure): string {
   const status = data?.status;
   const says = typeof status === "number" && !message.includes(String(status)) ? ` (HTTP ${status})` : "";
-  // A message that quotes stderr already, as those of a died server do, is not repeated.
+  // The message of a died server quotes its stderr already; it is not repeated.
   const quoted = typeof data?.stderrTail === "string" && message.includes(data.stderrTail.trim());
   const words = quoted ? [] : lastWords(data?.stderrTail);
   const what = `${message}${says}`;
@@ -48,11 +48,11 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
 
 export interface BoundOptions {
   maxBytes?: number;
-  /** Takes secrets out of what is cut; of what is whole, whoever shows it does. */
+  /** Removes secrets from JSON before it is cut. Data that is not cut is redacted by the code that shows it. */
   redact?: (text: string) => string;
 }
 
-/** The value if its JSON has at most `maxBytes`; else the beginning of that JSON, marked as such. */
+/** The value if its JSON has at most `maxBytes`, else `{truncated, bytes, start}` with the start of its JSON. */
 export function boundJson(value: unknown, options: BoundOptions = {}): JsonValue {
   const { maxBytes = LIMITS.errorDataBytes, redact = (text) => text } = options;
   let json: string | undefined;
@@ -72,12 +72,12 @@ export function boundJson(value: unknown, options: BoundOptions = {}): JsonValue
   return { truncated: true, bytes, start };
 }
 
-/** Without Node and the DOM, which this folder does not know. */
+/** Bytes of the text in UTF-8, counted without Node or the DOM, which this folder does not know. */
 function utf8Bytes(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    // Each half of a pair stands for two of its four bytes.
+    // Each surrogate of a pair stands for two of the four bytes.
     if (code < 0x80) bytes += 1;
     else if (code < 0x800 || (code >= 0xd800 && code <= 0xdfff)) bytes += 2;
     else bytes += 3;

@@ -1,4 +1,4 @@
-/** A mistake in a configuration file as one line, the same for the log and for the user. Pure. */
+/** A mistake in a configuration file as one line, in one form for the log and the user. Pure. */
 import type { ConfigProblem } from "../protocol/status.ts";
 
 /** File, position, key, what is wrong, what to do. */

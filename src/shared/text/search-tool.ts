@@ -1,8 +1,8 @@
 /**
- * What the tool that finds the others says of itself, ToolSearch or the proxy tool: what it is for, the servers, and
- * as many of their tools as a token budget allows. In the order of the catalog, and made with the snapshot: any
- * changed byte costs the user their prompt cache. Names and words of servers are cleaned here, so that none of them
- * adds a line or an entry to the list. Pure.
+ * The description of the tool that finds the others, ToolSearch or the proxy tool: its purpose, the servers, and as many
+ * of their tools as a token budget allows. It follows the order of the catalog and is made with the snapshot, because any
+ * changed byte costs the user their prompt cache. Names and texts of servers are cleaned here, so that none of them adds
+ * a line or an entry to the list. Pure.
  */
 
 import type { CatalogSettings } from "../protocol/catalog.ts";
@@ -13,27 +13,27 @@ import { shownName } from "./unprintable.ts";
 export interface DescribedServer {
   name: string;
   description?: string;
-  /** Names at the server, in its order; none where they are not known yet. */
+  /** Names at the server, in its order. Absent if the tools are unknown. */
   tools?: readonly string[];
 }
 
 const HEAD =
   "Finds and loads tools of the MCP servers. They are not declared until this tool has loaded them; then call them by name.";
 
-/** Longest server descriptions that are tried, in characters, until the lines of all servers fit. */
+/** Lengths of server descriptions that are tried, in characters, until the lines of all servers fit. */
 const DESCRIPTION_CHARS = [160, 90, 50, 0];
-/** What descriptions of servers may take of the budget; the rest is for names of tools. */
+/** Share of the budget for descriptions of servers; the rest is for names of tools. */
 const DESCRIPTIONS_SHARE = 0.4;
 
-/** Brackets around a list of names and the count of the rest. */
+/** Tokens of the brackets around a list of names and of the count of the rest. */
 const FRAME_TOKENS = 6;
 
-/** A word with the mark before it, as tokenizers take them; digits in threes; any other mark alone. */
+/** A word with the mark before it, as tokenizers cut; three digits; any other mark alone. */
 const TOKEN_RUNS = /[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
 
 /**
- * Tokens of a text, near enough without a tokenizer. Against o200k: a list of 20 real servers with their tools
- * 5 % below to 14 % above the truth, descriptions a fifth above.
+ * An estimate of a text's tokens without a tokenizer. Compared with o200k: 5 % below to 14 % above for a list of 20 real
+ * servers with their tools, a fifth above for descriptions.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0;
@@ -53,13 +53,13 @@ function headLine({ name, description }: DescribedServer, chars: number): string
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 interface HeadLines {
-  /** One a server, in order, as many as fit. */
+  /** A line for each server that fits, in order. */
   lines: string[];
-  /** Counts the other servers, if there are any. */
+  /** A line that counts the other servers, if there are any. */
   more: string[];
 }
 
-/** The lines of the servers, with the longest descriptions that fit; without descriptions, where even those do not fit. */
+/** The lines of the servers with the longest descriptions that fit, or without descriptions if none fit. */
 function headLines(servers: readonly DescribedServer[], budget: number): HeadLines {
   for (const chars of DESCRIPTION_CHARS) {
     const lines = servers.map((server) => headLine(server, chars));
@@ -78,8 +78,8 @@ function headLines(servers: readonly DescribedServer[], budget: number): HeadLin
 }
 
 /**
- * How many names each list may show: an equal share for all, what short lists leave goes to the longer ones.
- * Costs are estimated only for names that are considered.
+ * The number of names that each list may show: equal shares, where longer lists get what short lists leave. Tokens are
+ * estimated only for names that are considered.
  */
 function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
   const shown = lists.map(() => 0);
@@ -107,7 +107,7 @@ function withTools(line: string, shown: readonly string[], count: number): strin
   return `${line} [${shown.join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;
 }
 
-/** `servers`: in the order of the configuration. */
+/** The description of ToolSearch. `servers`: in the order of the configuration. `budget`: in tokens. */
 export function toolSearchDescription(
   servers: readonly DescribedServer[],
   catalog: CatalogSettings["catalog"] = "tools",
@@ -117,7 +117,7 @@ export function toolSearchDescription(
   const { lines, more } = headLines(servers, budget);
   if (catalog === "servers") return `${HEAD}\nServers:\n${[...lines, ...more].join("\n")}`;
   const counts = lines.map((_, at) => servers[at]?.tools?.length ?? 0);
-  // A name and the comma behind it cost two tokens at least: no list can show more of them.
+  // A name and its comma cost at least two tokens, so no list can show more than half the budget.
   const names = lines.map((_, at) => (servers[at]?.tools ?? []).slice(0, budget / 2).map(shownName));
   const shown = namesThatFit(names, budget - sum([...lines, ...more].map(estimateTokens)));
   const full = lines.map((line, at) =>
@@ -130,7 +130,7 @@ const PROXY_HEAD =
   "Calls tools of MCP servers. First find one with search or server, then call it with tool and args. Without parameters: status. If several are given, the first of tool, connect, describe, search, server counts.";
 const SERVER_TOKENS = 80;
 
-/** `servers`: in the order of the configuration. Within a token budget, so that the declaration stays small. */
+/** The description of the proxy tool. It names few servers, so that the declaration stays small. */
 export function proxyDescription(servers: readonly { name: string }[]): string {
   const shown: string[] = [];
   let left = SERVER_TOKENS;
@@ -145,7 +145,7 @@ export function proxyDescription(servers: readonly { name: string }[]): string {
   return `${PROXY_HEAD} Servers: ${[...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(", ")}.`;
 }
 
-/** Of the tool that these settings ask for. `servers`: in the order of the configuration. */
+/** The description of the tool that the settings ask for. `servers`: in the order of the configuration. */
 export const searchToolDescription = (
   servers: readonly DescribedServer[],
   { proxyTool, catalog }: Pick<CatalogSettings, "proxyTool" | "catalog">,

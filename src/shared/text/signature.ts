@@ -1,6 +1,6 @@
 /**
- * A tool's parameters in one line that a model can call from, `echo(message: string, times?: integer)`,
- * made from its JSON Schema. Bounded whatever the schema holds.
+ * A tool's parameters in one line from which a model can make a call, `echo(message: string, times?: integer)`, made
+ * from the JSON Schema. Bounded for any schema. Pure.
  */
 import { isObject } from "../protocol/is-object.ts";
 import { oneLine } from "./unprintable.ts";
@@ -17,7 +17,7 @@ function literals(values: readonly unknown[]): string {
   return [...shown, ...(values.length > ENUM_VALUES ? ["…"] : [])].join(" | ");
 }
 
-/** A schema as a TypeScript-like type, `depth` levels deep. */
+/** The schema as a TypeScript-like type, `depth` levels deep. */
 export function typeOf(schema: unknown, depth: number): string {
   if (!isObject(schema) || depth === 0) return "any";
   if (Array.isArray(schema.enum)) return literals(schema.enum);

@@ -1,12 +1,12 @@
 /**
- * Text in terminal cells. Pi ends with an error when a line is wider than the terminal by its own measure
- * (pi-tui 1.5.2, `visibleWidth`), so this one follows the same rules: a grapheme cluster is as wide as its
- * base, an emoji two, a mark none unless it takes a cell of its own. Pure.
+ * Measures text in terminal cells. Pi ends with an error if a line is wider than the terminal by Pi's own measure
+ * (pi-tui 1.5.2, `visibleWidth`), so this file follows the same rules: a grapheme cluster is as wide as its base, an
+ * emoji takes two cells, a mark takes none unless terminals give it one. Pure.
  */
 import { eastAsianWidth } from "get-east-asian-width";
 import { plainLines, withoutEscapes } from "./unprintable.ts";
 
-/** Made when a row has more than ASCII: the set of all emoji alone takes 4 ms, which no start has to spare. */
+/** Made when a row first has more than ASCII: the set of all emoji alone takes 4 ms, too much for a start. */
 interface Unicode {
   segmenter: Intl.Segmenter;
   noCell: RegExp;
@@ -31,7 +31,7 @@ const unicode = (): Unicode => {
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
-/** Cells of a character that follows the base of its cluster. */
+/** Cells of a character behind the base of its cluster. */
 function followerWidth(char: string, afterMark: boolean): number {
   const code = char.codePointAt(0) ?? 0;
   const { spacingMark, noCell } = unicode();
@@ -61,10 +61,10 @@ function clusterWidth(cluster: string): number {
   return width;
 }
 
-/** Foreign text as a terminal may show it: no escapes, no control characters but newline, tabs as spaces. */
+/** Foreign text as a terminal may show it: newlines stay, tabs become spaces, other controls and escapes are removed. */
 export const printable = (text: string): string => plainLines(text).replaceAll("\t", "   ");
 
-/** Cells of one line; escape sequences take none. */
+/** Cells of one line. Escape sequences take none. */
 export function visibleWidth(line: string): number {
   const plain = withoutEscapes(line);
   if (PRINTABLE_ASCII.test(plain)) return plain.length;
@@ -73,14 +73,14 @@ export function visibleWidth(line: string): number {
   return width;
 }
 
-/** Where a line of printable text must end to take at most `width` cells. */
+/** The position where a line of printable text must end to take at most `width` cells. */
 function endWithin(line: string, from: number, width: number): number {
   const ascii = line.slice(from, from + width);
-  // A mark behind the last character would belong to it.
+  // One character more is checked, since a mark behind the last character would belong to it.
   if (PRINTABLE_ASCII.test(line.slice(from, from + width + 1))) return from + ascii.length;
   let used = 0;
   let end = from;
-  // A cluster has no bound, a line of the screen has: what is looked at is enough for any width.
+  // A cluster can have any length, so only a part of the line is segmented, which is enough for any usual width.
   for (const { segment } of unicode().segmenter.segment(line.slice(from, from + width * 16 + 64))) {
     used += clusterWidth(segment);
     if (used > width) break;
@@ -89,7 +89,7 @@ function endWithin(line: string, from: number, width: number): number {
   return end;
 }
 
-/** One printable line cut to `width` cells, with an ellipsis where something is missing. */
+/** One printable line of at most `width` cells; it ends with an ellipsis if any text is left out. */
 export function cutTo(line: string, width: number): string {
   const end = endWithin(line, 0, width);
   if (end >= line.length) return line;
@@ -97,8 +97,8 @@ export function cutTo(line: string, width: number): string {
 }
 
 /**
- * Up to `maxLines` lines of the screen for a printable text, broken at spaces where that leaves most of a
- * line. `rest`: where in the text what is not shown begins.
+ * Breaks a printable text into at most `maxLines` lines of the screen, at spaces if that leaves most of a line. `rest`:
+ * position of the first character that is not shown.
  */
 export function wrap(text: string, width: number, maxLines: number): { lines: string[]; rest: number } {
   const lines: string[] = [];
@@ -114,7 +114,7 @@ export function wrap(text: string, width: number, maxLines: number): { lines: st
     }
     const space = text.lastIndexOf(" ", end);
     const breaks = space > at + (end - at) / 2;
-    // A cluster wider than the screen cannot be shown: it is stepped over.
+    // A cluster wider than the screen cannot be shown and is skipped.
     if (end === at) {
       at +=
         unicode()

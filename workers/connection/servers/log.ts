@@ -76,7 +76,7 @@ export function createServerLog(server: string, { log, redact }: { log: Log; red
   return {
     message: (params) => {
       let level: LogLevel = "info";
-      messages.offer(
+      messages.write(
         () => {
           const entry = readEntry(params, redact);
           level = entry.level;
@@ -86,7 +86,7 @@ export function createServerLog(server: string, { log, redact }: { log: Log; red
       );
     },
     note: (text) => {
-      notes.offer(
+      notes.write(
         () => behindName(server, boundText(text, MESSAGE_CHARS, redact)),
         (line) => log.info(line),
       );

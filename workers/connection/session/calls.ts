@@ -42,7 +42,7 @@ export async function runCall(
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {
-    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.tell });
+    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.push });
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeResult(result, {

@@ -1,5 +1,5 @@
 /**
- * Writes a file so that a reader sees either the old content or the new, whole, whatever happens
+ * Replaces a file in one step, so that a reader sees the whole old content or the whole new content, whatever happens
  * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, the mode is kept.
  */
 import { randomBytes } from "node:crypto";
@@ -12,30 +12,30 @@ const TEMP_NAME_CHARS = 40;
 export interface AtomicWriteOptions {
   files?: FileSystem;
   /**
-   * Runs when the new content is on the disk, right before it takes the place of `target`, the file behind
-   * any link. Where it throws, the target stays.
+   * Runs when the new content is on the disk, right before the rename. `target`: the file behind any link. If this
+   * throws, the target stays as it is.
    */
   beforeReplace?: (target: string) => Promise<void>;
 }
 
-/** A name beside `target` that nobody else uses. Its length does not depend on the target's. */
+/** A unique path beside `target`. The length of its name does not depend on the target's name. */
 export const tempBeside = (target: string): string =>
   join(
     dirname(target),
     `.${basename(target).replace(/^\./, "").slice(0, TEMP_NAME_CHARS)}.${randomBytes(6).toString("hex")}.tmp`,
   );
 
-/** Whether a name is one of `tempBeside`, made by a writer that is still at work or was killed. */
+/** Whether `tempBeside` made the name, for a writer that is still at work or was killed. */
 export const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12}\.tmp$/.test(name);
 
-/** Throws what the file system throws; the target is then as it was and no temp file stays. */
+/** Throws what the file system throws. Then the target is unchanged, and the temp file is removed if possible. */
 export async function writeFileAtomic(
   path: string,
   data: Uint8Array | string,
   { files = nodeFiles, beforeReplace }: AtomicWriteOptions = {},
 ): Promise<void> {
   const { target, file: before } = await files.find(path);
-  // A link to /dev/null is a way to say that nothing shall be kept. A rename would replace the device.
+  // A link to /dev/null is a user's way to keep nothing. A rename would replace the device.
   if (before?.irregular !== undefined) throw new Error(`it is ${before.irregular}, not a regular file`);
   const temp = tempBeside(target);
   const file = await files.create(temp, before?.mode ?? PRIVATE_FILE);
@@ -49,7 +49,7 @@ export async function writeFileAtomic(
     await beforeReplace?.(target);
     await files.rename(temp, target);
   } catch (error) {
-    // The first failure is the one to tell; a temp file that stays is swept later.
+    // The first failure is reported; sweepTemps removes a temp file that stays.
     await files.remove(temp).catch(() => undefined);
     throw error;
   }

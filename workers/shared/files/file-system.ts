@@ -1,6 +1,6 @@
 /**
- * The few things that the cache asks of a file system, so that a test can make each of them fail. Every
- * member throws what Node throws, unless it says otherwise.
+ * The few file system operations that the cache uses, so that a test can make each of them fail. Every member throws
+ * what Node throws, unless its comment says otherwise.
  */
 import {
   lstat,
@@ -21,16 +21,16 @@ import { PRIVATE_FOLDER } from "./private-modes.ts";
 import { irregularKind, readTextOrThrow } from "./read-regular.ts";
 
 export interface Found {
-  /** The path itself, or what the links on it lead to, also where nothing is there yet. */
+  /** The path behind all links. The path need not exist. */
   target: string;
   /**
-   * Undefined where nothing is. `mode` holds the permission bits only. `irregular`: what it is, where it is not a
-   * regular file.
+   * Undefined if the path does not exist. `mode`: the permission bits only. `irregular`: words for anything that is not
+   * a regular file.
    */
   file?: { mode: number; bytes: number; modifiedMs: number; irregular?: string };
 }
 
-/** A file that was just made, open for writing. */
+/** A new file, open for writing. */
 export interface NewFile {
   write(data: Uint8Array | string): Promise<void>;
   /** Settles when the content is on the disk. */
@@ -40,14 +40,14 @@ export interface NewFile {
 
 export interface FileSystem {
   find(path: string): Promise<Found>;
-  /** The text of a regular file of at most so many bytes; of anything else an error that says what it is. */
+  /** The text of a regular file of at most `limitBytes`. Throws for anything else, with what it is. */
   read(path: string, limitBytes: number): Promise<string>;
-  /** Makes a file and the folders above it. Fails with `EEXIST` where something of that name is. */
+  /** Makes a file and the folders above it. Throws `EEXIST` if the path exists. */
   create(path: string, mode: number): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
-  /** A file, or a folder if it is empty. Nothing there: nothing to do. */
+  /** Removes a file or an empty folder. Does nothing if the path does not exist. */
   remove(path: string): Promise<void>;
-  /** Names in a folder; none where it does not exist. */
+  /** Names in a folder; none if the folder does not exist. */
   list(folder: string): Promise<string[]>;
   /** Sets the time of change to now. */
   touch(path: string): Promise<void>;
@@ -56,12 +56,12 @@ export interface FileSystem {
 export const codeOf = (error: unknown): string | undefined =>
   (error as NodeJS.ErrnoException | undefined)?.code;
 
-/** Why it failed, without the temp file's name: the same failure is told in the same words. */
+/** The message of an error without the paths that Node appends, so that equal failures have equal messages. */
 export const reasonOf = (error: unknown): string => messageOf(error).replace(/ '[^']*'(?: -> '[^']*')?$/, "");
 
 const isMissing = (error: unknown): boolean => codeOf(error) === "ENOENT";
 
-/** What `task` answers, or undefined where the path leads to nothing. */
+/** The answer of `task`, or undefined if the path does not exist. */
 async function unlessMissing<T>(task: Promise<T>): Promise<T | undefined> {
   try {
     return await task;
@@ -89,7 +89,7 @@ async function create(path: string, mode: number): Promise<NewFile> {
   const file = await open(path, "wx", mode);
   return {
     write: async (data) => {
-      // `open` masks the mode with the umask.
+      // `open` applies the umask to the mode.
       await file.chmod(mode);
       await file.writeFile(data);
     },
@@ -99,7 +99,7 @@ async function create(path: string, mode: number): Promise<NewFile> {
 }
 
 async function remove(path: string): Promise<void> {
-  // Asked first, since `unlink` of a folder is not refused everywhere.
+  // Looked up first, since not every system refuses `unlink` of a folder.
   const found = await unlessMissing(lstat(path));
   if (found) await unlessMissing(found.isDirectory() ? rmdir(path) : unlink(path));
 }

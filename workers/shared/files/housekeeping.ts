@@ -1,19 +1,19 @@
 /**
- * Removes what nobody needs any more: temp files of killed writers, old copies of broken cache files,
- * snapshots of folders where nobody works. Never fails a task: what cannot be removed now is removed later.
+ * Removes files that nobody needs any more: temp files of killed writers, old copies of broken cache files, snapshots of
+ * folders where nobody works. Never fails a task: a file that cannot be removed now is removed later.
  */
 import { basename, dirname, join } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isTempName } from "./atomic-file.ts";
 import type { FileSystem } from "./file-system.ts";
 
-/** Age by the file's own time; undefined where nothing is. */
+/** Age in milliseconds by the file's time of change; undefined if there is no file. */
 async function ageMs(path: string, files: FileSystem, nowMs: number): Promise<number | undefined> {
   const { file } = await files.find(path);
   return file && nowMs - file.modifiedMs;
 }
 
-/** A file, or a folder with its files. */
+/** Removes a file, or a folder with its files. */
 async function removeWhole(path: string, files: FileSystem): Promise<void> {
   const inside = await files.list(path).catch(() => []);
   for (const name of inside) await files.remove(join(path, name));
@@ -30,12 +30,12 @@ async function removeOld(
       const path = join(folder, name);
       if (((await ageMs(path, files, nowMs)) ?? 0) > olderThanMs) await removeWhole(path, files);
     } catch {
-      // Somebody else's now, or gone.
+      // The file is gone, or belongs to another process now.
     }
   }
 }
 
-/** Temp files beside `target` whose writers were killed. Other programs' files are left alone. */
+/** Removes temp files beside `target` whose writers were killed. Files of other programs stay. */
 export async function sweepTemps(target: string, files: FileSystem, nowMs: number): Promise<void> {
   const start = `.${basename(target).replace(/^\./, "").slice(0, 40)}.`;
   await removeOld(dirname(target), files, {
@@ -47,7 +47,7 @@ export async function sweepTemps(target: string, files: FileSystem, nowMs: numbe
 
 const corruptPrefix = (target: string): string => `${basename(target)}.corrupt-`;
 
-/** Moves a broken file aside, and removes the oldest of such copies beyond the limit. Throws where it cannot be moved. */
+/** Moves a broken file aside, and removes the oldest such copies beyond the limit. Throws if the file cannot be moved. */
 export async function keepAside(target: string, files: FileSystem, nowMs: number): Promise<void> {
   const date = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
   const folder = dirname(target);
@@ -57,11 +57,11 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
     const copies = (await files.list(folder)).filter((name) => name.startsWith(corruptPrefix(target))).sort();
     for (const name of copies.slice(0, -LIMITS.corruptCopies)) await files.remove(join(folder, name));
   } catch {
-    // One copy too many does no harm.
+    // An extra copy does no harm.
   }
 }
 
-/** Snapshots that nobody used for thirty days, marks of servers that they leave out, and temp files of their writers. */
+/** Removes snapshots that nobody used for thirty days, the lists of servers they leave out, and their writers' temp files. */
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
   await removeOld(folder, files, {
     nowMs,

@@ -1,17 +1,18 @@
 /**
- * One writer at a time for a file, over all processes and threads of a machine, and over machines that
- * share the folder.
+ * A lock for a file: one writer at a time among all processes and threads of a machine, and among machines that share
+ * the folder.
  *
  * The lock is a folder beside the file that holds one entry named after its owner. Three properties of the
  * file system make it safe without comparing clocks:
- * - taking it is one rename of a prepared folder: it succeeds only where no folder is, or an empty one;
- * - an owner that is gone is removed by its name, so that a slow contender never removes the next owner;
- * - the owner renames its entry from time to time, so an entry that stands still has no live owner. A contender whose
- *   own process stood still, as in a laptop that sleeps, has seen nothing: it counts only time in which it looked.
+ * - taking the lock is one rename of a prepared folder, which succeeds only if there is no folder or an empty one;
+ * - the entry of a dead owner is removed by its name, so a slow contender never removes the next owner;
+ * - the owner renames its entry from time to time, so an entry whose name does not change has no live owner. A contender
+ *   whose own process was suspended, as in a laptop that sleeps, has seen nothing: it counts only time in which it
+ *   looked.
  *
- * Not proper-lockfile 4.1.2: two contenders for the lock of a dead holder can both get it, since it removes
- * whatever folder is there (github.com/moxystudio/node-proper-lockfile/issues/121), and it knows a holder as
- * dead only by the age of the folder, two seconds at the least.
+ * proper-lockfile 4.1.2 is not used: two contenders for the lock of a dead holder can both get it, since it removes
+ * any folder that is there (github.com/moxystudio/node-proper-lockfile/issues/121), and it detects a dead holder only by
+ * the age of the folder, two seconds at the least.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -24,11 +25,11 @@ import { codeOf, type FileSystem } from "./file-system.ts";
 import { PRIVATE_FILE } from "./private-modes.ts";
 
 export interface LockTimes {
-  /** Then the lock is given up. */
+  /** A contender gives up after this time. */
   waitMs: number;
-  /** The owner shows this often that it lives. */
+  /** The owner renames its entry at this interval. */
   beatMs: number;
-  /** An owner that has not shown itself for so long is gone. More than two beats, less than `waitMs`. */
+  /** An owner that has not renamed its entry for so long is dead. More than two beats, less than `waitMs`. */
   silentMs: number;
 }
 
@@ -39,20 +40,20 @@ export const LOCK_TIMES: LockTimes = {
 };
 
 const RETRY_MS = { least: 3, most: 25 } as const;
-/** Of a beat that fails for a reason that may pass. */
+/** Attempts of a beat that fails for a reason that may pass. */
 const BEAT_ATTEMPTS = 3;
 /**
- * What is counted at most between two looks at a lock. More than a look and its pause take, and so little that a stop
- * of the contender is not taken for the silence of the owner.
+ * The most time that counts between two looks at a lock. Longer than a look and its pause, and so short that a suspended
+ * contender does not mistake its own pause for the owner's silence.
  */
 const STEP_MS = 100;
-/** What a rename onto a folder with something in it is refused with. */
+/** Error codes of a rename onto a folder that is not empty. */
 const HELD = process.platform === "win32" ? ["EPERM", "EACCES", "EEXIST"] : ["ENOTEMPTY", "EEXIST"];
 
-/** Room for the dot and `.lock` around it, and for the name of a prepared lock. */
+/** Leaves room for the dot, for `.lock` and for the name of a prepared lock within the 255 bytes of a file name. */
 const LONGEST_NAME = 200;
 
-/** The folder that is the lock of a file. The name is not the `<file>.lock` that other programs use. */
+/** The folder that is the lock of a file. Its name differs from `<file>.lock`, which other programs use. */
 export function lockPathOf(target: string): string {
   const name = basename(target);
   const short =
@@ -60,7 +61,7 @@ export function lockPathOf(target: string): string {
   return join(dirname(target), `.${short}.lock`);
 }
 
-/** The text of a file or link of the kernel; empty where there is none, as on systems other than Linux. */
+/** The text of a file or link of the kernel; empty on systems without it, which are all but Linux. */
 function kernelText(read: () => string): string {
   try {
     return read();
@@ -69,7 +70,7 @@ function kernelText(read: () => string): string {
   }
 }
 
-/** Within what process ids mean something: one boot of one machine, and one container of it. */
+/** Identifies where process ids are comparable: one boot of one machine, and one container on it. */
 const machine = createHash("sha256")
   .update(hostname())
   .update(kernelText(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")))
@@ -86,7 +87,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether an entry names a process of this machine that has ended. Of any other nothing is known. */
+/** Whether an entry names a process of this machine that has ended. False for other machines, where this is unknown. */
 function isDead(entry: string): boolean {
   const [, at, pid] = /^([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{12}\.\d+$/.exec(entry) ?? [];
   return at === machine && !isAlive(Number(pid));
@@ -115,8 +116,8 @@ class Owner {
   }
 
   /**
-   * Asks the file system and not the memory, since the lock can have been lost while this process stood still. True
-   * says at the same time that no contender takes the lock within the next silence.
+   * Asks the file system and not the memory, since the lock can be lost while this process is suspended. True also
+   * means that no contender takes the lock within the next `silentMs`.
    */
   async holds(): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
@@ -126,7 +127,7 @@ class Owner {
     }
   }
 
-  /** One at a time: each gives the entry its next name. */
+  /** Gives the entry its next name. Beats run one after the other. */
   #beat(): Promise<boolean> {
     const done = this.#beating.then(() => this.#rename());
     this.#beating = done;
@@ -141,13 +142,13 @@ class Owner {
       this.#beats++;
       return true;
     } catch (error) {
-      // Any other failure may pass; if it does not, the others see an owner that stands still.
+      // Any other failure may pass. If it does not, contenders see an entry that does not change.
       if (codeOf(error) === "ENOENT") this.#lost = true;
       return false;
     }
   }
 
-  /** What cannot be removed is left to the next contender: it sees that this owner no longer beats. */
+  /** Removes the lock. A lock that cannot be removed is left to the next contender, which sees that it no longer beats. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
@@ -155,12 +156,12 @@ class Owner {
       await this.#files.remove(join(this.#lock, this.entry));
       await this.#files.remove(this.#lock);
     } catch {
-      // The folder is the next owner's already, or the file system failed after the work was done.
+      // The folder already belongs to the next owner, or the file system failed after the work was done.
     }
   }
 }
 
-/** Counts the time in which a contender looks at the lock, and not that in which its process stands still. */
+/** Counts the time in which a contender looks at the lock, without the time in which its process is suspended. */
 class LookingTime {
   ms = 0;
   #last = performance.now();
@@ -172,7 +173,7 @@ class LookingTime {
   }
 }
 
-/** Removes an entry whose owner is gone. Answers whether the lock may now be free. */
+/** Makes a function that removes entries of dead owners and answers whether the lock may now be free. */
 function createTakeover(
   files: FileSystem,
   lock: string,
@@ -189,13 +190,13 @@ function createTakeover(
     }
     const gone = time.ms - sinceMs > silentMs ? entries : entries.filter(isDead);
     for (const entry of gone) await files.remove(join(lock, entry));
-    // Windows renames onto no folder at all. An owner that came meanwhile keeps its own: it is not empty.
+    // Windows cannot rename onto a folder, even an empty one. A new owner keeps its folder, which is not empty.
     if (gone.length === entries.length) await files.remove(lock).catch(() => undefined);
     return gone.length === entries.length;
   };
 }
 
-/** Renames the prepared folder to the lock, as soon as nobody holds it. Throws when that takes too long. */
+/** Renames the prepared folder to the lock as soon as nobody holds the lock. Throws after `waitMs`. */
 async function take(files: FileSystem, prepared: string, lock: string, times: LockTimes): Promise<void> {
   const time = new LookingTime();
   const takeover = createTakeover(files, lock, { time, silentMs: times.silentMs });
@@ -212,16 +213,16 @@ async function take(files: FileSystem, prepared: string, lock: string, times: Lo
       continue;
     }
     if (!isFree) throw new Error(`another process has held ${lock} for ${times.waitMs / 1_000} s`);
-    // Nobody holds it: one more attempt, whose refusal says why it cannot be had.
+    // Nobody holds the lock: one more attempt, whose error says why the lock cannot be taken.
     if (isLast) throw refused;
     isLast = true;
   }
 }
 
 /**
- * Runs `task` as the only writer of `target`. Throws where the lock cannot be had within the limit, and what
- * `task` throws. `holds` answers whether the lock is still ours, which must be asked right before the file is
- * replaced: this process may have been stopped meanwhile.
+ * Runs `task` as the only writer of `target`. Throws if the lock cannot be taken within the limit, and what `task`
+ * throws. `holds` answers whether this process still has the lock. The task must ask right before it replaces the file,
+ * since the process may have been suspended meanwhile.
  */
 export async function withLock<T>(
   target: string,

@@ -1,10 +1,10 @@
 /**
- * Reads a file that somebody else named: a project, a clone, another program, a user's folder. Owns the rule that
- * only a regular file is read, without waiting for anything, and never more than the given number of bytes.
+ * Reads a file whose path others decide: a project, a clone, another program, a user's folder. Owns the rule that only a
+ * regular file is read, without waiting for anything, and never more than the given number of bytes.
  *
  * A path may lead to a terminal, whose keys the reader would take away, to a pipe that nobody ever writes to, or to
- * a device without an end. `stat` finds these before anything is opened, since the opening itself can do something to
- * a device. The opened file is looked at once more: another one may have taken its place meanwhile.
+ * a device without an end. `stat` finds these before the path is opened, since opening a device can already change it.
+ * The opened file is checked again, because another file may have taken its place meanwhile.
  *
  * A symbolic link to a regular file is followed. A file system that does not answer is not covered.
  */
@@ -13,7 +13,7 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 
 export type Unread =
   | { kind: "missing" }
-  /** `what`: with its article, for example `a named pipe`. */
+  /** `what`: words with an article, for example `a named pipe`. */
   | { kind: "irregular"; what: string }
   | { kind: "too-large"; limitBytes: number }
   /** `error`: what the file system threw. */
@@ -22,11 +22,11 @@ export type Unread =
 export type RegularBytes = { kind: "bytes"; bytes: Buffer<ArrayBuffer> } | Unread;
 export type RegularText = { kind: "text"; text: string } | Unread;
 
-/** A read of a file of the kernel may wait, too. Windows has neither of these flags. */
+/** Without O_NONBLOCK, reading a file of the kernel may wait. Windows has neither of the last two flags. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 const FIRST_CHUNK_BYTES = 64 * 1024;
 
-/** For a package.json, a shim of npm or a settings file, which are far smaller. */
+/** The limit for a package.json, a shim of npm or a settings file, which are far smaller. */
 export const SMALL_FILE_BYTES = 1024 * 1024;
 
 type Kinds = Record<
@@ -34,7 +34,7 @@ type Kinds = Record<
   () => boolean
 >;
 
-/** What stands in the place of a regular file; undefined for a regular file. */
+/** Words for anything that is not a regular file; undefined for a regular file. */
 export function irregularKind(stats: Kinds): string | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return "a folder";
@@ -50,7 +50,7 @@ function failure(error: unknown): Unread {
   return { kind: "unreadable", code, error: error instanceof Error ? error : new Error(String(error)) };
 }
 
-/** At most `most` bytes from the start. The size that the file claims to have only sizes the first buffer. */
+/** At most `most` bytes from the start. The size that the file claims decides only the size of the first buffer. */
 async function readUpTo(file: FileHandle, most: number, claimed: number): Promise<Buffer<ArrayBuffer>> {
   let buffer = Buffer.allocUnsafe(Math.min(most, Math.max(claimed + 1, FIRST_CHUNK_BYTES)));
   let length = 0;
@@ -92,12 +92,12 @@ async function withRegular<T>(
 export const readRegular = (path: string, limitBytes: number): Promise<RegularBytes> =>
   withRegular(path, async (file, size): Promise<RegularBytes> => {
     if (size > limitBytes) return { kind: "too-large", limitBytes };
-    // A file that grows, or one of the kernel, which claims to be empty, has more than it says.
+    // A growing file, or a file of the kernel, which claims to be empty, has more bytes than it says.
     const bytes = await readUpTo(file, limitBytes + 1, size);
     return bytes.length > limitBytes ? { kind: "too-large", limitBytes } : { kind: "bytes", bytes };
   });
 
-/** The first `most` bytes of a file, fewer where it is shorter. Never throws. */
+/** The first `most` bytes of a file, or all of a shorter file. Never throws. */
 export const readStart = (path: string, most: number): Promise<RegularBytes> =>
   withRegular(path, async (file) => ({ kind: "bytes", bytes: await readUpTo(file, most, most) }));
 
@@ -107,7 +107,7 @@ export async function readRegularText(path: string, limitBytes: number): Promise
   return read.kind === "bytes" ? { kind: "text", text: read.bytes.toString("utf8") } : read;
 }
 
-/** The same for a caller that handles what a file system throws: an error whose `code` says what is wrong. */
+/** The text, or an error whose `code` says what is wrong, for callers that handle errors of the file system. */
 export async function readTextOrThrow(path: string, limitBytes: number): Promise<string> {
   const read = await readRegularText(path, limitBytes);
   if (read.kind === "text") return read.text;
@@ -116,17 +116,17 @@ export async function readTextOrThrow(path: string, limitBytes: number): Promise
   throw Object.assign(new Error(whyUnread(read)), { code });
 }
 
-/** `1 MiB`, or bytes where that is not a whole number. */
+/** For example `1 MiB`; in bytes if that is not a whole number of MiB. */
 const sizeText = (bytes: number): string =>
   bytes % 2 ** 20 === 0 ? `${bytes / 2 ** 20} MiB` : `${bytes.toLocaleString("en")} bytes`;
 
-/** Why a file was not read, as the part of a sentence that follows a colon. It names no path. */
+/** Why a file was not read, as the part of a sentence behind a colon, without the path. */
 export function whyUnread(read: Unread): string {
   switch (read.kind) {
     case "missing":
       return "there is no such file";
     case "irregular":
-      // The code is what people search for.
+      // People search for the code.
       return `${read.what === "a folder" ? "EISDIR: " : ""}it is ${read.what}, not a regular file`;
     case "too-large":
       return `it is larger than ${sizeText(read.limitBytes)}`;

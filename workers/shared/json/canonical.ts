@@ -1,4 +1,4 @@
-/** One text for equal data, whatever the order of its keys: for comparing and for hashing. Pure. */
+/** JSON with sorted keys, so that equal data has equal texts, for comparing and hashing. Pure. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

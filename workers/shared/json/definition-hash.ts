@@ -1,9 +1,9 @@
 /**
- * The fingerprint of a server definition: SHA-256 over the keys that decide which tools a server has.
- * Keys are sorted, so their order never matters; lifecycle, timeouts and `debug` stay out.
+ * The hash of a server definition: SHA-256 over the keys that decide which tools a server has. Keys are sorted, so
+ * their order never matters; lifecycle, timeouts and `debug` stay out.
  *
- * The form is the one of pi-mcp-adapter 2.36.0, so that each of us reads the other's entries: every key
- * stands in it, an absent one as `undefined`, also the last three, which only that adapter knows.
+ * The hashed text has the form of pi-mcp-adapter 2.36.0, so that both extensions read each other's entries: it holds
+ * every key, absent ones as `undefined`, also the last three, which only that adapter knows.
  */
 import { createHash } from "node:crypto";
 
@@ -26,12 +26,12 @@ export const HASHED_KEYS = [
 ] as const;
 
 /**
- * Holds the session's folder, in the definition of a server that is another program in another folder; in any other
- * definition the key is absent, so that its hash is the adapter's. No file can set it: see cache-identity.ts.
+ * Key of the session's folder, for a server that would be another program in another folder. Any other definition lacks
+ * the key, so that its hash equals the adapter's. No file can set it: see cache-identity.ts.
  */
 export const FOLDER_KEY = "#folder";
 
-/** JSON with the keys of every object sorted, and with `undefined` where a value is. */
+/** JSON with sorted keys that writes `undefined` for an absent value, as the adapter does. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "object" && value !== null) {
@@ -41,7 +41,7 @@ function canonical(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
-/** Hex SHA-256 of one definition as it stands in the file, before interpolation: no secret is resolved. */
+/** Hex SHA-256 of one definition as it stands in the file, before interpolation, so without resolved secrets. */
 export function hashDefinition(definition: Record<string, unknown>): string {
   const hashed = Object.fromEntries(HASHED_KEYS.map((key) => [key, definition[key]]));
   const folder = definition[FOLDER_KEY];
@@ -49,7 +49,7 @@ export function hashDefinition(definition: Record<string, unknown>): string {
   return createHash("sha256").update(canonical(hashed)).digest("hex");
 }
 
-/** Hashes by position. */
+/** The hashes of several definitions, in their order. */
 export function hashDefinitions(definitions: readonly Record<string, unknown>[]): string[] {
   return definitions.map(hashDefinition);
 }

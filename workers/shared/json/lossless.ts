@@ -1,6 +1,6 @@
 /**
- * Whether parsing a JSON text loses something of it: digits of a number or how it is written (`1.0`, `-0`,
- * `1e-400`), a key that an object has twice. Pure.
+ * Finds out whether parsing a JSON text loses something: digits of a number, its spelling (`1.0`, `-0`, `1e-400`), or a
+ * key that an object has twice. Pure.
  */
 
 const QUOTE = 0x22;
@@ -10,7 +10,7 @@ const MINUS = 0x2d;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
-/** Behind the string whose opening quote is at `at`. The text is valid JSON, so there is an end. */
+/** The position behind the string whose opening quote is at `at`. Valid JSON always has its closing quote. */
 function skipString(text: string, at: number): number {
   let next = at + 1;
   while (next < text.length && text.charCodeAt(next) !== QUOTE) {
@@ -19,7 +19,7 @@ function skipString(text: string, at: number): number {
   return next + 1;
 }
 
-/** Members of all objects in it. Without recursion, so that depth costs memory only. */
+/** The number of members of all objects in the value. Without recursion, so that depth costs memory only. */
 function countMembers(value: unknown): number {
   let members = 0;
   const open = [value];
@@ -33,7 +33,7 @@ function countMembers(value: unknown): number {
   return members;
 }
 
-/** `text` must be valid JSON and `value` what it parses to. */
+/** True if `JSON.stringify` of the value says all that the text says. `text`: valid JSON. `value`: the parsed text. */
 export function parsedWithoutLoss(text: string, value: unknown): boolean {
   const number = /-?[\d.eE+-]+/y;
   let colons = 0;
@@ -51,6 +51,6 @@ export function parsedWithoutLoss(text: string, value: unknown): boolean {
       at++;
     }
   }
-  // Of a key that comes twice, parsing keeps the last value alone.
+  // Parsing keeps only the last value of a key that comes twice, so the value then has fewer members than colons.
   return colons === countMembers(value);
 }

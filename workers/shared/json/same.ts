@@ -1,13 +1,13 @@
 /**
- * Deep equality of JSON values without recursion, so that depth costs memory only. Order of keys does not
- * count; `0` and `-0` differ. Pure.
+ * Deep equality of JSON values, without recursion, so that depth costs memory only. The order of keys does not count;
+ * `0` and `-0` differ. Pure.
  */
 
 type Pair = [unknown, unknown];
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** Pushes what is left to compare; false where the two differ already. */
+/** Pushes the pairs that are left to compare; false if the lengths differ. */
 function compareArrays(left: unknown[], right: unknown[], open: Pair[]): boolean {
   if (left.length !== right.length) return false;
   for (let i = 0; i < left.length; i++) open.push([left[i], right[i]]);
@@ -41,6 +41,6 @@ export function sameJson(left: unknown, right: unknown): boolean {
   return true;
 }
 
-/** `now`, or what was there before where that says the same: whoever compares by identity sees no change. */
+/** `before` if it equals `now`, else `now`, so that a comparison by identity sees no change. */
 export const keepSame = <T>(before: T | undefined, now: T): T =>
   before !== undefined && sameJson(before, now) ? before : now;

@@ -1,6 +1,6 @@
 /**
- * A prompt as a server listed it, reduced to what the metadata cache keeps. Servers are untrusted: a field of
- * the wrong type is left out, and what has no name is none.
+ * A prompt as a server listed it, reduced to what the metadata cache keeps. Servers are untrusted: a field of the wrong
+ * type is left out, and so is a prompt without a name.
  */
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
@@ -35,7 +35,7 @@ function normalizeArgument(raw: unknown): CachedArgument[] {
   ];
 }
 
-/** The prompts of a list that are usable, in order; of several of one name the first. */
+/** The usable prompts of a list, in order. If several have one name, the first counts. */
 export function normalizePrompts(raw: unknown): CachedPrompt[] {
   const found = new Map<string, CachedPrompt>();
   for (const item of Array.isArray(raw) ? raw : []) {

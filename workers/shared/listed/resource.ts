@@ -1,6 +1,6 @@
 /**
- * A resource or resource template as a server listed it or a cache file holds it, reduced to what is kept.
- * Servers are untrusted: a field of the wrong type is left out, and what has no usable URI is none.
+ * A resource or resource template as a server listed it or a cache file holds it, reduced to what is kept. Servers are
+ * untrusted: a field of the wrong type is left out, and so is a resource without a usable URI.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -23,7 +23,7 @@ export interface CachedResources {
 
 const TEXT_CHARS = 10_000;
 
-/** A text that is one, and not longer than anybody would read. */
+/** The value if it is a text that is neither empty nor too long to read, else undefined. */
 export const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= TEXT_CHARS ? value : undefined;
 
@@ -36,7 +36,7 @@ function describe(raw: Record<string, unknown>, uri: string): Described {
   return described;
 }
 
-/** The items of a list that are usable, in order; of several of one key the first. */
+/** The usable items of a list, in order. If several have one URI, the first counts. */
 function normalize<T>(raw: unknown, key: "uri" | "uriTemplate"): T[] {
   const found = new Map<string, T>();
   for (const item of Array.isArray(raw) ? raw : []) {
@@ -50,10 +50,10 @@ function normalize<T>(raw: unknown, key: "uri" | "uriTemplate"): T[] {
 export const normalizeResources = (raw: unknown): CachedResource[] => normalize(raw, "uri");
 export const normalizeTemplates = (raw: unknown): CachedTemplate[] => normalize(raw, "uriTemplate");
 
-/** Within the limit for one server; templates first, since each stands for many resources. */
+/** Cuts the resources to the limit for one server. Templates come first, since each stands for many resources. */
 export function boundResources({ resources, templates }: CachedResources): {
   known: CachedResources;
-  /** How many are not. */
+  /** Number of resources and templates that are left out. */
   leftOut: number;
 } {
   const keptTemplates = templates.slice(0, LIMITS.resourcesPerServer);

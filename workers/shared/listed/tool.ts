@@ -1,7 +1,7 @@
 /**
- * A tool as a server listed it or a cache file holds it, reduced to what is kept and made safe to handle.
- * Servers are untrusted: a field of the wrong type is left out, a schema too deep or too big to encode is
- * replaced by one that takes any object, a text too long is cut, and what has no usable name is no tool.
+ * A tool as a server listed it or a cache file holds it, reduced to what is kept and made safe to handle. Servers are
+ * untrusted: a field of the wrong type is left out, and so is a schema that is too deep or too big to encode, which
+ * then counts as one that takes any object. A text that is too long is cut. A tool without a usable name is left out.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cut } from "../../../src/shared/text/unprintable.ts";
@@ -16,7 +16,7 @@ export interface CachedTool {
   annotations?: Record<string, unknown>;
 }
 
-/** Its keys: what else a cache file holds of a tool belongs to other adapters. */
+/** The keys of `CachedTool`. Other keys of a tool in a cache file belong to other adapters. */
 export const TOOL_FIELDS: readonly string[] = [
   "name",
   "title",
@@ -31,12 +31,12 @@ const SCHEMA_NODES = 20_000;
 const SCHEMA_CHARS = 512 * 1024;
 const NAME_CHARS = 1_000;
 const TITLE_CHARS = 1_000;
-/** Five times what the index reads, and far more than any model is helped by. */
+/** Five times as long as the index reads, and far longer than helps any model. */
 const DESCRIPTION_CHARS = 20_000;
-/** Stands for the digits of a number, or for a word of JSON. */
+/** Counted for the digits of a number, or for a word of JSON. */
 const SCALAR_CHARS = 8;
 
-/** Whether a JSON value stays within depth and size, keys included. Walks without recursion: depth is what it guards. */
+/** Whether a JSON value is within the limits of depth and size, keys included. Without recursion, because of the depth. */
 export function isBounded(value: unknown): boolean {
   let level: unknown[] = [value];
   let nodes = 0;
@@ -66,11 +66,11 @@ export function isBounded(value: unknown): boolean {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
-/** Undefined for what is no tool. */
+/** Undefined for a value that is not a tool. */
 export function normalizeTool(raw: unknown): CachedTool | undefined {
   if (!isObject(raw)) return undefined;
   const name = text(raw.name);
-  // U+0000 separates the columns of a snapshot, and no server can mean it in a name.
+  // U+0000 separates the columns of a snapshot, and no real name holds it.
   if (name === undefined || name.length > NAME_CHARS || name.includes("\u0000")) return undefined;
   const tool: CachedTool = { name };
   const title = text(raw.title);
@@ -83,13 +83,13 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
   return tool;
 }
 
-/** Names of the tools of a list whose schemas are too deep or too big to be kept. */
+/** Names of the tools in a list whose schemas are too deep or too big to be kept. */
 export const unboundedTools = (raw: unknown): string[] =>
   (Array.isArray(raw) ? raw : [])
     .filter((tool) => isObject(tool) && !(isBounded(tool.inputSchema) && isBounded(tool.outputSchema)))
     .map((tool) => String(tool.name));
 
-/** The tools of a list, in order; of several of one name the first. */
+/** The tools of a list, in order. If several have one name, the first counts. */
 export function normalizeTools(raw: unknown): CachedTool[] {
   const tools = new Map<string, CachedTool>();
   for (const item of Array.isArray(raw) ? raw : []) {

@@ -1,9 +1,9 @@
-/** Small joints between abort signals and promises. */
+/** Small helpers that connect abort signals and promises. */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
 /**
- * Runs `task` with a signal that follows `parent` only until it has settled: the SDK keeps listening to a
- * signal after its request, and would tell a closed server to cancel it.
+ * Runs `task` with a signal that follows `parent` only until the task has settled. The SDK keeps listening to a signal
+ * after its request has ended, and would then tell a closed server to cancel that request.
  */
 export async function during<T>(parent: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
@@ -17,7 +17,7 @@ export async function during<T>(parent: AbortSignal, task: (signal: AbortSignal)
   }
 }
 
-/** The same promise, but given up with `cancelled` when the signal fires: the user waits no longer than that. */
+/** The promise, or the error `cancelled` as soon as the signal fires, so that the user waits no longer. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = (): void => reject(new ThreadsError("cancelled", `${what} was cancelled.`));

@@ -1,9 +1,9 @@
 /**
- * Lets at most `size` background tasks run at a time; the others wait in order. A task that becomes
- * urgent no longer waits: what a user waits for never queues behind what nobody waits for.
+ * Lets at most `size` background tasks run at a time; the others wait in order. A task that becomes urgent stops
+ * waiting, so a task that a user waits for never queues behind background work.
  */
 export interface Gate {
-  /** Settles when the task may run, or at once when `urgent` fires. Call the answer when it is over. */
+  /** Settles when the task may run, or at once when `urgent` fires. The caller calls the answer when the task has ended. */
   enter(urgent: AbortSignal): Promise<() => void>;
 }
 
@@ -23,8 +23,8 @@ export function createGate(size: number): Gate {
           resolve(leave);
         };
         const jump = (): void => {
-          const place = waiting.indexOf(pass);
-          if (place !== -1) waiting.splice(place, 1);
+          const at = waiting.indexOf(pass);
+          if (at !== -1) waiting.splice(at, 1);
           resolve(() => undefined);
         };
         if (urgent.aborted) return jump();

@@ -1,11 +1,11 @@
 /**
- * How much one server may write into the log: so many lines and characters in each window of time. What is
- * beyond that is counted, not composed, and told in one line when the window is over.
+ * Bounds what one server may write into the log: a number of lines and characters in each window of time. Further lines
+ * are not composed but counted, and reported in one line when the window is over.
  */
 export interface LineBudget {
   /** Composes the line and hands it on, or counts it as dropped. */
-  offer(compose: () => string, write: (line: string) => void): void;
-  /** Tells at once what was dropped: nobody will wait for the end of the window. */
+  write(compose: () => string, sink: (line: string) => void): void;
+  /** Reports dropped lines at once, without waiting for the end of the window. */
   close(): void;
 }
 
@@ -22,26 +22,26 @@ export function createLineBudget(limits: LineLimits, onDropped: (count: number) 
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  const tell = (): void => {
+  const reportDropped = (): void => {
     clearTimeout(timer);
     timer = undefined;
     if (dropped > 0) onDropped(dropped);
     dropped = 0;
   };
   const open = (now: number): void => {
-    tell();
+    reportDropped();
     opensAt = now;
     ({ lines, chars } = limits);
   };
   const drop = (now: number): void => {
-    // One line too long spends the window: composing the next ones would cost as much as writing them.
+    // One line that is too long ends the window: composing further lines would cost as much as writing them.
     lines = 0;
     dropped++;
-    timer ??= setTimeout(tell, opensAt + limits.windowMs - now).unref();
+    timer ??= setTimeout(reportDropped, opensAt + limits.windowMs - now).unref();
   };
 
   return {
-    offer: (compose, write) => {
+    write: (compose, sink) => {
       const now = performance.now();
       if (now - opensAt >= limits.windowMs) open(now);
       if (lines === 0) return drop(now);
@@ -49,8 +49,8 @@ export function createLineBudget(limits: LineLimits, onDropped: (count: number) 
       if (line.length > chars) return drop(now);
       lines--;
       chars -= line.length;
-      write(line);
+      sink(line);
     },
-    close: tell,
+    close: reportDropped,
   };
 }

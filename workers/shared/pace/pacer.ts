@@ -1,7 +1,7 @@
-/** Passes progress on at most every `intervalMs`: the first at once, then the newest of each interval. */
+/** Passes progress on at most once every `intervalMs`: the first at once, then the newest of each interval. */
 export interface ProgressPacer<T> {
-  tell(progress: T): void;
-  /** Nothing more is passed on: the call is over. */
+  push(progress: T): void;
+  /** Ends the passing on, because the call has ended. */
   stop(): void;
 }
 
@@ -21,7 +21,7 @@ export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) =
     timer = setTimeout(onInterval, intervalMs);
   };
   return {
-    tell: (progress) => {
+    push: (progress) => {
       if (stopped) return;
       if (timer) newest = { progress };
       else passNow(progress);

@@ -1,32 +1,31 @@
 /**
- * Runs `task` soon after it is asked for, gathering what comes meanwhile, and never more often than every
- * `intervalMs`, nor while the last run goes on. A flood costs one run an interval; the last request is never lost.
- * Where it is asked for again and again, the interval doubles with each run up to `longestMs`, until nobody has
- * asked for a while.
+ * Runs `task` soon after a request, once for all requests that come meanwhile. Runs never overlap, and start at least
+ * `intervalMs` apart. A flood of requests costs one run in each interval; the last request is never lost. While requests
+ * keep coming, the interval doubles with each run up to `longestMs`; it is short again after a quiet time.
  */
 export interface Throttle {
   request(): void;
   stop(): void;
 }
 
-/** After a run without a request for so long, or for the interval if that is longer, it is the shortest again. */
+/** The interval is the shortest again after this time without a request or run, or after the interval if that is longer. */
 export const QUIET_MS = 10_000;
 
 export function createThrottle(options: {
-  /** From the first request to the run, to gather a burst. */
+  /** Time from the first request to the run, to gather a burst. */
   delayMs: number;
   intervalMs: number;
-  /** Of an interval that grows. Without it none does. */
+  /** The longest interval. Absent: the interval does not grow. */
   longestMs?: number;
-  /** A promise that it answers never rejects. */
+  /** If the task answers a promise, that promise must never reject. */
   task: () => unknown;
 }): Throttle {
   const { delayMs, intervalMs, longestMs = intervalMs } = options;
   let timer: NodeJS.Timeout | undefined;
   let lastRunAt = -Infinity;
-  /** When there was a request or a run. */
+  /** Time of the last request or run. */
   let busyAt = -Infinity;
-  /** From the last run to the next. */
+  /** Least time from the last run to the next. */
   let pauseMs = intervalMs;
   let isFresh = true;
   let running = false;

@@ -1,6 +1,6 @@
 /**
- * Owns building a search index from a catalog: BM25F impacts computed once, so that a query only adds them up.
- * Runs in a worker, never on the main thread (0.1 s and more for 2,000 tools).
+ * Builds the search index of a catalog: BM25F impacts are computed once, so that a query only adds them up. Runs in a
+ * worker, never on the main thread (0.1 s and more for 2,000 tools). Called by build.ts.
  */
 import { actions } from "../ranked/actions.ts";
 import type { SearchTool } from "../ranked/fields.ts";
@@ -14,7 +14,7 @@ import { FIELDS, NAME, type Scanned, scan } from "./scan.ts";
 
 export type { SearchTool } from "../ranked/fields.ts";
 
-/** Fields whose words say what a tool is; the others would make parameter words look common. */
+/** Fields whose words count for the IDF. The other fields would make words of parameters look common. */
 const idfFields = [NAME, FIELDS.indexOf("description")] as const;
 
 export function buildIndex(
@@ -70,7 +70,7 @@ export function buildIndex(
   });
 }
 
-/** In how many tools each term stands. */
+/** Term -> number of tools that have it. */
 function documentFrequencies({ terms, term }: Scanned): Map<string, number> {
   const found = new Uint32Array(terms.length);
   for (let entry = 0; entry < term.length; entry++) found[term[entry]!]! += 1;
@@ -79,16 +79,16 @@ function documentFrequencies({ terms, term }: Scanned): Map<string, number> {
 
 type IdfInput = {
   scanned: Scanned;
-  /** Of each scanned term in the vocabulary. */
+  /** Scanned term -> its id in the vocabulary. */
   idOf: Uint32Array;
-  /** Of the vocabulary. */
+  /** Number of terms in the vocabulary. */
   termCount: number;
   toolServer: Uint32Array;
   serverCount: number;
   weights: Weights;
 };
 
-/** BM25 IDF, by tools and by servers: a word on all 200 tools of one server still tells that server apart. */
+/** BM25 IDF over tools and over servers: a word of all 200 tools of one server still distinguishes that server. */
 function termIdf(input: IdfInput): Float32Array<ArrayBuffer> {
   const { scanned, idOf, termCount, toolServer, serverCount, weights } = input;
   const toolsWith = new Float64Array(termCount);
@@ -154,8 +154,8 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
   const next = start.slice();
   for (let at = 0; at < count; at++) {
     const level = Math.max(1, Math.round((found.impact[at]! / largest) * levels));
-    const place = next[found.id[at]!]!++;
-    items[place] = ((found.tool[at]! << IMPACT_BITS) | level) >>> 0;
+    const slot = next[found.id[at]!]!++;
+    items[slot] = ((found.tool[at]! << IMPACT_BITS) | level) >>> 0;
   }
   return { start, items, scale: largest / levels };
 }
@@ -199,7 +199,7 @@ function packStrings(strings: readonly string[]): {
   return { start, chars };
 }
 
-/** Told by the name, else by how the description begins ("Deletes ..."). */
+/** The action that the name says, or else the start of the description ("Deletes ..."). */
 function toolAction({ description }: SearchTool, nameTerms: readonly string[]): number {
   const named = actions(nameTerms);
   if (named !== 0 || typeof description !== "string") return named;

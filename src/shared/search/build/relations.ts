@@ -1,7 +1,6 @@
 /**
- * Owns which terms may stand for which: the synonym rules, cut to what a catalog holds, as the index stores them.
- * A word that only a rule knows ("remove" where every tool says "delete") becomes a term without tools of its own.
- * Called by build.ts.
+ * Owns which terms may stand for which: the synonym rules, cut to the words of a catalog, as the index stores them. A
+ * word that only a rule knows ("remove" if every tool says "delete") becomes a term without tools. Called by ranked.ts.
  */
 
 import type { Weights } from "../ranked/weights.ts";
@@ -10,7 +9,7 @@ import { stem } from "../words/stem.ts";
 
 export type Relation = { readonly term: string; readonly weight: number };
 
-/** Term -> the terms of the catalog that may stand for it. `toolsWith`: how many tools have each term. */
+/** Term -> the terms of the catalog that may stand for it. `toolsWith`: number of tools with each term. */
 export function relations(toolsWith: ReadonlyMap<string, number>, weights: Weights): Map<string, Relation[]> {
   const related = new Map<string, Map<string, number>>();
   for (const { from, to, kind } of synonymRules()) {

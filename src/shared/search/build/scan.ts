@@ -1,8 +1,8 @@
 /**
- * Owns counting the terms of a catalog: which stand in which field of which tool, and how often. Tools of a catalog
- * share their words, so a written word is split and folded once, and terms are numbers in flat arrays: this runs in a
- * worker that has just started, where looking up costs the same from the first on and all else several times as much.
- * Called by build.ts.
+ * Counts the terms of a catalog: how often each stands in each field of each tool. The tools of a catalog share their
+ * words, so a written word is split and folded once, and terms are numbers in flat arrays. This code runs in a worker
+ * that has just started: there a look-up is as fast as later, and all other code is several times slower. Called by
+ * ranked.ts.
  */
 import { type SearchTool, toolFields } from "../ranked/fields.ts";
 import type { FieldName } from "../ranked/weights.ts";
@@ -20,29 +20,29 @@ export const FIELDS = [
 ] as const satisfies readonly FieldName[];
 export const NAME = FIELDS.indexOf("name");
 
-/** A term is its place in `terms`, an entry one term of one tool. */
+/** A term is its position in `terms`. An entry is one term of one tool. */
 export interface Scanned {
-  /** All terms, in the order in which they were met. Stop words are none. */
+  /** All terms in the order of their first use, without stop words. */
   readonly terms: readonly string[];
-  /** Entries of a tool: from `start[tool]` to `start[tool + 1]`. */
+  /** The entries of a tool are those from `start[tool]` to `start[tool + 1]`. */
   readonly start: Uint32Array;
   /** Term of each entry. */
   readonly term: Uint32Array;
-  /** How often an entry's term stands in each field: `FIELDS.length` numbers an entry. */
+  /** Uses of an entry's term in each field: `FIELDS.length` numbers for each entry. */
   readonly counts: Uint16Array;
   /** Words in each field of each tool. */
   readonly lengths: readonly Float64Array[];
-  /** Terms of each tool's name, in order, each once. */
+  /** Terms of each tool's name, in order, without repetitions. */
   readonly nameTerms: readonly (readonly number[])[];
 }
 
-/** A written word, with what holds its parts together. The terms of one never depend on the next. */
+/** A written word with the marks that link its parts. The terms of one written word never depend on the next. */
 const WRITTEN = /[\w\-./'+#]+/g;
 const BEYOND_ASCII = /[^\0-\x7f]/;
-/** `tokenize` cuts a text that has more tokens, and a text has at most one more than characters. */
+/** `tokenize` cuts a text after 2,000 tokens; a text has at most one token more than characters. */
 const MEMO_CHARACTERS = 1_998;
 
-/** A term in a text, times two; one more where it is a whole word or part of one, not two parts joined. */
+/** Twice the number of a term, plus 1 if it is a word or a part of one and not two joined parts. */
 type Occurrence = number;
 
 function createReader(terms: string[]): (text: string) => readonly Occurrence[] {
@@ -83,6 +83,7 @@ function createReader(terms: string[]): (text: string) => readonly Occurrence[] 
 
 const ENTRIES_A_TOOL = 64;
 
+/** Counts the terms of all tools, by position. */
 export function scan(tools: readonly SearchTool[]): Scanned {
   const terms: string[] = [];
   const read = createReader(terms);
@@ -92,9 +93,9 @@ export function scan(tools: readonly SearchTool[]): Scanned {
   let term = new Uint32Array(tools.length * ENTRIES_A_TOOL);
   let counts = new Uint16Array(term.length * FIELDS.length);
   let entries = 0;
-  /** Of each term, in the last tool that has it. */
+  /** Term -> its entry in the last tool that has it. */
   const lastEntry: number[] = [];
-  /** Of each field: all tools of a server share some. */
+  /** The last text of each field: all tools of a server share some texts. */
   const last = FIELDS.map(() => ({ text: "", occurrences: read("") }));
 
   const addEntry = (number: number): number => {

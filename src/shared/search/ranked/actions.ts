@@ -1,7 +1,7 @@
 /**
- * Owns the four things a tool can do to what it is about, told from verbs: read, create, update, delete.
- * A query that asks to delete is not served by a tool that creates, however many words they share.
- * build.ts asks for the action of a tool's name; query.ts for those of a query.
+ * Owns the four actions of tools, recognised by verbs: read, create, update, delete. A tool that creates does not serve
+ * a query that asks to delete, however many words they share. build/ranked.ts asks for the action of a tool's name;
+ * query.ts for the actions of a query.
  */
 import { stem } from "../words/stem.ts";
 
@@ -29,7 +29,7 @@ const actionOf = new Map<string, number>();
 for (const [action, list] of verbs)
   for (const verb of list.split(" ")) actionOf.set(stem(verb), (actionOf.get(stem(verb)) ?? 0) | action);
 
-/** Actions named by `terms`, as bits; 0 where none is. */
+/** Actions that the terms name, as bits; 0 for none. */
 export function actions(terms: Iterable<string>): number {
   let found = 0;
   for (const term of terms) found |= actionOf.get(term) ?? 0;

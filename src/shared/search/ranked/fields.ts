@@ -1,6 +1,6 @@
 /**
- * Owns which texts of a tool are searched, and how much of each: a server controls all of them,
- * so every walk and every text is capped. Called by build.ts.
+ * Owns which texts of a tool are searched, and how much of each. A server controls all of them, so every walk and every
+ * text is bounded. Called by build/scan.ts.
  */
 import { isObject } from "../../protocol/is-object.ts";
 import type { FieldName } from "./weights.ts";
@@ -8,7 +8,7 @@ import type { FieldName } from "./weights.ts";
 export type SearchTool = {
   readonly server: string;
   readonly name: string;
-  /** Name the model calls, when it is not `mcp__server__name`. */
+  /** Name that the model calls, if it is not `mcp__server__name`. */
   readonly fullName?: string;
   readonly description?: string;
   readonly inputSchema?: unknown;
@@ -44,7 +44,7 @@ function text(value: unknown, maxCharacters: number): string {
 type SchemaTexts = { names: string[]; texts: string[] };
 type Visit = { node: unknown; depth: number };
 
-/** Breadth first, so that the cap cuts the deepest parameters and never the tool's own. */
+/** Names and texts of a schema, breadth first, so that the bound cuts the deepest parameters and never the tool's own. */
 function schemaTexts(schema: unknown): SchemaTexts {
   const found: SchemaTexts = { names: [], texts: [] };
   let budget = maxSchemaCharacters;
@@ -86,7 +86,7 @@ function list(value: unknown, max: number): unknown[] {
   return Array.isArray(value) ? value.slice(0, max) : [];
 }
 
-/** The first sentence says what a tool does. */
+/** The first sentence, which says what a tool does. */
 function lead(description: string): string {
   return /^[\s\S]{12,}?(?:[.!?](?=\s)|[。！？\n]|$)/u.exec(description.trim())?.[0] ?? description;
 }

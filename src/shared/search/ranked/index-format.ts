@@ -1,27 +1,27 @@
 /**
  * Owns the bytes of a search index: a header, a table of sections, and flat typed arrays.
- * The reader lays views over the buffer it is given and copies nothing, so opening costs the same at any size.
- * Written by build.ts in a worker; read on the main thread by score.ts, lookup.ts and names.ts.
+ * The reader makes views of the given buffer and copies nothing, so opening costs the same at any size. Written by
+ * build/ranked.ts in a worker; read on the main thread by ranked.ts, lookup.ts and pins.ts.
  *
  * header  u32 x 9: magic, version, byte-order mark, tools, terms, impact scale (f32), sections, total bytes, name words
- * table   u32 x 2 per section: byte offset, length in elements. Each section starts at a multiple of 4.
+ * table   u32 x 2 for each section: byte offset, length in elements. Each section starts at a multiple of 4.
  */
 const magic = 0x4b52_504d; // "MPRK" in little-endian order
 export const INDEX_VERSION = 1;
 const byteOrderMark = 0x0102_0304;
 const headerWords = 9;
 
-/** Postings hold a tool in the upper bits and a quantised impact in the lower ones: 2^20 tools, 4,096 levels. */
+/** A posting holds a tool in the upper bits and a quantised impact in the lower bits: 2^20 tools, 4,096 levels. */
 export const IMPACT_BITS = 12;
 export const MAX_TOOLS = 2 ** (32 - IMPACT_BITS);
-/** Packed relations hold a term in the upper bits and a weight of 0..255 in the lower ones. */
+/** A packed relation holds a term in the upper bits and a weight of 0..255 in the lower bits. */
 export const WEIGHT_BITS = 8;
 
 export type IndexArrays = {
   /** Terms in code-unit order: characters of term i are termChars[termStart[i]..termStart[i + 1]]. */
   readonly termStart: Uint32Array;
   readonly termChars: Uint16Array;
-  /** Open addressing, a power of two long: term + 1, or 0 for a free slot. */
+  /** Hash table with open addressing; its length is a power of two. An element is term + 1, or 0 for a free slot. */
   readonly termSlots: Uint32Array;
   readonly termIdf: Float32Array;
   /** Tools of term i, ascending: postings[postingStart[i]..postingStart[i + 1]], packed with IMPACT_BITS. */
@@ -30,11 +30,11 @@ export type IndexArrays = {
   /** Terms that may stand for term i, packed with WEIGHT_BITS. */
   readonly variantStart: Uint32Array;
   readonly variants: Uint32Array;
-  /** Terms of the local name of tool i with their share of the name, packed with WEIGHT_BITS. */
+  /** Terms of tool i's own name with their share of the name, packed with WEIGHT_BITS. */
   readonly nameStart: Uint32Array;
   readonly nameTerms: Uint32Array;
   readonly toolServer: Uint32Array;
-  /** Actions the tool's name tells, as bits (actions.ts). */
+  /** Actions that the tool's name says, as bits (actions.ts). */
   readonly toolAction: Uint16Array;
   /** Server names, in order of first appearance. */
   readonly serverStart: Uint32Array;
@@ -46,9 +46,9 @@ export type IndexArrays = {
 export type ToolIndex = IndexArrays & {
   readonly toolCount: number;
   readonly termCount: number;
-  /** Most words of a tool name that is written with spaces; 1 where none is. */
+  /** The most words in a tool name with spaces; 1 if no name has spaces. */
   readonly nameWords: number;
-  /** A quantised impact times this is the impact. */
+  /** Factor from a quantised impact to the impact. */
   readonly impactScale: number;
 };
 
@@ -101,9 +101,9 @@ export function writeIndex(index: ToolIndex): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Lays views over `bytes`. Bytes that do not start at a multiple of 4 are copied once, since no view can cover them:
- * whoever embeds an index in a larger file aligns it. Throws a RangeError for bytes that are not an index of this
- * version and byte order; the caller then rebuilds it, since an index is derived data.
+ * Makes views of `bytes`. Bytes that do not start at a multiple of 4 are copied once, since no view can cover them: a
+ * larger file should align the index that it holds. Throws a RangeError for bytes that are not an index of this version
+ * and byte order; the caller then builds the index again, since it is derived data.
  */
 export function openIndex(bytes: Uint8Array): ToolIndex {
   const source = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
@@ -164,7 +164,7 @@ export function openIndex(bytes: Uint8Array): ToolIndex {
   return index;
 }
 
-/** Text of one entry of a string table. */
+/** The text of one entry of a string table. */
 export function stringAt(start: Uint32Array, chars: Uint16Array, entry: number): string {
   const end = start[entry + 1]!;
   let text = "";

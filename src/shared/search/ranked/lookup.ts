@@ -1,11 +1,11 @@
 /**
- * Owns finding a term in an index without decoding its vocabulary: a hash table of slots for exact terms,
- * binary search in the sorted vocabulary for prefixes. build.ts fills the slots with the same hash.
+ * Finds a term in an index without decoding the vocabulary: a hash table for exact terms, binary search in the sorted
+ * vocabulary for prefixes. build/ranked.ts fills the hash table by `fillSlots`.
  */
 import { fnv1a } from "../../text/hash.ts";
 import type { IndexArrays, ToolIndex } from "./index-format.ts";
 
-/** At most half of the slots are taken, so a probe ends after one or two steps. */
+/** The hash table of the terms. At most half of the slots are taken, so a probe ends after one or two steps. */
 export function fillSlots(terms: readonly string[]): Uint32Array {
   let size = 16;
   while (size < terms.length * 2) size *= 2;
@@ -29,12 +29,12 @@ export function findTerm(index: ToolIndex, term: string): number {
   return -1;
 }
 
-/** Whether a term is one that tools have; a term can exist for its relations alone. */
+/** Whether any tool has the term. A term without tools exists only for its relations. */
 export function hasTools({ postingStart }: IndexArrays, term: number): boolean {
   return term >= 0 && postingStart[term + 1]! > postingStart[term]!;
 }
 
-/** Ids of the terms that start with `prefix`: they lie side by side, [first, end). */
+/** Ids of the terms that start with `prefix`, from `first` to before `end`. */
 export function prefixRange(index: ToolIndex, prefix: string): { first: number; end: number } {
   return { first: bound(index, prefix, false), end: bound(index, prefix, true) };
 }
@@ -51,7 +51,7 @@ function bound(index: ToolIndex, prefix: string, after: boolean): number {
   return low;
 }
 
-/** Order of a stored term against `text`; with `asPrefix` a term that starts with `text` counts as equal. */
+/** Compares a stored term with `text`. With `asPrefix` a term that starts with `text` counts as equal. */
 function compare(
   { termStart, termChars }: IndexArrays,
   term: number,

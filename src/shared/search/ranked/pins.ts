@@ -1,7 +1,7 @@
 /**
- * Owns pins: recognising tools that a query names outright, so that ranking can never lose them.
- * A name is written as `tool`, `server__tool`, `mcp__server__tool`, `server/tool`, with hyphens, underscores or camelCase;
- * only its letters and digits are compared. build.ts stores the keys, score.ts asks for the pins of a query.
+ * Owns pins: tools that a query names, which ranking must never lose. A name is written as `tool`, `server__tool`,
+ * `mcp__server__tool` or `server/tool`, with hyphens, underscores or camelCase; only its letters and digits are
+ * compared. build/ranked.ts stores the keys, ranked.ts asks for the pins of a query.
  */
 
 import { fnv1a } from "../../text/hash.ts";
@@ -15,18 +15,18 @@ const maxQueryCharacters = 4_000;
 const maxWords = 256;
 const maxNameWords = 5;
 const maxKeyCharacters = 512;
-/** More tools than this under one name are left to the ranking. */
+/** The most pins of one query. Further tools with that name are left to the ranking. */
 export const MAX_PINS = 32;
-// No `u` flag here: with it the engine takes four times as long over its first use, in the first query of a session.
+// Without the flag `u`, with which the first use, in the first query of a session, would take four times as long.
 const between = /[\s,;|()[\]{}<>«»、。，]+/;
-/** Words around names in a query that holds nothing else, besides stop words. */
+/** Words that may stand around names in a query of nothing but names. Stop words may stand there too. */
 const connectors = new Set("call load run select activate enable get then plus please".split(" "));
 const listWords = new Set("and or then plus with the".split(" "));
 const quotes = new Set("'\"`“”‘’");
-/** Nobody writes these by accident: `read_file`, `read-file`, `github.search`, `readFile`. */
+/** Spellings that are always names: `read_file`, `read-file`, `github.search`, `readFile`. */
 const identifier = /[_\-./:]|^[a-z][a-z0-9]*[A-Z]/;
 
-/** Three words per key, sorted by hash: high, low, tool * 2 + (1 where the name is written with spaces). */
+/** Three numbers for each key, sorted by hash: high, low, tool * 2 + (1 if the name is written with spaces). */
 export function pinEntries(tools: readonly SearchTool[]): Uint32Array<ArrayBuffer> {
   const entries: [high: number, low: number, payload: number][] = [];
   tools.forEach((tool, id) => {
@@ -41,7 +41,7 @@ export function pinEntries(tools: readonly SearchTool[]): Uint32Array<ArrayBuffe
   return Uint32Array.from(entries.flat());
 }
 
-/** Tools named in `query`, first-named first; tools that share a name take turns with those of the next name. */
+/** Tools that the query names, in the order of the names. Tools that share a name take turns with those of other names. */
 export function findPins(index: ToolIndex, query: string): number[] {
   const words = nameWords(index, query.slice(0, maxQueryCharacters));
   if (words.every(({ tools }) => tools.length === 0) && index.nameWords === 1) return [];
@@ -66,7 +66,7 @@ export function findPins(index: ToolIndex, query: string): number[] {
   return takeTurns([...groups]);
 }
 
-/** Answers from memory where it was asked before: a query may hold one word hundreds of times. */
+/** Remembers the answers: a query may hold one word hundreds of times. */
 function onceEach(find: (text: string) => number[]): (text: string) => readonly number[] {
   const found = new Map<string, readonly number[]>();
   return (text) => {
@@ -83,7 +83,7 @@ type NameWord = {
   readonly plain: string;
   readonly key: string;
   readonly tools: readonly number[];
-  /** Written as a name: with separators inside, in camelCase, or quoted. */
+  /** True for the spelling of a name: with separators inside, in camelCase, or quoted. */
   readonly explicit: boolean;
 };
 
@@ -104,12 +104,12 @@ function nameWords(index: ToolIndex, query: string): NameWord[] {
   return words;
 }
 
-/** "the search tool", "tool search". */
+/** Whether the word stands beside "tool", as in "the search tool" or "tool search". */
 function isCalledTool(words: readonly NameWord[], at: number): boolean {
   return /^tools?$/u.test(words[at + 1]?.plain ?? "") || words[at - 1]?.plain === "tool";
 }
 
-/** In "read_file, fetch and search" the plain words are names as well: they stand in one list with a name, or three are listed. */
+/** Marks plain words that stand in a list with a name, or in a list of three, as in "read_file, fetch and search". */
 function joinLists(words: readonly NameWord[], named: boolean[]): void {
   let list: number[] = [];
   const close = (): void => {
@@ -133,8 +133,8 @@ function takeTurns(groups: readonly (readonly number[])[]): number[] {
 }
 
 /**
- * Tools whose name is `name` in one of its forms; none if it names a server that does not have the tool. The first
- * `MAX_PINS` of those that are accepted.
+ * The first `MAX_PINS` accepted tools whose name is `name` in one of its forms. None if `name` names a server that does
+ * not have the tool.
  */
 export function toolsNamed(index: ToolIndex, name: string, accepts: ToolFilter = acceptAll): number[] {
   for (const form of [name, withoutMcp(name)]) {
@@ -145,7 +145,7 @@ export function toolsNamed(index: ToolIndex, name: string, accepts: ToolFilter =
 }
 
 function lookUp(index: ToolIndex, word: string): number[] {
-  // Last resort: a server this catalog does not know, or one whose name holds spaces. The tool's own name is enough then.
+  // The last form is the tool's own name, for a server that is unknown here or has spaces in its name.
   const names = identifier.test(word)
     ? [word, withoutMcp(word), /(?:__|[/:])((?:(?!__|[/:]).)+)$/.exec(word)?.[1] ?? ""]
     : [word];
@@ -159,10 +159,10 @@ function lookUp(index: ToolIndex, word: string): number[] {
 export type ToolFilter = (tool: number) => boolean;
 
 const acceptAll = (): boolean => true;
-/** Of a packed pin: its tool's name is written with spaces. */
+/** Whether the tool's name in a packed pin is written with spaces. */
 const isSpaced = (pin: number): boolean => (pin & 1) === 1;
 
-/** Tools under a key, as many as count. `accepts`: by packed pin. */
+/** The first `MAX_PINS` tools under a key. `accepts` gets a packed pin. */
 function lookUpKey({ pins }: ToolIndex, key: string, accepts: (pin: number) => boolean): number[] {
   if (key === "") return [];
   const high = fnv1a(key);
@@ -186,7 +186,7 @@ function pinKey(name: string): string {
   return lettersAndDigits(name.slice(0, maxKeyCharacters));
 }
 
-/** Most words of a name that is written with spaces, 1 where none is; bounds the windows findPins tries. */
+/** The most words in a name with spaces; 1 if no name has spaces. Bounds the neighbours that findPins joins. */
 export function longestName(tools: readonly SearchTool[]): number {
   return tools.reduce(
     (most, { name }) => Math.min(maxNameWords, Math.max(most, name.trim().split(/\s+/u).length)),

@@ -1,6 +1,6 @@
 /**
- * Owns turning a query into terms of one index: each with the terms that may stand for it, and the words no tool has.
- * Called by score.ts for every query, so it only looks up; nothing here grows with the catalog.
+ * Turns a query into terms of one index, each with the terms that may stand for it, and finds the words that no tool
+ * has. Called by ranked.ts for every query, so it only looks up: nothing here grows with the catalog.
  */
 
 import { literalTerms } from "../words/literals.ts";
@@ -15,25 +15,25 @@ import type { Weights } from "./weights.ts";
 
 export type Variant = { readonly term: number; readonly weight: number };
 export type QueryTerm = {
-  /** Terms of the index that count as this word, closest first, with the share of an exact match each earns. */
+  /** Terms of the index that count as this word, closest first, each with its share of an exact match. */
   readonly variants: readonly Variant[];
   readonly weight: number;
-  /** What covering this word is worth. */
+  /** Worth of a tool's covering this word. */
   readonly idf: number;
 };
 export type QueryTerms = {
   readonly terms: readonly QueryTerm[];
-  /** Words no tool has in any form, lower case; neither values nor numbers. */
+  /** Words that no tool has in any form, in lower case, without values and numbers. */
   readonly unmatched: readonly string[];
-  /** What the query asks to be done, as bits (actions.ts). */
+  /** Actions that the query asks for, as bits (actions.ts). */
   readonly action: number;
 };
 
 const maxQueryCharacters = 4_000;
 const maxTokens = 1_000;
-/** Words beyond these are ignored: no request for one capability is that long. */
+/** Further words are ignored: no request for one capability is that long. */
 const maxTerms = 64;
-/** Log of the catalog's size: what the rarest term is worth, near enough. */
+/** Approximate IDF of the rarest term: the logarithm of the catalog's size. */
 const largestIdf = ({ toolCount }: ToolIndex): number => Math.log(1 + toolCount);
 const weightMask = 2 ** WEIGHT_BITS - 1;
 
@@ -70,7 +70,7 @@ export function queryTerms(index: ToolIndex, query: string, weights: Weights): Q
   return { terms, unmatched: [...unmatched], action: actions(tokens.map(({ term }) => term)) };
 }
 
-/** A query of nothing but stop words ("who am I") is searched as it stands. */
+/** The words without stop words. A query of nothing but stop words ("who am I") keeps them. */
 function meaningfulWords(tokens: readonly Token[]): Token[] {
   const parts = tokens.filter(({ kind }) => kind === "part");
   const meaningful = parts.filter(({ term, written }) => !isStopWord(written) && !isStopWord(term));
@@ -89,7 +89,7 @@ function variantsOf(index: ToolIndex, { word, before, after, joined }: Context, 
   const add = (term: number, weight: number): void => {
     if (hasTools(index, term)) found.set(term, Math.max(found.get(term) ?? 0, weight));
   };
-  // "MySQL" is searched as mysql; its parts count for less, or every other SQL tool would match as well.
+  // "MySQL" is searched as mysql. Its parts count less, or every other SQL tool would match as well.
   let exact = 1;
   for (const { term, written } of joined) {
     if (!written.startsWith(word.written) && !written.endsWith(word.written)) continue;
@@ -107,7 +107,7 @@ function variantsOf(index: ToolIndex, { word, before, after, joined }: Context, 
       if (share * index.termIdf[other]! >= weights.variantFloor * largestIdf(index)) add(other, share);
     }
   }
-  // "data set" finds "dataset", and "pull request" the tools that write it as one: both words count as the joined one.
+  // "data set" finds "dataset", and "pull request" finds "pullrequest": each word also counts as the joined one.
   if (before !== undefined) add(findTerm(index, stem(before.written + word.written)), weights.joined);
   if (after !== undefined) add(findTerm(index, stem(word.written + after.written)), weights.joined);
   if (found.size === 0) for (const { term, weight } of guesses(index, word.term, weights)) add(term, weight);

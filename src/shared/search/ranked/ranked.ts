@@ -1,6 +1,8 @@
 /**
- * Owns searching an opened index: adds up impacts, weighs coverage, keeps the best. Runs on the main thread.
- * It decodes nothing up front; its scratch arrays are allocated once per index and left zeroed by every query.
+ * Searches an opened index: adds up impacts, weighs coverage, keeps the best tools. Owns the score of a tool. Runs on the
+ * main thread and must not decode anything up front. Its scratch arrays are allocated once for each index, and every
+ * query leaves them zeroed. Called by search.ts. To add a signal: a number in weights.ts, its part in `bestTools`, and a
+ * row in shared/search/README.md.
  */
 import { IMPACT_BITS, stringAt, type ToolIndex, WEIGHT_BITS } from "./index-format.ts";
 import { findPins, type ToolFilter } from "./pins.ts";
@@ -10,34 +12,34 @@ import { WEIGHTS, type Weights } from "./weights.ts";
 
 export type SearchHit = { readonly tool: number; readonly score: number; readonly pinned: boolean };
 export type SearchResult = {
-  /** Best first. Tools that the query names come first and are never cut, so there can be more than `limit`. */
+  /** Best first. Tools that the query names come before and are never cut, so there can be more than `limit`. */
   readonly hits: readonly SearchHit[];
-  /** Words of the query, lower case, that no tool has in any form; neither quoted values nor numbers. */
+  /** Words of the query, in lower case, that no tool has in any form, without quoted values and numbers. */
   readonly unmatched: readonly string[];
 };
 export type SearchOptions = {
-  /** Only tools of servers this accepts. Called once per server. */
+  /** Restricts the search to the servers that it accepts. Called once for each server. */
   readonly servers?: (server: string) => boolean;
-  /** Only tools this accepts. */
+  /** Restricts the search to the tools that it accepts. */
   readonly tools?: ToolFilter;
   readonly weights?: Weights;
 };
 
-/** Candidates kept beyond the hits wanted, so that spreading over servers has something to choose from. */
+/** Candidates that are kept beyond the wanted hits, so that spreading over servers has a choice. */
 const spareCandidates = 15;
 const impactMask = 2 ** IMPACT_BITS - 1;
 const weightMask = 2 ** WEIGHT_BITS - 1;
 
-/** Per tool, except `match`: per term. All zero between queries. */
+/** One element for each tool, except `match`: one for each term. All zero between queries. */
 type Scratch = {
   readonly score: Float32Array;
   readonly covered: Float32Array;
-  /** Best impact of the query word at hand, and which word that is (counted from 1). */
+  /** Best impact of the current query word, and the number of that word, counted from 1. */
   readonly best: Float32Array;
   readonly bestOf: Uint16Array;
   readonly touched: Uint32Array;
   count: number;
-  /** Share of an exact match the query gives each term. */
+  /** Share of an exact match that the query gives each term. */
   readonly match: Float32Array;
 };
 const scratches = new WeakMap<ToolIndex, Scratch>();
@@ -114,7 +116,7 @@ function bestTools({ index, terms, action, weights, accepts, capacity }: BestInp
     const fit =
       action === 0 || own === 0 ? 1 : (own & action) !== 0 ? 1 + weights.actionFit : 1 - weights.actionClash;
     const total = fit * score[tool]! * (coverageBase + (1 - coverageBase) * (covered[tool]! / wanted));
-    // The bonus for the name needs another walk, so only tools that it could lift into the best get one.
+    // The bonus for the name needs another walk, so it is computed only if it could lift the tool into the best.
     if (total * (1 + nameCoverage) > top.least && (accepts === undefined || accepts(tool))) {
       top.add(tool, total * (1 + nameCoverage * nameMatch(index, match, tool)));
     }
@@ -134,8 +136,9 @@ type Span = {
 };
 
 /**
- * A query word counts once per tool, by its best variant. Variants come with the closest first, so the first to reach a
- * tool decides how far the word covers it. Kept apart and small: the engine compiles it during the first query already.
+ * Adds a query word to the scores. The word counts once for each tool, by its best variant. The closest variants come
+ * first, so the first variant that reaches a tool decides how far the word covers it. This function is small and separate
+ * so that the engine compiles it during the first query.
  */
 function addPostings(postings: Uint32Array, scratch: Scratch, { from, to, scale, cover, order }: Span): void {
   const { score, covered, best, bestOf } = scratch;
@@ -157,7 +160,7 @@ function addPostings(postings: Uint32Array, scratch: Scratch, { from, to, scale,
   }
 }
 
-/** Share of the tool's name, by IDF, that the query has. */
+/** Share of the tool's name, weighted by IDF, that the query has. */
 function nameMatch({ nameStart, nameTerms }: ToolIndex, match: Float32Array, tool: number): number {
   let sum = 0;
   for (let at = nameStart[tool]!; at < nameStart[tool + 1]!; at++) {

@@ -1,6 +1,7 @@
 /**
- * Owns guesses for a word that no tool has: two known words written as one, words it begins, words one slip of the
- * keyboard away. Only for such words: fuzzy matching of every word is known to hurt (shared/search/README.md). Called by query.ts.
+ * Guesses for a word that no tool has: two known words written as one, words that it begins, words one typing slip away.
+ * Other words are never guessed for, so a word that tools have keeps its own meaning. src/shared/search/README.md says
+ * what the guesses are worth. Called by query.ts.
  */
 
 import { stem } from "../words/stem.ts";
@@ -29,7 +30,7 @@ export function guesses(index: ToolIndex, word: string, weights: Weights): Guess
   return word.length < minSlipLength || !/^[a-z]+$/.test(word) ? [] : slips(index, word, weights.slip);
 }
 
-/** "vectorsearch" is vector and search: of the splits whose halves tools have, the one whose rarer half is commonest. */
+/** Splits "vectorsearch" into vector and search. Both halves must have tools; the split with the commonest rarer half wins. */
 function compound(index: ToolIndex, word: string): number[] {
   let best: number[] = [];
   let bestTools = 0;
@@ -45,7 +46,7 @@ function compound(index: ToolIndex, word: string): number[] {
   return best;
 }
 
-/** The first letter is nearly always right, and trusting it keeps this to a few hundred comparisons. */
+/** Terms one slip away with the same first letter, which is nearly always right: a few hundred comparisons. */
 function slips(index: ToolIndex, word: string, weight: number): Guess[] {
   const found: Guess[] = [];
   const { first, end } = prefixRange(index, word[0]!);
@@ -54,7 +55,7 @@ function slips(index: ToolIndex, word: string, weight: number): Guess[] {
   return found;
 }
 
-/** One letter left out, added or replaced, or two neighbours swapped. */
+/** Whether one letter is left out, added or replaced, or two neighbours are swapped. */
 function isOneSlipAway({ termStart, termChars }: ToolIndex, term: number, word: string): boolean {
   const start = termStart[term]!;
   const length = termStart[term + 1]! - start;

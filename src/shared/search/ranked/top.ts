@@ -1,14 +1,14 @@
 /**
- * Owns keeping the best tools of a query and spreading them over servers. Called by score.ts.
+ * Keeps the best tools of a query and spreads them over servers. Called by ranked.ts.
  */
 import type { ToolIndex } from "./index-format.ts";
 import type { Weights } from "./weights.ts";
 
 export type Scored = { readonly tool: number; readonly score: number };
 
-/** The `capacity` best tools added, as a heap with the least of them on top. */
+/** The `capacity` best of the added tools, as a heap with the worst of them on top. */
 export class TopTools {
-  /** A tool must score more than this to get in; -1 while there is room. */
+  /** A tool is kept only with a higher score than this; -1 while there is room. */
   least = -1;
   readonly #capacity: number;
   readonly #heap: Scored[] = [];
@@ -26,7 +26,7 @@ export class TopTools {
     if (this.#heap.length === this.#capacity) this.least = this.#heap[0]!.score;
   }
 
-  /** Best first; ties go to the earlier tool, so that one catalog always gives one order. */
+  /** Best first. Of equal scores the earlier tool comes first, so that one catalog always gives one order. */
   sorted(): Scored[] {
     return this.#heap.sort((a, b) => b.score - a.score || a.tool - b.tool);
   }
@@ -60,8 +60,8 @@ export class TopTools {
 }
 
 /**
- * Picks hits one by one; each pick makes further tools of its server a little less welcome. Where several servers
- * offer the same capability, the model sees each of them instead of five tools of one.
+ * Picks hits one by one. Each pick lowers the scores of further tools of its server a little, so that the model sees all
+ * servers that offer the same capability instead of five tools of one.
  */
 export function spreadOverServers(
   { toolServer }: ToolIndex,

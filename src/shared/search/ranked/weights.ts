@@ -1,6 +1,6 @@
 /**
- * Owns every number of the ranking. README.md says where each comes from and what taking its part away costs.
- * Read by build.ts (in the index already), query.ts, spelling.ts, score.ts and top.ts.
+ * Owns every number of the ranking. src/shared/search/README.md says where each comes from and what taking its part away
+ * costs. Read by build/ranked.ts, whose results are in the index, and by query.ts, spelling.ts, ranked.ts and top.ts.
  */
 import type { SynonymKind } from "../synonyms/synonyms.ts";
 
@@ -11,34 +11,34 @@ export type Weights = {
   readonly field: Readonly<Record<FieldName, number>>;
   /** BM25 length normalisation of each field, 0 (none) to 1 (full). */
   readonly lengthNorm: Readonly<Record<FieldName, number>>;
-  /** BM25 saturation: a weighted frequency of `k1` earns half of what a term can earn. */
+  /** BM25 saturation: a weighted frequency of `k1` earns half of the most that a term can earn. */
   readonly k1: number;
-  /** Share of a term's IDF that comes from how many servers, not tools, have it. */
+  /** Share of a term's IDF that is counted over servers. The rest is counted over tools. */
   readonly serverIdf: number;
-  /** A term on fewer tools (or servers) than this is no rarer than one on this many. */
+  /** A term of fewer tools (or servers) than this counts as a term of this many. */
   readonly minDf: number;
-  /** Share of the score that does not depend on how much of the query a tool covers. */
+  /** Share of the score that does not depend on the part of the query that a tool covers. */
   readonly coverageBase: number;
-  /** Bonus for a tool whose whole name the query covers; less for a part, by IDF. */
+  /** Bonus for a tool whose whole name the query covers. A part of the name earns its share by IDF. */
   readonly nameCoverage: number;
-  /** Bonus for a tool that does what the query's verbs ask for, and loss for one that does something else (actions.ts). */
+  /** Bonus for a tool with the action that the query's verbs ask for, and loss for one with another action (actions.ts). */
   readonly actionFit: number;
   readonly actionClash: number;
   /** Share of an exact match that a related word earns, by kind of rule. */
   readonly synonym: Readonly<Record<SynonymKind, number>>;
-  /** Rules of kind `fallback` hold for words that at most this many tools have. */
+  /** Rules of kind `fallback` hold for words of at most this many tools. */
   readonly fallbackMost: number;
-  /** Related words that earn less than this share of the largest IDF are not worth the walk over their many tools. */
+  /** Related words that earn less than this share of the largest IDF are skipped, since they have too many tools. */
   readonly variantFloor: number;
-  /** Two neighbouring words of the query, found as one written word. */
+  /** Two neighbouring words of the query that tools write as one word. */
   readonly joined: number;
-  /** A part of a written word ("sql" of "MySQL") where tools have the whole. */
+  /** A part of a written word ("sql" of "MySQL") if tools have the whole word. */
   readonly partOfJoined: number;
-  /** For a word no tool has: each of two known words it is made of, a word it begins, a word one slip away. */
+  /** For a word that no tool has: each of two known words in it, a word that it begins, a word one slip away. */
   readonly compound: number;
   readonly prefix: number;
   readonly slip: number;
-  /** Weight of a query word that came n times: 1 + repeat * ln n. */
+  /** Weight of a query word that comes n times: 1 + repeat * ln n. */
   readonly repeat: number;
   /** Weight of a query word that stands in a quoted value, a path or an address. */
   readonly literal: number;

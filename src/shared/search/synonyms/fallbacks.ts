@@ -1,7 +1,7 @@
 /**
- * Owns the everyday words that tools seldom use, each with the words tools use instead. They count only where (almost) no
- * tool has the everyday word itself, so that a catalog's own language always wins.
- * Notation and use: synonyms.ts. Not one line names a server or a tool.
+ * Everyday words that tools seldom use, each with the words that tools use instead. A rule counts only if (almost) no
+ * tool has the everyday word itself, so that a catalog's own words always win. synonyms.ts explains the notation. No line
+ * may name a server or a tool.
  */
 export const FALLBACKS = `
 upsert > insert update | toggle > switch | append > add | manage > administer | scan > audit | audit > scan check

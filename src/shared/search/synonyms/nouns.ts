@@ -1,6 +1,6 @@
 /**
- * Owns the general synonym groups of nouns: software, data, office work, business, finance, travel, media.
- * Notation and use: synonyms.ts. Not one line names a server or a tool.
+ * General synonym groups of nouns: software, data, office work, business, finance, travel, media. synonyms.ts explains
+ * the notation. No line may name a server or a tool.
  */
 export const NOUNS = `
 info information detail metadata property | about > info | data information | attribute property field | parameter argument option

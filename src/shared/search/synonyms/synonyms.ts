@@ -1,17 +1,18 @@
 /**
  * Owns the general synonym rules and their notation. The rules are words of everyday software, office work, business and
- * data; none names a server or a tool, and a few name file types or well-known kinds of thing ("docx", "bitcoin").
+ * data. No rule may name a server or a tool; a few name file types or well-known kinds of things ("docx", "bitcoin").
  * `a b c`    each word may stand for each other one
- * `a b > c`  a query for a or b also finds c, but not the other way round: the particular finds the general
- * Rules are set apart by `|` or a line's end. What a match by rule earns is in weights.ts. Used at build time only, by
- * relations.ts: the index stores the relations its catalog needs, so the main thread never loads these lists.
+ * `a b > c`  a query for a or b also finds c, but not the other way round: the special word finds the general one
+ * `|` or the end of a line separates rules. weights.ts says what a match by a rule earns. Called only by
+ * build/relations.ts: the index stores the relations that its catalog needs, so main must never load these lists. To add
+ * a rule: a line in one of the lists of this folder.
  */
 import { FALLBACKS } from "./fallbacks.ts";
 import { NOUNS } from "./nouns.ts";
 import { TRANSLATIONS } from "./translations.ts";
 import { VERBS } from "./verbs.ts";
 
-/** Spellings, abbreviations and file types of one and the same thing. */
+/** Spellings, abbreviations and file types of the same thing. */
 const SAME = `
 repository repo | database db | directory folder dir | document doc | documentation doc docs | configuration config
 organization organisation org | application app | specification spec | parameter param | argument arg | information info | environment env
@@ -52,7 +53,7 @@ function parse(rules: string, kind: SynonymKind): SynonymRule[] {
     });
 }
 
-/** The first word stands for each other one and they for it, but the others not for one another. */
+/** Rules of the translations: a foreign word and its English words stand for each other, but not the English words alone. */
 function translations(): SynonymRule[] {
   return parse(TRANSLATIONS, "translation").flatMap(({ from: [word = "", ...english], kind }) => [
     { from: [word], to: english, kind },

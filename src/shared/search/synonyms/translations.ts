@@ -1,7 +1,7 @@
 /**
- * Owns the words of everyday software in Chinese, Japanese and Korean with their English counterparts, so that an English
- * query reaches a tool described in Chinese and the other way round. Only words of two characters: that is how tokens.ts
- * cuts such text. A line's end or `|` ends an entry; see synonyms.ts for use. Not one line names a product, a server or a tool.
+ * Words of everyday software in Chinese, Japanese and Korean with their English counterparts, so that an English query
+ * finds a tool described in Chinese and the other way round. All words have two characters, since tokens.ts cuts such
+ * text into pairs. The end of a line or `|` ends an entry. No line may name a product, a server or a tool.
  */
 export const TRANSLATIONS = `
 搜索 search | 搜寻 search | 查找 find | 查询 query search | 获取 get | 读取 read | 写入 write | 创建 create | 新建 create | 添加 add | 删除 delete

@@ -1,6 +1,6 @@
 /**
- * Owns the general synonym groups of verbs: what one does with files, records, services and people.
- * Notation and use: synonyms.ts. Not one line names a server or a tool.
+ * General synonym groups of verbs: actions on files, records, services and people. synonyms.ts explains the notation. No
+ * line may name a server or a tool.
  */
 export const VERBS = `
 list enumerate show display view | get fetch retrieve read show obtain view | get return check | read open load

@@ -1,9 +1,9 @@
 /**
- * Splits tool names and texts into terms. The cache worker uses it to build the index and main to read a
- * query, so both sides always cut alike. Pure.
+ * Splits tool names and texts into terms. The cache worker builds the index with it, and main reads queries with it, so
+ * both sides always split alike. Pure.
  */
 
-/** Parts of a name: cut at `_ - . / :` and spaces and between the words of camelCase; lower case. */
+/** Parts of a name in lower case, cut at `_ - . / :`, at spaces, and between the words of camelCase. */
 export function nameParts(name: string): string[] {
   const spaced = name
     .normalize("NFKC")
@@ -15,7 +15,7 @@ export function nameParts(name: string): string[] {
     .filter((part) => part.length > 0);
 }
 
-/** Words of a text: runs of letters and digits, lower case. */
+/** Words of a text in lower case: runs of letters and digits. */
 export function words(text: string): string[] {
   return (
     text
@@ -25,7 +25,7 @@ export function words(text: string): string[] {
   );
 }
 
-/** Terms of a query: cut at white space and commas only, so that `read_file` stays one term. */
+/** Terms of a query, cut only at white space, commas and semicolons, so that `read_file` stays one term. */
 export function queryTerms(query: string): string[] {
   const terms = query
     .normalize("NFKC")

@@ -1,6 +1,7 @@
 /**
- * The weighted ranker: an inverted index over name parts and description words, and its scoring.
- * `buildWeighted` runs in the cache worker; main only opens the bytes and scores. Pure.
+ * The weighted ranker: an inverted index over parts of names and words of descriptions, and its scoring. Owns its bytes
+ * and the weights 10/5/4/3, which must not change. `buildWeighted` runs in the cache worker (called by build/build.ts);
+ * main only opens the bytes and scores (called by search.ts). Pure.
  *
  * For each term of the query a tool gets
  *   10 if the term equals a part of its name, else 5 if the term is a substring of a part;
@@ -18,7 +19,7 @@ export interface IndexedTool {
   description: string;
 }
 
-/** Term -> tools, flat: the tools of term i are `tools[offsets[i] .. offsets[i + 1]]`. Terms are sorted. */
+/** Term -> tools. The tools of term i are `tools[offsets[i] .. offsets[i + 1]]`. Terms are sorted. */
 interface Postings {
   terms: readonly string[];
   offsets: Uint32Array;
@@ -45,11 +46,11 @@ export interface Hit {
   score: number;
 }
 
-/** Of a description, as the other ranker reads it. */
+/** Characters of a description that are read, as many as the other ranker reads. */
 const DESCRIPTION_CHARS = 4_000;
-/** Different terms of one kind: five times what 10,000 real tools have. Main looks at all parts for each word. */
+/** Different terms of one kind: five times as many as 10,000 real tools have. Main looks at all parts for each word. */
 const TERMS = 50_000;
-/** Words of a query that count, in a catalog of usual size and in the largest. */
+/** Words of a query that count, in a catalog of the usual size and in the largest. */
 const QUERY_TERMS = 64;
 const QUERY_TERMS_LEAST = 8;
 /** Comparisons of texts in one query: 10 ms. */
@@ -76,7 +77,7 @@ function collect(texts: readonly string[][]): StoredPostings {
 
 const toBytes = (array: Uint32Array): Uint8Array => new Uint8Array(array.buffer);
 
-/** From a copy, since the bytes may start anywhere. */
+/** Copies the bytes, since they may start at any byte. */
 const fromBytes = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
 
 const openPostings = (stored: StoredPostings): Postings => ({
@@ -85,7 +86,7 @@ const openPostings = (stored: StoredPostings): Postings => ({
   tools: fromBytes(stored.tools),
 });
 
-/** Index over the tools, by position, as bytes for the snapshot. */
+/** The index over the tools, by position, as bytes for the snapshot. */
 export function buildWeighted(tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
   return encode({
     parts: collect(tools.map((tool) => nameParts(tool.name))),
@@ -93,7 +94,7 @@ export function buildWeighted(tools: readonly IndexedTool[]): Uint8Array<ArrayBu
   });
 }
 
-/** Opens what `buildWeighted` made over the same tools. */
+/** Opens the bytes that `buildWeighted` made for the same tools. */
 export function openWeighted(bytes: Uint8Array, toolNames: readonly string[]): WeightedIndex {
   const stored = decode(bytes) as { parts: StoredPostings; words: StoredPostings };
   return {
@@ -114,7 +115,7 @@ function findTerm({ terms }: Postings, term: string): number {
   return terms[low] === term ? low : -1;
 }
 
-/** What one term earns each tool. `earned`: all zero before. Answers whether any tool has it. */
+/** Writes into `earned`, which is all zero before, what one term earns each tool. Answers whether any tool has the term. */
 function scoreTerm({ parts, words, names }: WeightedIndex, term: string, earned: Uint8Array): boolean {
   let isMatched = false;
   const addTo = (postings: Postings, id: number, add: (tool: number) => void): void => {
@@ -143,7 +144,7 @@ function scoreTerm({ parts, words, names }: WeightedIndex, term: string, earned:
   return isMatched;
 }
 
-/** The best tools for the terms, best first; equal scores in the order of their names. */
+/** The best tools for the terms, best first. Tools with equal scores come in the order of their names. */
 export function searchWeighted(
   index: WeightedIndex,
   terms: readonly string[],

@@ -1,15 +1,15 @@
 /**
- * Owns what kind of character a code point is, for splitting text. ASCII is a table, Chinese, Japanese and Korean are
- * ranges, and only other scripts reach a regular expression: compiling `\p{...}` costs a first query a millisecond.
- * Called by tokens.ts and names.ts.
+ * Owns the kind of each character, for splitting text. ASCII is a table, Chinese, Japanese and Korean are ranges, and
+ * only other scripts reach a regular expression: compiling `\p{...}` costs a first query a millisecond. Called by
+ * tokens.ts and ranked/pins.ts.
  */
 export const OTHER = 0;
 export const LOWER = 1;
 export const UPPER = 2;
 export const DIGIT = 3;
-/** Written without spaces: Han, kana, Hangul. */
+/** Scripts that are written without spaces: Han, kana, Hangul. */
 export const CJK = 4;
-/** Holds the parts of one written word together: `_ - . / ' + #`. */
+/** Marks that link the parts of one written word: `_ - . / ' + #`. */
 export const LINK = 5;
 
 const ascii = new Uint8Array(128);
@@ -37,7 +37,7 @@ export function characterKind(code: number): number {
   return code < 128 ? ascii[code]! : beyondAscii(code);
 }
 
-/** Kept apart: the engine reads these expressions when it first compiles the function that holds them. */
+/** A function of its own, since the engine parses the expressions when it first compiles the function around them. */
 function beyondAscii(code: number): number {
   if (code >= 0x1100 && cjkRanges.some(([first, last]) => code >= first && code <= last)) return CJK;
   const character = String.fromCodePoint(code);
@@ -47,13 +47,13 @@ function beyondAscii(code: number): number {
   return /\p{N}/u.test(character) ? DIGIT : OTHER;
 }
 
-/** NFKC: full-width letters, ligatures and composed forms become the plain ones. */
+/** The text in NFKC: full-width letters, ligatures and composed forms become the plain ones. */
 export function plain(text: string): string {
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return text.normalize("NFKC");
   return text;
 }
 
-/** Letters and digits of a name, lower case: what is left of "Read-File", "read_file" and "readFile" is the same. */
+/** Letters and digits of a name in lower case: the same for "Read-File", "read_file" and "readFile". */
 export function lettersAndDigits(name: string): string {
   let kept = "";
   for (const character of plain(name)) {

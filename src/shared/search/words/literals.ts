@@ -1,12 +1,12 @@
 /**
- * Owns telling values from wishes in a query: quoted text, paths, addresses. A query "count the documents in
- * 'shop.orders'" is about counting documents. Called by query.ts.
+ * Finds the values in a query: quoted text, paths, addresses. A query "count the documents in 'shop.orders'" is about
+ * counting documents. Called by ranked/query.ts.
  */
 import { tokenize } from "./tokens.ts";
 
 const mayHoldValue = /['"`“/@.]/u;
 
-/** Terms of quoted values, paths and addresses: what a tool is to work on, seldom what it is called. */
+/** Terms of quoted values, paths and addresses: a tool works on them and is seldom named after them. */
 export function literalTerms(text: string): ReadonlySet<string> {
   return mayHoldValue.test(text) ? valueTerms(text) : new Set();
 }

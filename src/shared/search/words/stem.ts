@@ -1,7 +1,7 @@
 /**
- * Owns the folding of one lower-case English word to the form the index stores.
- * Singulars first, then a light suffix fold, so that "creating", "created" and "creates" meet "create".
- * It must stay small and predictable: two words that fold alike are searched as one.
+ * Folds one lower-case English word to the form that the index stores: first to the singular, then without -ing and -ed,
+ * so that "creating", "created" and "creates" become "create". It must stay small and predictable: two words with the
+ * same form are searched as one.
  */
 const irregular: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   people: "person",
@@ -70,7 +70,7 @@ export function singular(word: string): string {
   return word.slice(0, -1);
 }
 
-/** Folds -ing and -ed forms of longer words; what is left has a vowel and at least 3 letters. */
+/** Folds forms with -ing and -ed. The remaining word must have a vowel and at least 3 letters. */
 export function stem(word: string): string {
   if (!isPlain(word)) return word;
   const known = irregular[word];
@@ -95,7 +95,7 @@ export function stem(word: string): string {
   return withoutE(base);
 }
 
-/** "create" and "creat(ed)" meet in "creat"; words of 4 letters or fewer keep their e ("file", "size"). */
+/** "create" and "creat(ed)" both become "creat". Words of 4 letters or fewer keep their e ("file", "size"). */
 function withoutE(word: string): string {
   return word.length > 4 && word.endsWith("e") ? word.slice(0, -1) : word;
 }

@@ -1,8 +1,7 @@
 /**
- * Owns the words that carry no meaning in a search for tools: articles, pronouns, prepositions,
- * question words and the phrases people wrap a request in ("please show me how to ...").
- * Verbs that name an operation (get, list, show, find) are never stop words.
- * Called by build.ts (never indexed) and query.ts (never searched, unless nothing else is left).
+ * Owns the words without a meaning in a search for tools: articles, pronouns, prepositions, question words, and the
+ * phrases around a request ("please show me how to ..."). Verbs that name an operation (get, list, show, find) are never
+ * stop words. They are never indexed (build/scan.ts), and searched only if a query has no other words (ranked/query.ts).
  */
 const words = `
 a an the this that these those it its they them their he she his her we us our you your i me my mine

@@ -1,8 +1,8 @@
 /**
- * Owns how text becomes search terms, for tools and queries alike.
- * NFKC, lower case, camelCase and `_ - . /` split, words folded by stem.ts. Two neighbouring parts of one
- * written word are also kept joined, because splitting alone loses brands (GitHub, MySQL, OAuth).
- * Chinese, Japanese and Korean text has no spaces to rely on: runs become overlapping pairs of characters.
+ * Owns how text becomes search terms, for tools and queries alike: NFKC, lower case, split at camelCase and `_ - . /`,
+ * words folded by stem.ts. Two neighbouring parts of one written word are also kept joined, because splitting alone loses
+ * brands (GitHub, MySQL, OAuth). Chinese, Japanese and Korean text has no spaces, so its runs become overlapping pairs of
+ * characters.
  */
 import { CJK, characterKind, DIGIT, LINK, LOWER, OTHER, plain, UPPER } from "./characters.ts";
 import { stem } from "./stem.ts";
@@ -11,18 +11,18 @@ export type Token = {
   readonly term: string;
   /** `part`: a word or a part of one. `joined`: two neighbouring parts of one written word. */
   readonly kind: "part" | "joined";
-  /** Lower-case spelling as written, for messages. */
+  /** The written spelling in lower case, for messages. */
   readonly written: string;
 };
 
 /** Longer runs of letters are data (keys, base64), not words. */
 const maxTermLength = 40;
 
-/** Every term of `text`, in order. `maxTokens` bounds what a hostile description can cost. */
+/** Every term of `text`, in order. `maxTokens` bounds the cost of a hostile description. */
 export function tokenize(text: string, maxTokens = 2_000): Token[] {
   const source = plain(text);
   const tokens: Token[] = [];
-  /** The part before this one in the same written word; joins with it. */
+  /** The part before the current one in the same written word, with which it is joined. */
   let previous = "";
   let at = 0;
   while (at < source.length && tokens.length < maxTokens) {
@@ -79,8 +79,8 @@ function runEnd(text: string, start: number): number {
 }
 
 /**
- * End of the part that starts at `start`: "getHTTPResponse2" is get, HTTP, Response2.
- * Digits stay with the letters before them ("s3", "base64"), as people write them.
+ * End of the part that starts at `start`: "getHTTPResponse2" is get, HTTP, Response2. Digits belong to the letters before
+ * them ("s3", "base64").
  */
 function partEnd(text: string, start: number): number {
   let before: number = OTHER;

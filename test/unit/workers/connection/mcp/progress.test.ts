@@ -36,10 +36,10 @@ test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
 test("the first at once, then the latest of each interval, and nothing after the end", async () => {
   const sent: string[] = [];
   const gate = createProgressPacer<CallProgress>(20, ({ message }) => sent.push(message));
-  for (const message of ["a", "b", "c"]) gate.tell({ message });
+  for (const message of ["a", "b", "c"]) gate.push({ message });
   expect(sent).toEqual(["a"]);
   await expect.poll(() => sent).toEqual(["a", "c"]);
-  gate.tell({ message: "d" });
+  gate.push({ message: "d" });
   gate.stop();
   await sleep(60);
   // The clock decides whether the interval was over at "d". Nothing that was held back is passed on after the end.

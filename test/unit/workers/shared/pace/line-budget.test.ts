@@ -15,20 +15,20 @@ function track() {
   const budget = createLineBudget({ lines: 3, chars: 20, windowMs: 1_000 }, (count) =>
     written.push(`${count} dropped`),
   );
-  const offer = (line: string): void =>
-    budget.offer(
+  const write = (line: string): void =>
+    budget.write(
       () => {
         composed++;
         return line;
       },
       (text) => written.push(text),
     );
-  return { budget, offer, written, composed: () => composed };
+  return { budget, write, written, composed: () => composed };
 }
 
 test("lines beyond the limit -> not composed, counted, told when the window is over", () => {
-  const { offer, written, composed } = track();
-  for (let i = 0; i < 10; i++) offer(`line ${i}`);
+  const { write, written, composed } = track();
+  for (let i = 0; i < 10; i++) write(`line ${i}`);
   expect([written, composed()]).toEqual([["line 0", "line 1", "line 2"], 3]);
   vi.advanceTimersByTime(999);
   expect(written).toHaveLength(3);
@@ -37,24 +37,24 @@ test("lines beyond the limit -> not composed, counted, told when the window is o
 });
 
 test("characters beyond the limit -> dropped with all that follows in the window", () => {
-  const { offer, written, composed } = track();
-  for (const line of ["x".repeat(20), "y", "z"]) offer(line);
+  const { write, written, composed } = track();
+  for (const line of ["x".repeat(20), "y", "z"]) write(line);
   expect([written, composed()]).toEqual([["x".repeat(20)], 2]);
 });
 
 test("the next window -> lines again, after what was dropped", () => {
-  const { offer, written } = track();
-  for (let i = 0; i < 4; i++) offer(String(i));
+  const { write, written } = track();
+  for (let i = 0; i < 4; i++) write(String(i));
   vi.advanceTimersByTime(5_000);
-  offer("late");
+  write("late");
   expect(written).toEqual(["0", "1", "2", "1 dropped", "late"]);
 });
 
 test("nothing dropped -> nothing told; close -> told at once, and once", () => {
-  const { budget, offer, written } = track();
-  offer("a");
+  const { budget, write, written } = track();
+  write("a");
   budget.close();
-  for (const line of ["b", "c", "d", "e"]) offer(line);
+  for (const line of ["b", "c", "d", "e"]) write(line);
   budget.close();
   vi.advanceTimersByTime(10_000);
   expect(written).toEqual(["a", "b", "c", "2 dropped"]);

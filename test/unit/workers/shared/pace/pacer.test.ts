@@ -21,7 +21,7 @@ function track() {
 describe("createProgressPacer", () => {
   test("one message -> at once, and no more", () => {
     const { pacer, passed } = track();
-    pacer.tell("a");
+    pacer.push("a");
     expect(passed).toEqual([[0, "a"]]);
     vi.advanceTimersByTime(10_000);
     expect(passed).toHaveLength(1);
@@ -30,7 +30,7 @@ describe("createProgressPacer", () => {
 
   test("several within an interval -> the first at once, the newest at its end", () => {
     const { pacer, passed } = track();
-    for (const message of ["a", "b", "c"]) pacer.tell(message);
+    for (const message of ["a", "b", "c"]) pacer.push(message);
     vi.advanceTimersByTime(10_000);
     expect(passed).toEqual([
       [0, "a"],
@@ -41,7 +41,7 @@ describe("createProgressPacer", () => {
   test("a message every 10 ms for a second -> ten a second, each the newest, the last not lost", () => {
     const { pacer, passed } = track();
     for (let i = 0; i < 100; i++) {
-      pacer.tell(`${i}`);
+      pacer.push(`${i}`);
       vi.advanceTimersByTime(10);
     }
     vi.advanceTimersByTime(10_000);
@@ -51,24 +51,24 @@ describe("createProgressPacer", () => {
 
   test("a message after a pause -> at once", () => {
     const { pacer, passed } = track();
-    pacer.tell("a");
+    pacer.push("a");
     vi.advanceTimersByTime(5_000);
-    pacer.tell("b");
+    pacer.push("b");
     expect(passed.at(-1)).toEqual([5_000, "b"]);
   });
 
   test("an empty message in between -> passed on like any other", () => {
     const { pacer, passed } = track();
-    pacer.tell("a");
-    pacer.tell("");
+    pacer.push("a");
+    pacer.push("");
     vi.advanceTimersByTime(100);
     expect(passed.at(-1)).toEqual([100, ""]);
   });
 
   test("stopped -> what waits is not passed on, no timer stays", () => {
     const { pacer, passed } = track();
-    pacer.tell("a");
-    pacer.tell("b");
+    pacer.push("a");
+    pacer.push("b");
     pacer.stop();
     vi.advanceTimersByTime(10_000);
     expect(passed).toEqual([[0, "a"]]);
@@ -78,7 +78,7 @@ describe("createProgressPacer", () => {
   test("told after the stop, as a server may -> nothing passed on, no timer stays", () => {
     const { pacer, passed } = track();
     pacer.stop();
-    pacer.tell("late");
+    pacer.push("late");
     vi.advanceTimersByTime(10_000);
     expect(passed).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
