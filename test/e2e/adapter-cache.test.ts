@@ -1,4 +1,7 @@
-/** Owns: tests of a cache that the real pi-mcp-adapter wrote in the real Pi: the extension reads it and keeps its own fields. */
+/**
+ * Owns: tests of a cache that the real pi-mcp-adapter wrote in the real Pi: the extension reads it and keeps its own
+ * fields.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -31,7 +31,10 @@ const evilRan = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-/** Replaces the file by a rename. A file written in place is empty for a moment, which would cause a question of its own. */
+/**
+ * Replaces the file by a rename. A file written in place is empty for a moment, which would cause a question of its
+ * own.
+ */
 async function setEnv(at: PiHome, text: string): Promise<void> {
   const whole = join(at.dir, "new.env");
   await writeFile(whole, text);

@@ -190,7 +190,9 @@ describe("Pi's check of arguments", () => {
 
 const PATTERNS = ["^a+$", "(a+)+$", "^(([a-z])+.)+$", "(a*)*b"];
 
-/** Returns a small schema with every keyword that can hold a pattern, and references to places that a repair may miss. */
+/**
+ * Returns a small schema with every keyword that can hold a pattern, and references to places that a repair may miss.
+ */
 function randomSchema(random: ReturnType<typeof createRandom>): Schema {
   const pick = <T>(list: readonly T[]): T => list[random.below(list.length)] as T;
   const places = [

@@ -1,4 +1,6 @@
-/** Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions. */
+/**
+ * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions.
+ */
 import { createHash } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

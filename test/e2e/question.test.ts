@@ -22,7 +22,10 @@ const hasRun = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-/** A command far longer than a screen, with its effect in the middle. Each `last` makes a new command with a new question. */
+/**
+ * A command far longer than a screen, with its effect in the middle. Each `last` makes a new command with a new
+ * question.
+ */
 const FILLER = Array.from({ length: 120 }, (_, i) => `echo line${i}`);
 const long = (last = "docs"): { command: string; args: string[] } => ({
   command: "sh",

@@ -1,4 +1,7 @@
-/** Owns: tests of ways to find tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool, codemode. */
+/**
+ * Owns: tests of ways to find tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool,
+ * codemode.
+ */
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
 import { type PiHome, type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";

@@ -200,7 +200,9 @@ describe("direct tools", () => {
   });
 });
 
-/** Programs in the project that start a real server and a fixture server; `unplug` deletes them, so no server starts. */
+/**
+ * Programs in the project that start a real server and a fixture server; `unplug` deletes them, so no server starts.
+ */
 const everythingEntry = pathToFileURL(SERVERS.everything.args[0] ?? "").href;
 const liveEntry = pathToFileURL((live().args as string[])[0] ?? "").href;
 const PROGRAMS = {
@@ -224,7 +226,9 @@ async function breakSnapshots(at: PiHome): Promise<void> {
 const TOOLS = "everything__echo,everything__get-sum,s__work";
 const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
 
-/** Makes a home with one run that learned the tools and one session with activated tools. `last` is its last request. */
+/**
+ * Makes a home with one run that learned the tools and one session with activated tools. `last` is its last request.
+ */
 const activated = once(async () => {
   const at = await home({ mcp: MCP, files: PROGRAMS });
   const known = answersIn((await runOnce(at, FIND, { args: ["--no-session"] })).requests);

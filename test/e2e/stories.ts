@@ -1,4 +1,6 @@
-/** Owns: one run of Pi for several tests. The model makes the calls of all tests in turn, and each test reads its part. */
+/**
+ * Owns: one run of Pi for several tests. The model makes the calls of all tests in turn, and each test reads its part.
+ */
 import type { ModelRequest, ModelScript, ModelTurn } from "../support/model.ts";
 import { toolResultTexts } from "../support/model.ts";
 import type { HomeOptions, PiHome, PiOptions } from "../support/pi-run.ts";

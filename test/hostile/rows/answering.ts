@@ -22,7 +22,9 @@ export const helloOf = (more: Record<string, unknown> = {}): string =>
     ...more,
   });
 
-/** Resolves with the entry of a server that answers these methods with these JSON texts; `error {...}` makes an error. */
+/**
+ * Resolves with the entry of a server that answers these methods with these JSON texts; `error {...}` makes an error.
+ */
 export async function answering(place: Place, bodies: Record<string, string>): Promise<Entry> {
   const args: string[] = [];
   for (const [method, body] of Object.entries(bodies)) {

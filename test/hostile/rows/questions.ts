@@ -1,4 +1,6 @@
-/** Attacks by a clone's file that names programs to run and secrets to send; the question must come before any effect. */
+/**
+ * Attacks by a clone's file that names programs to run and secrets to send; the question must come before any effect.
+ */
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { required } from "./laying.ts";
 

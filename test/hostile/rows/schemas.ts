@@ -43,7 +43,10 @@ const object = (properties: Record<string, unknown>, more: Record<string, unknow
   ...more,
 });
 
-/** Patterns that backtrack, each with a text that makes the pattern backtrack. A description can ask the model for the text. */
+/**
+ * Patterns that backtrack, each with a text that makes the pattern backtrack. A description can ask the model for the
+ * text.
+ */
 const PATTERNS = {
   nested: ["^(([a-z])+.)+$", `${"a".repeat(34)}!!`],
   twice: ["^(a|a)*$", `${"a".repeat(25)}!`],

@@ -20,7 +20,9 @@ const NESTS = [
 ] as const;
 const DEPTHS = [10, 900, 5_000, 100_000] as const;
 
-/** Returns a value that JSON allows and that is unusual. Deep values are made as text, since `stringify` is recursive. */
+/**
+ * Returns a value that JSON allows and that is unusual. Deep values are made as text, since `stringify` is recursive.
+ */
 export const oddValue = (random: Random): unknown =>
   pickFrom<unknown>(random, [
     ...[

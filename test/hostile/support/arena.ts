@@ -145,7 +145,9 @@ export class Arena {
     return toolEnds(events);
   }
 
-  /** Loads a tool and calls it in one prompt. Returns the call's result, with the search's answer if no tool was loaded. */
+  /**
+   * Loads a tool and calls it in one prompt. Returns the call's result, with the search's answer if no tool was loaded.
+   */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
     const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
     const end = ends.at(-1);

@@ -90,9 +90,13 @@ export interface Row {
   startsBefore?: number;
   /** The line that the server records when the attack has taken place; the default is `tools/list`. */
   happened?: string;
-  /** CPU time by which a turn of main's loop may exceed bare Pi's, for attacks that also slow Pi itself; milliseconds. */
+  /**
+   * CPU time by which a turn of main's loop may exceed bare Pi's, for attacks that also slow Pi itself; milliseconds.
+   */
   mainMs?: number;
-  /** Time during which the healthy server is called while the attack runs, also beside the model's calls; milliseconds. */
+  /**
+   * Time during which the healthy server is called while the attack runs, also beside the model's calls; milliseconds.
+   */
   watchMs?: number;
   /** True if the extension may stop the attack before `happened`. */
   mayBeStopped?: boolean;

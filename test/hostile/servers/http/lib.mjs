@@ -63,7 +63,9 @@ export function serve(on = {}) {
   return server;
 }
 
-/** Starts a server for answers that Node refuses to send: `answer(message, socket, head)` writes the response's bytes. */
+/**
+ * Starts a server for answers that Node refuses to send: `answer(message, socket, head)` writes the response's bytes.
+ */
 export function serveRaw(answer) {
   announce(
     createRawServer((socket) => {
