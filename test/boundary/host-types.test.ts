@@ -1,6 +1,6 @@
 /**
- * Owns: the check that `src/pi/api.ts`, a hand-written copy of the used part of Pi's API, still fits Pi. The tests compile
- * it against the published types of the pinned Pi, so a change on either side fails a test.
+ * Owns: the check that `src/pi/api.ts`, a hand-written copy of the used part of Pi's API, still fits Pi. The tests
+ * compile the file against the published types of the pinned Pi, so a change on either side fails a test.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** The main job with Pi on Bun in place of Node: the packed package, from the search to the end of every process. */
+/** Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process. */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Owns: tests that no process outlives Pi, whatever the end of Pi; that only one set of servers runs after session
- * changes; and that the user is told about servers that fail and recover.
+ * Owns: tests of Pi's ends, session changes and notices: no process outlives Pi, only one set of servers runs after a
+ * change of session, and notices name servers that fail and recover.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

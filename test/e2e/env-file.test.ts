@@ -32,8 +32,7 @@ const evilRan = (at: PiHome): Promise<boolean> =>
   );
 
 /**
- * Replaces the file by a rename. A file written in place is empty for a moment, which would cause a question of its
- * own.
+ * Replaces the file by a rename. A file written in place is empty for a moment, which would cause an extra question.
  */
 async function setEnv(at: PiHome, text: string): Promise<void> {
   const whole = join(at.dir, "new.env");

@@ -178,7 +178,7 @@ describe("calls that fail, in one session", () => {
   });
 });
 
-describe("a call of a tool that is not available -> the answer says why", () => {
+describe("a call of a tool that is not available", () => {
   const ROWS: [server: string, why: string, expected: RegExp][] = [
     [
       "less",
@@ -217,7 +217,7 @@ describe("a call of a tool that is not available -> the answer says why", () => 
     },
   );
 
-  test.each(ROWS)("%s: %s", async (server, _why, expected) => {
+  test.each(ROWS)("%s__echo, %s -> the answer and the search say why", async (server, _why, expected) => {
     const [search = "", answer = ""] = (await told(server)).answers;
     expect(answer).toMatch(expected);
     expect(search).toContain(`${server}__echo: ${answer.replace(`Tool ${server}__echo not found: `, "")}`);

@@ -115,7 +115,7 @@ describe("hotReload ask, an edit waits", () => {
     expect(await pi.status()).not.toContain("added");
   });
 
-  test("the user saves that file in the editor -> its content applies without a question", async () => {
+  test("the user saves the waiting file with /mcp edit -> its content applies without a question", async () => {
     const pi = await openWith("off");
     await edit(pi, "off");
     const text = await readFile(pi.at.mcpFile, "utf8");
@@ -125,7 +125,7 @@ describe("hotReload ask, an edit waits", () => {
     expect(dialogsOf(pi.rpc).map(({ method }) => method)).toEqual(["editor"]);
   });
 
-  test("the file is edited again before the answer -> the yes applies nothing new; the new effect is shown first", async () => {
+  test("the file is edited again before the answer -> the yes applies nothing; the new effect is shown first", async () => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     const first = await pi.dialog();

@@ -66,7 +66,7 @@ describe.each(BUILDS)("%s", (build) => {
     expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
   });
 
-  test("RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no process is left", async () => {
+  test("RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left", async () => {
     const scripted = await model([
       searchFor("select:everything__get-tiny-image"),
       call("everything__get-tiny-image", {}),

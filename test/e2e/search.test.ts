@@ -110,7 +110,7 @@ describe("in one session", () => {
     },
   );
 
-  test("a call of a known tool that is not declared -> it is loaded, the answer has its signature, the next call works", async () => {
+  test("a call of a known tool that is not declared -> the tool is loaded, the answer has its signature, the next call works", async () => {
     const { answers, requests } = await told("undeclared");
     expect(requests[1]?.toolNames).not.toContain("fs__read_file");
     expect(answers[1]).toMatch(

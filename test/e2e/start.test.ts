@@ -167,7 +167,7 @@ describe("direct tools", () => {
     expect(answersIn(requests)[0]).toMatch(/^Tool z__c not found: its server z was removed/);
   });
 
-  test("--mcp-config -> a snapshot of its own; the usual one stays as it is", async () => {
+  test("--mcp-config -> a separate snapshot; the usual snapshot stays as it is", async () => {
     const at = await learnedHome();
     await at.writeFile("my.json", {
       mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) },

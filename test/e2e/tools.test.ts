@@ -208,7 +208,7 @@ describe("what servers offer, in one session", () => {
     expect(new Set(repairs).size).toBe(4);
   });
 
-  test("invalid parts in schemas, a name that Anthropic refuses, a cut name in a rule -> repaired, told in the description, excluded", async () => {
+  test("invalid parts in schemas, a name that Anthropic refuses, a cut name in a rule -> repaired, named in the description, excluded", async () => {
     const { at, requests, answers } = await told("odd");
     const declared = new Map(requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
     expect([...declared.keys()].filter((name) => name.startsWith("t__")).toSorted()).toEqual(
@@ -291,7 +291,7 @@ test("codemode active, cold and warm -> a script finds MCP tools and gets the wh
   }
 });
 
-test("the built-in tool_search active, cold and warm -> it finds and loads MCP tools", async () => {
+test("the built-in tool_search active, cold and warm -> it finds and loads an MCP tool, and the tool answers", async () => {
   const defaultTools = ["ToolSearch", "tool_search"];
   const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
   for (const start of ["cold", "warm"]) {

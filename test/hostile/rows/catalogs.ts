@@ -68,7 +68,7 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "a pattern in mcp({search, regex: true}) that backtracks or costs much",
+    name: "a pattern in mcp({search, regex: true}) that backtracks or takes much time",
     finding: "M8",
     alone: true,
     settings: { proxyTool: true },

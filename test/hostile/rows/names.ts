@@ -136,7 +136,7 @@ const CLASHES: readonly Row[] = [
     },
   },
   {
-    name: "a server whose results have the names of members of every object as keys",
+    name: "a server whose results have keys with the names of members of every object",
     finding: "own",
     checks: SERVER_CHECKS,
     server: (place) =>
@@ -147,7 +147,7 @@ const CLASHES: readonly Row[] = [
     calls: [{ tool: "work" }],
   },
   {
-    name: "a server whose tool names differ only by case, blanks and look-alikes, and that lists one name a thousand times",
+    name: "a server with tool names that differ only by case, blanks and look-alikes, and with one name a thousand times",
     finding: "own",
     checks: SERVER_CHECKS,
     server: listing(

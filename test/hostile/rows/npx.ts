@@ -71,7 +71,7 @@ const NPX: readonly Row[] = [
   ),
   npxRow("a committed node_modules with a package of the same name", commitsPackage, false),
   npxRow(
-    "a package.json of the same name with a bin of its own",
+    "a package.json with the same name and another bin",
     async (place) => {
       const manifest = { name: PACKAGE, version: "9.0.0", bin: { [PACKAGE]: "./evil.cjs" } };
       await place.home.writeFile("package.json", manifest);

@@ -145,7 +145,7 @@ export const QUESTIONS: readonly Row[] = [
     },
   },
   {
-    name: "a clone with such entries in a project without trust: the user is not asked",
+    name: "a clone with the same entries in a project without trust: the user is not asked",
     finding: "own",
     alone: true,
     trusted: false,

@@ -1,5 +1,5 @@
 /**
- * Owns: JSON-RPC messages with accidents in them, for the mutating servers over stdio and over HTTP.
+ * Owns: JSON-RPC messages with accidents, for the mutating servers over stdio and HTTP.
  * Must not: know how a message is framed.
  * Called by: mutates.ts and support/mutating-http.ts.
  */
@@ -67,7 +67,7 @@ export function mutateJson(whole: unknown, random: Random): unknown {
     const part = all[random.below(all.length)];
     switch (random.below(6)) {
       case 0:
-        // JSON has no list with a hole.
+        // A list loses the whole item, because JSON cannot express a list with a hole.
         if (Array.isArray(holder)) holder.splice(random.below(holder.length), 1);
         else Reflect.deleteProperty(holder, key);
         break;

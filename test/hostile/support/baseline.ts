@@ -1,7 +1,7 @@
 /**
  * Owns: the baseline of the check `main`: the CPU time of bare Pi in the same kind of run as a row. One measurement
  * serves all test files of a test run.
- * Must not: judge.
+ * Must not: judge results.
  * Called by: suite.ts and the bench scenario `hostile`.
  */
 import { link, readFile, rm, writeFile } from "node:fs/promises";

@@ -49,7 +49,7 @@ export async function neighbourProblem(
   return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
 }
 
-/** Calls the healthy server again and again for `watchMs`. */
+/** Repeats calls of the healthy server for `watchMs`. */
 export async function watchedProblem(
   arena: Arena,
   { server, watchMs }: { server: string; watchMs: number },
