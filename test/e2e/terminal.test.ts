@@ -50,126 +50,123 @@ function newestRow(screen: readonly string[], title: string): string[] {
   return row.slice(0, end === -1 ? undefined : end).map((line) => line.slice(1));
 }
 
-test.each([60, 80, 200])(
-  "calls, progress, errors and a resumed session at %i columns -> each row is drawn right",
-  async (columns) => {
-    const at = await home({ mcp: { mcpServers, settings: { captureStats: true } } });
-    const scripted = await model(SCRIPT);
-    const opened: Terminal[] = [];
-    onCleanup(() => Promise.all(opened.map((one) => one.close())));
-    const open = async (args: string[] = []): Promise<Terminal> => {
-      const one = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns, args });
-      opened.push(one);
-      return one;
-    };
-    const terminal = await open();
-    await terminal.prompt("go");
-    const searched = newestRow(await terminal.until(/^ searched\./m), "ToolSearch");
-    expect(searched[0]).toMatch(/^ToolSearch {2}query: "select:everything__/);
-    expect(searched.at(-2)).toMatch(/^… \d+ more lines? \(ctrl\+o to expand\)$/);
-    expect(searched.at(-1)).toMatch(/^[\d.]+ m?s$/);
+test.each([60, 80, 200])("%i columns -> calls, progress, errors, a resumed session fit", async (columns) => {
+  const at = await home({ mcp: { mcpServers, settings: { captureStats: true } } });
+  const scripted = await model(SCRIPT);
+  const opened: Terminal[] = [];
+  onCleanup(() => Promise.all(opened.map((one) => one.close())));
+  const open = async (args: string[] = []): Promise<Terminal> => {
+    const one = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns, args });
+    opened.push(one);
+    return one;
+  };
+  const terminal = await open();
+  await terminal.prompt("go");
+  const searched = newestRow(await terminal.until(/^ searched\./m), "ToolSearch");
+  expect(searched[0]).toMatch(/^ToolSearch {2}query: "select:everything__/);
+  expect(searched.at(-2)).toMatch(/^… \d+ more lines? \(ctrl\+o to expand\)$/);
+  expect(searched.at(-1)).toMatch(/^[\d.]+ m?s$/);
 
-    /** Resolves with the row of a finished call. A lasting call is first seen in progress, then its file ends it. */
-    const shown = async (nth: number, title: string, lasting?: [RegExp, string]): Promise<string[]> => {
-      await terminal.prompt(`call ${nth}`);
-      if (lasting) {
-        await terminal.until(lasting[0]);
-        await at.writeFile(lasting[1], "");
-      }
-      const screen = await terminal.until(new RegExp(`^ answer${nth}\\.`, "m"));
-      // The rest of the screen is still in place, so no escape sequence of a result took effect.
-      expect(screen.join("\n")).toContain("stub-model");
-      return newestRow(screen, title);
-    };
-    const FOOTER = /^\d+(\.\d)? m?s · [\d.]+ [KM]?B/;
-
-    const echo = await shown(0, "everything · echo");
-    expect(echo.slice(0, 3)).toEqual([
-      'everything · echo  message: "日本語 and 👨‍👩‍👧"',
-      "",
-      "Echo: 日本語 and 👨‍👩‍👧",
-    ]);
-    expect(echo[3]).toMatch(FOOTER);
-
-    const long = await shown(1, "own · show");
-    expect(long[0]).toMatch(/^own · show {2}text: "line 0 .*…$/);
-    expect(long[2]).toBe("line 0");
-    expect(long.at(-2)).toMatch(/^… 25 more lines \(ctrl\+o to expand\)$/);
-    expect(long.at(-1)).toMatch(FOOTER);
-    await terminal.press("C-o");
-    const expanded = await terminal.until(/line 29 word/);
-    expect(expanded.join("\n")).not.toContain("more lines (");
-    await terminal.press("C-o");
-    await terminal.until(/… 25 more lines/);
-
-    expect((await shown(2, "everything · get-tiny-image")).join("\n")).toMatch(
-      /\n\[Image: image\/png, 3\.9 KB\]\n/,
-    );
-
-    const failed = await shown(3, "own · show");
-    expect(failed.join(" ")).toContain(
-      " it burns Expected parameters: own__show(text?: string, isError?: boolean)",
-    );
-    // The error has another colour of the theme than the row before.
-    const colours = (await terminal.colours()).split("\n");
-    const colourOf = (text: string): string | undefined =>
-      colours
-        .findLast((line) => line.includes(text))
-        ?.match(COLOUR)
-        ?.at(-1);
-    expect(colourOf("it burns")).toBeDefined();
-    expect(colourOf("it burns")).not.toBe(colourOf("[Image: image/png"));
-
-    const mixed = (await shown(4, "own · show")).slice(2, -1);
-    expect(mixed.join(" ")).toMatch(/^(日本語のテキスト 한국어 👩‍🚀 )+/);
-
-    const escapes = (await shown(5, "own · show")).join("\n");
-    expect(escapes).toContain("\na link red 2J end\n");
-
-    const steps = await shown(6, "own · steps", [/^ step \d+ of unknown$/m, "steps-end"]);
-    expect(steps.slice(2, 3)).toEqual(["steps is over"]);
-
-    const counted = await shown(7, "own · count", [/^ █+░+ {1,2}\d+% 2 of 3$/m, "count-ends"]);
-    expect(counted.slice(2, 3)).toEqual(["count is over"]);
-    expect(counted.at(-1)).toMatch(FOOTER);
-
-    const stored = (await shown(8, "own · show")).join("\n");
-    expect(stored).toMatch(/\n\d+(\.\d)? m?s · 49\.\d KB of 87\.9 KB\nFull text: /);
-    expect(stored.replaceAll("\n", "")).toMatch(/Full text: \/.*own-show-[0-9a-f]{8}\.txt$/);
-
-    await terminal.prompt("/mcp stats");
-    // The first Enter may only accept the completion; a second Enter on an empty line does nothing.
-    await terminal.press("Enter");
-    const stats = await terminal.until(/^ About [\d,]+ tokens saved\.$/m);
-    const head = stats.findIndex((line) => /^ tool\b/.test(line));
-    const [names = "", numbers = "", ...rows] = stats.slice(head);
-    if (columns === 60) {
-      expect([names, numbers]).toEqual([
-        " tool",
-        expect.stringMatching(/^ {3,}calls {2}errors {2}received +shown +mean$/),
-      ]);
-      expect(rows.slice(0, 2)).toEqual([
-        " own · show",
-        expect.stringMatching(/^ {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/),
-      ]);
-    } else {
-      expect(names).toMatch(/^ tool {3,}calls {2}errors {2}received +shown +mean$/);
-      expect(numbers).toMatch(/^ own · show {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/);
-      expect(rows.findIndex((line) => line.startsWith(" About"))).toBe(4);
+  /** Resolves with the row of a finished call. A lasting call is first seen in progress, then its file ends it. */
+  const shown = async (nth: number, title: string, lasting?: [RegExp, string]): Promise<string[]> => {
+    await terminal.prompt(`call ${nth}`);
+    if (lasting) {
+      await terminal.until(lasting[0]);
+      await at.writeFile(lasting[1], "");
     }
+    const screen = await terminal.until(new RegExp(`^ answer${nth}\\.`, "m"));
+    // The rest of the screen is still in place, so no escape sequence of a result took effect.
+    expect(screen.join("\n")).toContain("stub-model");
+    return newestRow(screen, title);
+  };
+  const FOOTER = /^\d+(\.\d)? m?s · [\d.]+ [KM]?B/;
 
-    // A narrower terminal draws every row again.
-    const narrow = Math.max(40, columns - 30);
-    await terminal.resize(narrow);
-    await terminal.until(new RegExp(`^─{${narrow}}$`, "m"));
-    await terminal.close();
+  const echo = await shown(0, "everything · echo");
+  expect(echo.slice(0, 3)).toEqual([
+    'everything · echo  message: "日本語 and 👨‍👩‍👧"',
+    "",
+    "Echo: 日本語 and 👨‍👩‍👧",
+  ]);
+  expect(echo[3]).toMatch(FOOTER);
 
-    // The resumed session has neither the servers nor the snapshot.
-    await at.writeMcp({ mcpServers: {} });
-    await rm(join(at.agentDir, "mcp-snapshots"), { recursive: true });
-    const resumed = await open(["--continue"]);
-    const screen = await resumed.until(/answer8\./);
-    expect(newestRow(screen, "own · count").at(-1)).toMatch(FOOTER);
-    expect(newestRow(screen, "own · show").join("\n")).toMatch(/49\.\d KB of 87\.9 KB\nFull text: /);
-  },
-);
+  const long = await shown(1, "own · show");
+  expect(long[0]).toMatch(/^own · show {2}text: "line 0 .*…$/);
+  expect(long[2]).toBe("line 0");
+  expect(long.at(-2)).toMatch(/^… 25 more lines \(ctrl\+o to expand\)$/);
+  expect(long.at(-1)).toMatch(FOOTER);
+  await terminal.press("C-o");
+  const expanded = await terminal.until(/line 29 word/);
+  expect(expanded.join("\n")).not.toContain("more lines (");
+  await terminal.press("C-o");
+  await terminal.until(/… 25 more lines/);
+
+  expect((await shown(2, "everything · get-tiny-image")).join("\n")).toMatch(
+    /\n\[Image: image\/png, 3\.9 KB\]\n/,
+  );
+
+  const failed = await shown(3, "own · show");
+  expect(failed.join(" ")).toContain(
+    " it burns Expected parameters: own__show(text?: string, isError?: boolean)",
+  );
+  // The error has another colour of the theme than the row before.
+  const colours = (await terminal.colours()).split("\n");
+  const colourOf = (text: string): string | undefined =>
+    colours
+      .findLast((line) => line.includes(text))
+      ?.match(COLOUR)
+      ?.at(-1);
+  expect(colourOf("it burns")).toBeDefined();
+  expect(colourOf("it burns")).not.toBe(colourOf("[Image: image/png"));
+
+  const mixed = (await shown(4, "own · show")).slice(2, -1);
+  expect(mixed.join(" ")).toMatch(/^(日本語のテキスト 한국어 👩‍🚀 )+/);
+
+  const escapes = (await shown(5, "own · show")).join("\n");
+  expect(escapes).toContain("\na link red 2J end\n");
+
+  const steps = await shown(6, "own · steps", [/^ step \d+ of unknown$/m, "steps-end"]);
+  expect(steps.slice(2, 3)).toEqual(["steps is over"]);
+
+  const counted = await shown(7, "own · count", [/^ █+░+ {1,2}\d+% 2 of 3$/m, "count-ends"]);
+  expect(counted.slice(2, 3)).toEqual(["count is over"]);
+  expect(counted.at(-1)).toMatch(FOOTER);
+
+  const stored = (await shown(8, "own · show")).join("\n");
+  expect(stored).toMatch(/\n\d+(\.\d)? m?s · 49\.\d KB of 87\.9 KB\nFull text: /);
+  expect(stored.replaceAll("\n", "")).toMatch(/Full text: \/.*own-show-[0-9a-f]{8}\.txt$/);
+
+  await terminal.prompt("/mcp stats");
+  // The first Enter may only accept the completion; a second Enter on an empty line does nothing.
+  await terminal.press("Enter");
+  const stats = await terminal.until(/^ About [\d,]+ tokens saved\.$/m);
+  const head = stats.findIndex((line) => /^ tool\b/.test(line));
+  const [names = "", numbers = "", ...rows] = stats.slice(head);
+  if (columns === 60) {
+    expect([names, numbers]).toEqual([
+      " tool",
+      expect.stringMatching(/^ {3,}calls {2}errors {2}received +shown +mean$/),
+    ]);
+    expect(rows.slice(0, 2)).toEqual([
+      " own · show",
+      expect.stringMatching(/^ {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/),
+    ]);
+  } else {
+    expect(names).toMatch(/^ tool {3,}calls {2}errors {2}received +shown +mean$/);
+    expect(numbers).toMatch(/^ own · show {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/);
+    expect(rows.findIndex((line) => line.startsWith(" About"))).toBe(4);
+  }
+
+  // A narrower terminal draws every row again.
+  const narrow = Math.max(40, columns - 30);
+  await terminal.resize(narrow);
+  await terminal.until(new RegExp(`^─{${narrow}}$`, "m"));
+  await terminal.close();
+
+  // The resumed session has neither the servers nor the snapshot.
+  await at.writeMcp({ mcpServers: {} });
+  await rm(join(at.agentDir, "mcp-snapshots"), { recursive: true });
+  const resumed = await open(["--continue"]);
+  const screen = await resumed.until(/answer8\./);
+  expect(newestRow(screen, "own · count").at(-1)).toMatch(FOOTER);
+  expect(newestRow(screen, "own · show").join("\n")).toMatch(/49\.\d KB of 87\.9 KB\nFull text: /);
+});
