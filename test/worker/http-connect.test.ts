@@ -216,18 +216,15 @@ test("connectHttp: the signal is aborted between attempts -> ends at once", asyn
 });
 
 test.each([
-  ["POST", "http"],
-  ["the GET of the event stream", "sse"],
-])(
-  "connectHttp: the answer to %s never comes -> connect_timeout after startupTimeoutMs",
-  async (_name, type) => {
-    const server = await serve(({ http }, response) => {
-      if (http === "GET") startEvents(response).write(": wait\n\n");
-    });
-    const error = await refusal({ type, url: server.url, startupTimeoutMs: 200 });
-    expect(error).toMatchObject({ code: "connect_timeout", data: { server: "web", timeoutMs: 200 } });
-  },
-);
+  ["the answer to POST", "http"],
+  ["the first event", "sse"],
+])("connectHttp: %s never comes -> connect_timeout after startupTimeoutMs", async (_name, type) => {
+  const server = await serve(({ http }, response) => {
+    if (http === "GET") startEvents(response).write(": wait\n\n");
+  });
+  const error = await refusal({ type, url: server.url, startupTimeoutMs: 200 });
+  expect(error).toMatchObject({ code: "connect_timeout", data: { server: "web", timeoutMs: 200 } });
+});
 
 /** Starts a TCP server that does not speak HTTP and answers `host:port`. */
 async function tcp(onSocket: (socket: Socket) => void): Promise<string> {
