@@ -1,6 +1,6 @@
 /**
- * Builds the published files: `dist/index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first paint,
- * `dist/chunk.js`, which both share, and one self-contained file per worker.
+ * Builds the published files: `dist/index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
+ * paint, `dist/chunk.js`, which both share, and one self-contained file per worker.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -51,8 +51,8 @@ const pureMsgpackr: Plugin = {
 };
 
 /**
- * Loads heavy modules of Node through `require`, when code first uses them. A static import would load the module at once
- * and read all its properties: for `node:http` this loads undici, which takes 15 ms.
+ * Loads heavy modules of Node through `require`, when code first uses them. A static import would load the module at
+ * once and read all its properties: for `node:http` this loads undici, which takes 15 ms.
  */
 const lateBuiltins: Plugin = {
   name: "late-builtins",
@@ -66,8 +66,8 @@ const lateBuiltins: Plugin = {
 };
 
 /**
- * Bundles the target of every `import("./run.ts")` in src into one output, `later.js`. esbuild alone would make a file for
- * each, and Pi's main thread opens and compiles one file faster than five.
+ * Bundles the target of every `import("./run.ts")` in src into one output, `later.js`. esbuild alone would make a
+ * file for each, and Pi's main thread opens and compiles one file faster than five.
  */
 const oneLaterFile: Plugin = {
   name: "one-later-file",

@@ -1,6 +1,6 @@
 /**
- * Owns: several processes that store entries in one metadata cache at the same time: the number of entries that survive,
- * and the time of a write.
+ * Owns: several processes that store entries in one metadata cache at the same time: the number of entries that
+ * survive, and the time of a write.
  * Must not: run Pi; the processes run the clients' own code for writes.
  */
 import { execFile } from "node:child_process";

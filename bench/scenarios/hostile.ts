@@ -1,5 +1,6 @@
 /**
- * Owns: the effect of hostile servers and clones on Pi with each MCP client: for each attack and client "held" or the harm.
+ * Owns: the effect of hostile servers and clones on Pi with each MCP client: for each attack and client "held" or the
+ * harm.
  * Must not: contain the attacks; they are rows of test/hostile, which also say what this package must withstand.
  */
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * Owns: the time until an edit of mcp.json takes effect while the real Pi runs with 20 servers, and the cost of the edit
- * for Pi's main thread.
+ * Owns: the time until an edit of mcp.json takes effect while the real Pi runs with 20 servers, and the cost of the
+ * edit for Pi's main thread.
  * Must not: define the edits; bench/support/edits.ts does.
  *
  * "Applied" is the time from before the write of the file until the notice of the effect reaches the user. After each

@@ -1,6 +1,6 @@
 /**
- * Owns: stalls of Pi's main thread during heavy work elsewhere: results of many megabytes, many results at once, a server
- * that starts slowly.
+ * Owns: stalls of Pi's main thread during heavy work elsewhere: results of many megabytes, many results at once, a
+ * server that starts slowly.
  * Must not: judge which part of a big result is shown, only that it is the right result.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";

@@ -13,8 +13,8 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 5;
 /**
- * Every case is watched for the same time, because the heartbeat and Pi itself use CPU even when idle. The time suffices
- * for 20 servers to connect and for the work after that, such as a catalog event.
+ * Every case is watched for the same time, because the heartbeat and Pi itself use CPU even when idle. The time
+ * suffices for 20 servers to connect and for the work after that, such as a catalog event.
  */
 const WINDOW_MS = 2_000;
 const BARE = "bare Pi";

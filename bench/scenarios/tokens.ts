@@ -1,6 +1,6 @@
 /**
- * Owns: the size, in characters and tokens, of the text that tells the model about 20 servers with 1,000 tools before its
- * first call: declarations and system prompt, minus those of Pi without MCP.
+ * Owns: the size, in characters and tokens, of the text that tells the model about 20 servers with 1,000 tools before
+ * its first call: declarations and system prompt, minus those of Pi without MCP.
  * Must not: measure time. The figures do not vary from run to run.
  */
 import { Tiktoken } from "js-tiktoken/lite";

@@ -93,7 +93,10 @@ function measure(flat: Flat): Outcome[] {
   return found;
 }
 
-/** hit@5 with small extra shares for the first ranks and for near misses, so that small steps are visible to the climb. */
+/**
+ * hit@5 with small extra shares for the first ranks and for near misses, so that small steps are visible to the
+ * climb.
+ */
 function worth({ rank }: Outcome): number {
   if (rank < 0) return 0;
   if (rank < 1) return 1.12;

@@ -39,8 +39,8 @@ const SHOWN_BYTES = [2_000, 6_000] as const;
 const isMissing = (result: string): boolean => result.includes("No such tool");
 
 /**
- * Takes the entries of 30 servers. 20 of them are configured at first: 10 of these are removed, one by one, and the other
- * 10 servers are added. The remaining 10 get other rules, then other arguments.
+ * Takes the entries of 30 servers. 20 of them are configured at first: 10 of these are removed, one by one, and the
+ * other 10 servers are added. The remaining 10 get other rules, then other arguments.
  */
 export function makeEdits(all: Entries, variant: Variant): { first: Edit["content"]; edits: Edit[] } {
   const names = Object.keys(all);

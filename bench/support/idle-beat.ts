@@ -1,6 +1,6 @@
 /**
- * Owns: a heartbeat in an otherwise idle thread, during a measurement of Pi. The heartbeat shows how long the machine made
- * a ready thread wait: if Pi's main thread and this thread stall at the same time, the machine caused it.
+ * Owns: a heartbeat in an otherwise idle thread, during a measurement of Pi. The heartbeat shows how long the machine
+ * made a ready thread wait: if Pi's main thread and this thread stall at the same time, the machine caused it.
  * Must not: depend on the scenario.
  */
 import { once } from "node:events";

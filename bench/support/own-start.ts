@@ -1,6 +1,6 @@
 /**
- * Owns: the time that a stdio server needs for its own start: spawn, `initialize` and `tools/list` with the SDK's client
- * alone.
+ * Owns: the time that a stdio server needs for its own start: spawn, `initialize` and `tools/list` with the SDK's
+ * client alone.
  * Must not: run during another measurement.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";

@@ -1,6 +1,6 @@
 /**
- * Owns: generated MCP tools that look like real ones: names, descriptions and schemas of 1 to 6 parameters, about 0.9 KB
- * each as JSON, near the median of real catalogs. The same seed gives the same tools.
+ * Owns: generated MCP tools that look like real ones: names, descriptions and schemas of 1 to 6 parameters, about 0.9
+ * KB each as JSON, near the median of real catalogs. The same seed gives the same tools.
  * Must not: depend on data outside the repository.
  * Called by: scenarios, for servers with any number of tools and in place of a missing real catalog.
  */

@@ -13,7 +13,7 @@ import { packInto, verifyIntegrity } from "./npm-pack.ts";
 export const ADAPTER_VERSION = "2.36.0";
 
 const SPEC = `pi-mcp-adapter@${ADAPTER_VERSION}`;
-/** As `npm view pi-mcp-adapter@2.36.0 dist.integrity` prints it. */
+/** The output of `npm view pi-mcp-adapter@2.36.0 dist.integrity`. */
 const INTEGRITY =
   "sha512-aX7Hf1FMGoHFjjx2Y4t12Hkue83CiBQmZaeQQ0mg+2wxOzbIOYdWzEkh1bmKlLHKiH6zRWlxWitsr+RaiXvoRQ==";
 const TARGET = join(import.meta.dirname, "..", "..", "node_modules", ".cache", "peers", SPEC);

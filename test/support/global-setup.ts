@@ -10,7 +10,7 @@ import { ensurePi } from "./pi-host.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** For `HomeOptions.caches`. */
+    /** Value for `HomeOptions.caches`. */
     piCaches: string;
   }
 }

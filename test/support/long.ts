@@ -3,7 +3,9 @@
  * `npm run test:long`.
  */
 
-/** The number in the environment variable, or `small` if it is not set. Throws if the value is not a positive integer. */
+/**
+ * The number in the environment variable, or `small` if it is not set. Throws if the value is not a positive integer.
+ */
 export function repeats(variable: string, small: number): number {
   const text = process.env[variable];
   if (text === undefined) return small;

@@ -66,7 +66,9 @@ export interface PiHome {
   readonly mcpFile: string;
   /** Replaces the user's mcp.json: a string is raw text, any other value becomes JSON. */
   writeMcp(content: unknown): Promise<void>;
-  /** Writes a file below the project folder and returns its path: a string is raw text, any other value becomes JSON. */
+  /**
+   * Writes a file below the project folder and returns its path: a string is raw text, any other value becomes JSON.
+   */
   writeFile(path: string, content: unknown): Promise<string>;
   /** Points models.json at a scripted model. */
   useModel(url: string): Promise<void>;

@@ -18,7 +18,7 @@ const OLDEST_NODE = [22, 19] as const;
 
 interface Pin {
   spec: string;
-  /** As `npm view <spec> dist.integrity` prints it. */
+  /** The output of `npm view <spec> dist.integrity`. */
   integrity: string;
   /** The package's folder, as path segments below the version folder. */
   place: readonly string[];

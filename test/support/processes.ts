@@ -101,7 +101,10 @@ function listFromProc(): ProcessEntry[] {
   return pids.map((pid) => readProc(Number(pid))).filter((entry) => entry !== undefined);
 }
 
-/** Empty if the process has ended. Reads synchronously: the kernel answers from memory, a promise costs ten times more. */
+/**
+ * Empty if the process has ended. Reads synchronously: the kernel answers from memory, a promise costs ten times
+ * more.
+ */
 function readProcFile(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");

@@ -1,5 +1,6 @@
 /**
- * Owns: the order of the test files in a run. The slowest files start first, so that no long file runs alone at the end.
+ * Owns: the order of the test files in a run. The slowest files start first, so that no long file runs alone at the
+ * end.
  * To add a file: name it here only if it takes more than ten seconds.
  */
 import type { TestSpecification } from "vitest/node";

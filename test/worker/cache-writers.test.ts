@@ -17,7 +17,10 @@ import { tempFolder } from "../unit/temp-folder.ts";
 
 const ROUNDS = repeats("CACHE_WRITER_ROUNDS", 1);
 const KILLS = repeats("CACHE_KILLS", 8);
-/** These limits are very long: if the next writer had to wait until a killed writer counts as silent, the test would fail. */
+/**
+ * These limits are very long: if the next writer had to wait until a killed writer counts as silent, the test would
+ * fail.
+ */
 const NEVER_SILENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 29_000 };
 /** A kill comes at a random moment within this time after the writer's first entry. */
 const KILL_WITHIN_MS = 60;
@@ -71,7 +74,10 @@ describe("four processes that write 20 entries each", () => {
 
 const TEMP = /^\.mcp-cache\.json\.[0-9a-f]{12}\.tmp$/;
 const LOCK = ".mcp-cache.json.lock";
-/** A new folder follows after these kills. Every write rewrites the whole file, so the file must stay as small as real ones. */
+/**
+ * A new folder follows after these kills. Every write rewrites the whole file, so the file must stay as small as real
+ * ones.
+ */
 const KILLS_A_FOLDER = 20;
 
 interface Counts {

@@ -1,6 +1,6 @@
 /**
- * Owns: changes of configuration files on a real disk. The tests wait for events, never for times: if a change must have
- * no effect, a later change of another file shows that the first change was handled.
+ * Owns: changes of configuration files on a real disk. The tests wait for events, never for times: if a change must
+ * have no effect, a later change of another file shows that the first change was handled.
  */
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -144,7 +144,10 @@ describe("watchConfig", () => {
     );
   }
 
-  /** Each function puts something other than a regular file at a path, and answers the folder that must not be watched. */
+  /**
+   * Each function puts something other than a regular file at a path, and answers the folder that must not be
+   * watched.
+   */
   const irregular: Record<string, (file: string) => Promise<string | undefined>> = {
     "a named pipe": async (file) => {
       await promisify(execFile)("mkfifo", [file]);

@@ -132,14 +132,14 @@ describe("a call to a server that", () => {
     expect(failed.data).toMatchObject({ server: "s" });
   });
 
-  test("was cancelled by the user", async () => {
+  test("does not answer before the user cancels -> cancelled", async () => {
     const at = await start({ s: fixture("waits.mjs") });
     await at.settled("s");
     const failed = await failedResult(at, "work", { signal: AbortSignal.timeout(50) });
     expect([failed.code, failed.text]).toEqual(["cancelled", `s/work was cancelled.${EXPECTED}`]);
   });
 
-  test("was removed", async () => {
+  test("was removed -> server_removed", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("live.mjs") }, { place });
     await at.settled("s");
@@ -153,7 +153,7 @@ describe("a call to a server that", () => {
     ]);
   });
 
-  test("is not configured", async () => {
+  test("is not configured -> unknown_server", async () => {
     const at = await start({});
     const failed = await failedResult(at, "work");
     expect([failed.code, failed.text]).toEqual([
@@ -162,7 +162,7 @@ describe("a call to a server that", () => {
     ]);
   });
 
-  test("was open when the worker ended, and after it", async () => {
+  test("does not answer before the worker ends -> runtime_restarted; after a stop -> runtime_stopped", async () => {
     const at = await start({ s: fixture("waits.mjs") }, { workerUrl: breakable });
     await at.settled("s");
     const open = failedResult(at, "work", { args: { file: join(at.cwd, "never") } });
@@ -201,7 +201,7 @@ describe("a server of the project that is not trusted", () => {
     expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
   });
 
-  test("was refused, then allowed", async () => {
+  test("was refused, then allowed -> not started, then connected", async () => {
     const at = await start({}, { place: await project(".mcp.json") });
     const { questions } = await at.runtime.ask("status", {});
     const hash = questions[0]?.hash ?? "";

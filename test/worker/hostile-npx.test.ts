@@ -1,6 +1,6 @@
 /**
- * Owns: `npx` servers from the user's own configuration and from a project, started in a clone that holds a trap for each
- * way in which a folder could decide which program starts. npm and the processes are real.
+ * Owns: `npx` servers from the user's own configuration and from a project, started in a clone that holds a trap for
+ * each way in which a folder could decide which program starts. npm and the processes are real.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";

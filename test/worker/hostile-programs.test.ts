@@ -1,6 +1,6 @@
 /**
- * Owns: programs and `!commands` of servers from the user's own configuration and from a project, started in a clone that
- * holds a trap for each way in which a folder could decide which program starts.
+ * Owns: programs and `!commands` of servers from the user's own configuration and from a project, started in a clone
+ * that holds a trap for each way in which a folder could decide which program starts.
  */
 import { spawnSync } from "node:child_process";
 import { rm } from "node:fs/promises";

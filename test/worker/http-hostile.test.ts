@@ -1,4 +1,7 @@
-/** Owns: servers over HTTP that break rules or never finish. Each costs one request and its time, and no lasting connection. */
+/**
+ * Owns: servers over HTTP that break rules or never finish. Each costs one request and its time, and no lasting
+ * connection.
+ */
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -54,7 +57,9 @@ const long = `http://b.test/${"x".repeat(15_000)}`;
 
 interface Row {
   answer: RawAnswer;
-  /** The error code of a failed call. A failed connect has `connect_timeout`, `connect_failed` or `message_too_large`. */
+  /**
+   * The error code of a failed call. A failed connect has `connect_timeout`, `connect_failed` or `message_too_large`.
+   */
   code: ErrorCode;
   says: RegExp;
   /** The most requests for one connect. A call causes one request, or this many if the server redirects in a circle. */
@@ -393,7 +398,10 @@ describe("a session over HTTP", () => {
   });
 });
 
-/** A legacy server with one stream for all of its messages. `onPost` answers POSTs and may send messages on the stream. */
+/**
+ * A legacy server with one stream for all of its messages. `onPost` answers POSTs and may send messages on the
+ * stream.
+ */
 function legacy(onPost: (socket: Socket, message: Message, say: (text: string) => void) => void): RawAnswer {
   let stream: Socket | undefined;
   const say = (text: string): void => void stream?.write(`data: ${text}\n\n`);

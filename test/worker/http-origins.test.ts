@@ -1,6 +1,6 @@
 /**
- * Owns: data sent to one HTTP server never reaches another origin. Two ports of loopback are two origins: no answer of one
- * server makes the client send the other a request, header, cookie, session id or event id.
+ * Owns: data sent to one HTTP server never reaches another origin. Two ports of loopback are two origins: no answer
+ * of one server makes the client send the other a request, header, cookie, session id or event id.
  */
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** Owns: when servers start, end, reconnect or stay as they are, and what the user sees; with real threads and processes. */
+/**
+ * Owns: when servers start, end, reconnect or stay as they are, and what the user sees; with real threads and
+ * processes.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";

@@ -1,4 +1,6 @@
-/** Owns: regular expressions over the tools: they match on a thread of their own, which ends when one takes too long. */
+/**
+ * Owns: regular expressions over the tools: they match on a thread of their own, which ends when one takes too long.
+ */
 import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";

@@ -1,4 +1,6 @@
-/** Owns: a worker that crashes, ends, hangs or runs out of memory, and a failing cache worker: the session continues. */
+/**
+ * Owns: a worker that crashes, ends, hangs or runs out of memory, and a failing cache worker: the session continues.
+ */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";

@@ -1,4 +1,7 @@
-/** Owns: requests to a worker thread. Each request settles in every case, and no request keeps a process alive for ever. */
+/**
+ * Owns: requests to a worker thread. Each request settles in every case, and no request keeps a process alive for
+ * ever.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

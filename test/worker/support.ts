@@ -62,7 +62,10 @@ export interface Place {
   cwd: string;
 }
 
-/** Creates a temporary agent folder and working directory. A process that still runs with it at the end fails the test. */
+/**
+ * Creates a temporary agent folder and working directory. A process that still runs with it at the end fails the
+ * test.
+ */
 export async function createPlace(): Promise<Place> {
   const dir = await mkdtemp(join(await realpath(tmpdir()), "pmt-worker-"));
   const place = { agentDir: join(dir, "agent"), cwd: join(dir, "project") };
@@ -127,7 +130,10 @@ export async function currentCatalog(at: Started): Promise<Catalog> {
 
 export type Way = "crash" | "exit" | "hang" | "oom" | "stuck";
 let told = 0;
-/** Makes the worker break or write its heap size. A rename creates the file, so that the worker never reads half of it. */
+/**
+ * Makes the worker break or write its heap size. A rename creates the file, so that the worker never reads half of
+ * it.
+ */
 export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promise<void> {
   const trigger = join(agentDir, "mcp-threads.log.break");
   const unfinished = `${trigger}.${++told}`;
@@ -139,7 +145,10 @@ let marks = 0;
 /** The wait for a mark ends after this time, because a dead worker writes no mark. */
 const MARK_WAIT_MS = 2_000;
 
-/** Answers the log with all lines so far. The worker writes lines late, so this sends a mark after them and waits for it. */
+/**
+ * Answers the log with all lines so far. The worker writes lines late, so this sends a mark after them and waits for
+ * it.
+ */
 async function readWholeLog(runtime: Runtime, file: string): Promise<string> {
   const mark = `mark ${++marks} of a test`;
   runtime.log("info", mark);
