@@ -1,8 +1,8 @@
 /**
- * Owns: `npm start`: the packed package in the real Pi, two real MCP servers and a scripted model, from the search
- * for a tool to its result, with what it cost Pi's main thread.
+ * Owns: `npm start`: the packed package in the real Pi with two real MCP servers and a scripted model, from the search
+ * for a tool to its result, and the cost for Pi's main thread.
  * Must not: need a key, or a network beyond the first fetch of Pi.
- * Called by: people who want to see the extension work. Exit code 1, with the reasons, if it does not.
+ * Called by: people who want to see the extension work. If it does not work, the exit code is 1 and the reasons follow.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,13 +31,13 @@ const FIGURE_CHARS = 9;
 const style = createStyle(process.stdout);
 const print = (line = ""): void => void process.stdout.write(`${line}\n`);
 
-/** One of the servers that npm installed, started with the Node that runs this. */
+/** The entry of a server from npm, which runs on the Node of this process. */
 const server = (name: string, ...args: string[]) => ({
   command: process.execPath,
   args: [join(ROOT, "node_modules", "@modelcontextprotocol", `server-${name}`, "dist", "index.js"), ...args],
 });
 
-/** A model calls only what was declared to it; so does this one, and stops where a tool is missing. */
+/** Calls the tool only if it was declared, as a real model does; otherwise the turn says that the tool is missing. */
 const callIfDeclared =
   (name: string, args: unknown) =>
   (request: ModelRequest): ModelTurn =>
@@ -84,7 +84,7 @@ async function run(
   }
 }
 
-/** Pi without any MCP client and with as many turns: its own `read` tool stands in for the calls. */
+/** Runs Pi without any MCP client and with the same number of turns; its own `read` tool replaces the MCP calls. */
 function runBare(home: PiHome): Promise<Measured> {
   const read = (path: string) => callIfDeclared("read", { path });
   const reads = [read("README.md"), read("src/main.ts"), read("README.md"), read("src/main.ts")];
@@ -137,7 +137,7 @@ function printCost(ours: ProbeReport, bare: ProbeReport): void {
   print(style.dim(`   ${note}`));
 }
 
-/** The promises of the demo. Each broken promise is a reason for exit code 1. */
+/** The reasons for exit code 1: each expectation of the demo that does not hold. */
 function failures({ requests, result }: Measured, steps: readonly Step[], log: string): string[] {
   const expectations: [boolean, string][] = [
     [steps.length === 4, `the model made ${steps.length} calls, not 4`],

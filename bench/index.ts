@@ -1,7 +1,7 @@
 /**
  * Owns: `npm run bench -- [scenario ...] [--runs N] [--vs none,...] [--json | --markdown]`: runs scenarios one
- * after the other and prints what they measured.
- * Must not: decide by a timing; the exit code tells only whether the benches ran.
+ * after the other and prints their figures.
+ * Must not: decide by a timing; the exit code says only whether the benches ran.
  */
 import { parseArgs } from "node:util";
 import { cacheWrite } from "./scenarios/cache-write.ts";
@@ -23,7 +23,7 @@ import { summarize } from "./support/stats.ts";
 import { formatMisses, formatRows, missesTarget } from "./support/table.ts";
 import { PEERS } from "./support/variants.ts";
 
-/** In the order in which `all` runs them. */
+/** All scenarios, in the order in which `all` runs them. */
 const SCENARIOS: readonly Scenario[] = [
   search,
   rpc,
@@ -140,7 +140,7 @@ function invocationOrExit(): Invocation | undefined {
     if (invocation === undefined) process.stdout.write(`${USAGE}\n`);
     return invocation;
   } catch (error) {
-    // parseArgs marks the errors of the person who typed by their code.
+    // The code of an error from parseArgs tells whether the command line is wrong.
     const isMistake =
       error instanceof UsageError || String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS");
     if (!isMistake) throw error;

@@ -1,2 +1,2 @@
-/** Our ranking behind the interface of ../shared/search/evaluate.mjs: the index and the scoring of ToolSearch. */
+/** The ranking of ToolSearch (index and scoring) with the interface of ../shared/search/evaluate.mjs. */
 export { createRanker } from "../test/support/search-data.ts";

@@ -1,8 +1,7 @@
 /**
- * Builds what is published: for Pi's main thread `dist/index.js`, `dist/later.js`, which is loaded after Pi's first
- * paint, and `dist/chunk.js`, which both share; and one self-contained file per worker.
- * Nothing in them imports anything but `node:` modules, so they run below `node_modules`, without it, and
- * in Pi's Bun build.
+ * Builds the published files: `dist/index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
+ * paint, `dist/chunk.js`, which both share, and one self-contained file per worker.
+ * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -11,7 +10,7 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** CommonJS packages inside an ES module look for these. */
+/** CommonJS packages inside an ES module use these names. */
 const COMMONJS_GLOBALS = [
   'import { createRequire as __createRequire } from "node:module";',
   "const require = __createRequire(import.meta.url);",
@@ -20,8 +19,8 @@ const COMMONJS_GLOBALS = [
 ].join("\n");
 
 /**
- * Leaves out what is imported but never run: the SDK's schema compiler (the client is given a validator of
- * its own) and piscina's optional native `nice`.
+ * Leaves out modules that are imported but never run: the SDK's schema compiler (this package gives the SDK's client
+ * another validator) and piscina's optional native `nice`.
  */
 const leaveOut: Plugin = {
   name: "leave-out",
@@ -37,8 +36,8 @@ const leaveOut: Plugin = {
 };
 
 /**
- * The pure JavaScript build of msgpackr: the native one is an optional binary that a single file cannot hold.
- * Its files only define things, so that what a bundle does not use of them can be left out.
+ * Bundles the pure JavaScript build of msgpackr, because a single file cannot contain the optional native binary.
+ * The files of msgpackr have no side effects, so a bundle can leave out unused parts.
  */
 const pureMsgpackr: Plugin = {
   name: "pure-msgpackr",
@@ -52,8 +51,8 @@ const pureMsgpackr: Plugin = {
 };
 
 /**
- * Heavy modules of Node through `require`, when the code that uses them is first run. A static import is
- * carried out at once, and reads every property of the module: that of `node:http` loads undici, 15 ms.
+ * Loads heavy modules of Node through `require`, when code first uses them. A static import would load the module at
+ * once and read all its properties: for `node:http` this loads undici, which takes 15 ms.
  */
 const lateBuiltins: Plugin = {
   name: "late-builtins",
@@ -67,8 +66,8 @@ const lateBuiltins: Plugin = {
 };
 
 /**
- * Sends every `import("./run.ts")` of src into one output, `later.js`: esbuild would make a file of each, and Pi's main
- * thread opens and compiles one file faster than five.
+ * Bundles the target of every `import("./run.ts")` in src into one output, `later.js`. esbuild alone would make a
+ * file for each, and Pi's main thread opens and compiles one file faster than five.
  */
 const oneLaterFile: Plugin = {
   name: "one-later-file",
@@ -94,11 +93,11 @@ const shared: BuildOptions = {
   platform: "node",
   target: "node22.19",
   format: "esm",
-  // jsonc-parser's CommonJS build hides its requires from a bundler.
+  // The ES module build comes first, because jsonc-parser's CommonJS build hides its requires from a bundler.
   mainFields: ["module", "main"],
   minifySyntax: true,
   minifyWhitespace: true,
-  // Names stay where stacks go to the log file: in the workers.
+  // The workers write stacks to the log file, so their names stay readable.
   minifyIdentifiers: false,
   legalComments: "none",
   logLevel: "warning",
@@ -111,7 +110,7 @@ const worker: BuildOptions = {
 };
 
 const builds: BuildOptions[] = [
-  // Compiled by a main thread that logs no stacks: short names save it a third of that.
+  // Short names save a third of the compile time on Pi's main thread, which logs no stacks.
   {
     entryPoints: ["src/index.ts"],
     plugins: [leaveOut, pureMsgpackr, oneLaterFile],
@@ -122,7 +121,7 @@ const builds: BuildOptions[] = [
   },
   { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
   { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
-  // piscina starts its threads from a file of its own, which it looks for beside the bundle.
+  // piscina starts its threads from a separate file, which it expects beside the bundle.
   {
     entryPoints: ["node_modules/piscina/dist/worker.js"],
     outfile: "dist/workers/worker.js",
@@ -131,7 +130,7 @@ const builds: BuildOptions[] = [
 ];
 
 await rm(new URL("../dist", import.meta.url), { recursive: true, force: true });
-/** Which source files went into which output: a boundary test reads it. */
+/** The source files of each output, for a boundary test. */
 const sources: Record<string, string[]> = {};
 for (const options of builds) {
   const { metafile } = await build({ ...shared, ...options, metafile: true });

@@ -1,4 +1,4 @@
-/** Writes the JSON Schema of `mcp.json` from its validator. A test holds that it is up to date. */
+/** Writes the JSON Schema of `mcp.json` from its validator. A test checks that the schema file is up to date. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { schemaText } from "../workers/connection/config/entry/json-schema.ts";
 

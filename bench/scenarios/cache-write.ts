@@ -1,7 +1,7 @@
 /**
- * Owns: several processes that store what they learned in one metadata cache at the same time: how much of it
- * is still there afterwards, and how long a write takes.
- * Must not: run Pi; the code that writes is what the clients run.
+ * Owns: several processes that store entries in one metadata cache at the same time: the number of entries that
+ * survive, and the time of a write.
+ * Must not: run Pi; the processes run the clients' own code for writes.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ const WRITER = join(import.meta.dirname, "..", "support", "cache-writer.ts");
 const DEFAULT_RUNS = 5;
 const WRITERS = 4;
 const ENTRIES = 20;
-/** Until every process has loaded its modules. */
+/** Every process has loaded its modules within this time. */
 const START_AFTER_MS = 1_500;
 
 interface Client {

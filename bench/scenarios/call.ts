@@ -1,7 +1,7 @@
 /**
- * Owns: what a small tool call costs through the connection worker, beside the SDK's client on the main thread
- * with a server of the same program, in the same process and sitting.
- * Must not: run Pi; what Pi itself adds to a call is on both sides.
+ * Owns: the cost of a small tool call through the connection worker, compared with the SDK's client on the main thread.
+ * Both sides use the same server program, in the same process and sitting.
+ * Must not: run Pi; Pi's own part of a call is the same on both sides.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ const SERVER = "bench";
 const BARE = "SDK client on main";
 const OURS = "ours, through the worker";
 
-/** One small call; answers the text of its result. */
+/** Makes one small call and answers the text of its result. */
 type Call = (text: string) => Promise<string>;
 
 interface Side {
@@ -76,7 +76,7 @@ async function ourSide(agentDir: string): Promise<Side> {
 
 interface Timing {
   callsMs: number[];
-  /** CPU of the main thread for one call. */
+  /** CPU time of the main thread for one call. */
   cpuUs: number;
   batchesMs: number[];
 }
@@ -138,7 +138,7 @@ async function run({ runs = DEFAULT_RUNS, progress }: ScenarioOptions): Promise<
     sides.push(ours);
     for (let index = 0; index < runs; index++) {
       progress(`call: run ${index + 1} of ${runs}`);
-      // Which one goes first changes: the first of a pair finds a colder machine.
+      // The sides take turns in going first, because the first of a pair finds a colder machine.
       const order = [
         [BARE, bare],
         [OURS, ours],

@@ -1,5 +1,5 @@
 /**
- * Owns: what it costs the real Pi to connect 20 servers at start, all of them at once wanted, tools known.
+ * Owns: the cost for the real Pi when 20 eager servers with known tools all connect at its start.
  * Must not: send prompts; the start scenario does.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
@@ -11,14 +11,14 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** Every variant is watched for this time, and longer if its servers are not connected by then. */
+/** Every variant is watched for this time, or longer if its servers are not connected by then. */
 const WINDOW_MS = 3_000;
 const AFTER_CONNECT_MS = 500;
 
 interface Sample {
   probe: ProbeReport;
   connectedMs: number | undefined;
-  /** Longest wait of an idle thread at the same time. */
+  /** Longest stall of an idle thread in the same time. */
   idleMs: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Owns: the first tool call of a session in the real Pi, its server not connected yet where a client connects
- * lazily, beside the second call.
- * Must not: start servers slowly; the stall scenario has one that does.
+ * Owns: the first tool call of a session in the real Pi, compared with the second. If a client connects lazily, the
+ * server is not connected before the first call.
+ * Must not: use slow servers; the stall scenario does.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { type Prompted, startMeasured } from "../support/measured-pi.ts";
@@ -12,19 +12,20 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 const DEFAULT_RUNS = 5;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "lazy" } as const;
 const SERVER = "bench3";
-/** Time from the start of Pi to the first prompt. By then all work of a start has ended. */
+/** Time from the start of Pi to the first prompt. All work of a start has ended by then. */
 const SETTLED_MS = 2_000;
 
 interface Sample {
   findMs: number;
   firstMs: number;
   secondMs: number;
-  /** The prompt that finds the tool and calls it, and the one that only calls it. */
+  /** The prompt that finds the tool and calls it. */
   first: Window;
+  /** The prompt that only calls the tool. */
   second: Window;
 }
 
-/** From one request of the model to the next: the tool calls in between, and what Pi itself does around them. */
+/** Time from one request to the next: the tool calls between them, and Pi's own work around these calls. */
 function betweenMs({ requests }: Prompted, from: number): number {
   const [start, end] = [requests[from], requests[from + 1]];
   return start && end ? end.arrivedAtMs - start.arrivedAtMs : Number.NaN;

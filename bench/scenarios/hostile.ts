@@ -1,6 +1,7 @@
 /**
- * Owns: what hostile servers and clones do to Pi with each MCP client: attack by client, held or what happened.
- * Must not: know how an attack is made; the attacks are rows of test/hostile, which say what must hold of ours.
+ * Owns: the effect of hostile servers and clones on Pi with each MCP client: for each attack and client "held" or the
+ * harm.
+ * Must not: contain the attacks; they are rows of test/hostile, which also say what this package must withstand.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +15,7 @@ import { loadVariants } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 1;
 
-/** As the table names it -> the name of the row. All can be made against any client. */
+/** Label in the table -> name of the row. All attacks work against any client. */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ["tools/list of 60 MiB: empty objects", "a server that answers tools/list with 60 MiB of empty objects"],
   ["result of 60 MiB: empty objects", "a server that answers a call with 60 MiB of empty objects"],
@@ -84,7 +85,7 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   // Bare Pi has no server that could attack it.
   const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
   const rows: Row[] = [];
-  // As on a machine where Pi has run before: what a start compiles is not what is measured.
+  // The shared caches stand for a machine where Pi has run before, so that the figures contain no compilation.
   const caches = await mkdtemp(join(tmpdir(), "pmt-hostile-"));
   try {
     const bare = await measureBare(caches);

@@ -1,5 +1,5 @@
 /**
- * Owns: what Pi spends on loading an extension and running its factory, before its first paint.
+ * Owns: the time that Pi spends on loading an extension and running its factory, before its first paint.
  * Must not: wait for servers; Pi ends as soon as it is ready.
  */
 import { rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ interface Case {
   name: string;
   variant: Variant;
   toolsPerServer: number;
-  /** As right after an installation: nothing in Pi's transform cache, nothing learned of any server. */
+  /** True for a first start after an installation: Pi's transform cache is empty and no server's tools are known. */
   first: boolean;
   ours?: string;
   targetMs?: number;
@@ -39,13 +39,13 @@ function casesOf(variant: Variant): Case[] {
         { ...common, name: "ours, warm, 1,000 tools", targetMs: 8 },
         { ...common, name: "ours, warm, 2,000 tools", toolsPerServer: 100, targetMs: 15 },
       ];
-    // Part of Pi's own bundle and loaded with it: the start scenario has what it costs.
+    // The built-in MCP loads with Pi's own bundle; the start scenario measures its cost.
     case "builtin":
       return [];
   }
 }
 
-/** Waits for the servers only when their tools are to be learned. */
+/** Starts Pi once; waits for the servers only if the client must learn their tools. */
 async function loadOnce({ variant, first }: Case, home: BenchHome, learn: boolean): Promise<ProbeReport> {
   await home.reset({ cold: first });
   if (first) await rm(home.home.tmpDir, { recursive: true, force: true });
@@ -55,7 +55,7 @@ async function loadOnce({ variant, first }: Case, home: BenchHome, learn: boolea
     await pi.ready();
     if (learn && variant.entry && !first) {
       await home.allListed();
-      // The client has still to store what it learned.
+      // The client needs this time to store the tools.
       await pi.untilAge(2_500);
     }
     return await pi.stop();
@@ -90,7 +90,7 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   try {
     for (const one of (await loadVariants(options)).flatMap(casesOf)) {
       const { variant, toolsPerServer } = one;
-      // A lazy server of the adapter is not connected to learn its tools; an eager one is.
+      // The adapter connects an eager server to learn its tools, but not a lazy one.
       const lifecycle = variant.id === "adapter" ? "eager" : "lazy";
       const home = await createBenchHome(variant, { servers: SERVERS, toolsPerServer, lifecycle });
       prepared.push({ one, home, probes: [] });

@@ -13,16 +13,16 @@ import { loadVariants, PEER_TIMEOUT, type Variant } from "../support/variants.ts
 
 const DEFAULT_RUNS = 2;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** From the start of Pi: worker threads that idle have ended, and V8 has given back their memory, 8 s after that. */
+/** Time from Pi's start until idle worker threads have ended and V8 has released their memory, 8 s later. */
 const SETTLED_MS = 18_000;
 const PROCESS_TARGET_MB = 40;
 const SERIES_TARGET_MB = 30;
-/** Everything must be released; a full garbage collection varies by about this much. */
+/** All memory must be released; the result of a full garbage collection varies by about this much. */
 const LEFT_TARGET_MB = 2;
 
 interface Series {
   window: Window;
-  /** What is left after garbage collections, less what as many results of 48 KB left: Pi keeps the conversation. */
+  /** Growth after garbage collections, minus the growth after as many results of 48 KB: Pi keeps the conversation. */
   leftHeapMb: number;
   leftRssMb: number;
   failures: string[];
@@ -30,7 +30,7 @@ interface Series {
 
 interface Sample {
   idle: Memory;
-  /** Undefined for bare Pi, which has nothing to call. */
+  /** Undefined for bare Pi, which has no tool to call. */
   series: Series | undefined;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Owns: how soon an edit of mcp.json is in effect while the real Pi runs with 20 servers, and what Pi's main thread
- * pays for it.
- * Must not: know what the edits are; bench/support/edits.ts does.
+ * Owns: the time until an edit of mcp.json takes effect while the real Pi runs with 20 servers, and the cost of the
+ * edit for Pi's main thread.
+ * Must not: define the edits; bench/support/edits.ts does.
  *
- * "Applied" is from before the file is written until the notice that tells the effect reaches the user. After each
- * notice the model looks whether it is so; a notice that is not true ends the bench. That look is Pi's own work and
- * is left out of the stalls.
+ * "Applied" is the time from before the write of the file until the notice of the effect reaches the user. After each
+ * notice the model checks that the notice is true; a false notice ends the bench. The check is Pi's own work, so the
+ * stalls do not include it.
  */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,15 +27,15 @@ import { median } from "../support/stats.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
-/** 30 servers: the home knows the ten that are added later, but they are not configured yet. */
+/** The home has 30 servers. Ten of them are not configured at first; edits add them later. */
 const SHAPE = { servers: SERVERS + EDITS_OF_A_KIND, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** Edits of each kind after a pause, in which the client releases what it keeps ready for a moment. */
+/** Number of edits of each kind that follow a long pause, in which the client's idle threads end. */
 const QUIET_ROUNDS = 3;
 const QUIET_MS = 6_500;
 const PAUSE_MS = 300;
-/** Main is watched for so long after the model has looked: something may follow. */
+/** Main is watched for this time after the model's check, because work may follow. */
 const AFTER_MS = 200;
-/** Bare Pi has nothing to apply; it is watched for as long. */
+/** Bare Pi has no edit to apply; it is watched for this time instead. */
 const BARE_MS = 400;
 const PATIENCE_MS = 30_000;
 const POLL_MS = 5;
@@ -45,9 +45,9 @@ const STALL_MS = 10;
 interface Applied {
   kind: Kind;
   quiet: boolean;
-  /** Until the notice. */
+  /** Milliseconds until the notice. */
   ms: number;
-  /** Until the old process has ended or the new one has sent its tools. */
+  /** Milliseconds until the old process has ended or the new one has sent its tools. */
   serverMs: number | undefined;
 }
 
@@ -59,7 +59,7 @@ interface Sample {
   idleMs: number;
 }
 
-/** Time at which one server did it, since the file of what servers did was emptied. */
+/** Waits until the server's log has the entry `what`, and answers its time. The log begins at the last `reset`. */
 async function seenAt({ servers, seen }: BenchHome, server: string, what: string): Promise<number> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -70,7 +70,7 @@ async function seenAt({ servers, seen }: BenchHome, server: string, what: string
   }
 }
 
-/** What the process of a server does when such an edit is applied. */
+/** The log entry of a server's process that shows that an edit of this kind was applied. */
 const PROCESS: Partial<Record<Kind, "ended" | "listed">> = {
   "server removed": "ended",
   "server added": "listed",
@@ -96,7 +96,7 @@ async function look(pi: MeasuredPi, { kind, server, turns, isRight }: Edit): Pro
   if (!isRight(result)) throw new Error(`${kind} of ${server}: the model sees ${result.slice(0, 200)}`);
 }
 
-/** Watches main during tasks that are not Pi's own work. */
+/** Collects stalls of main during chosen tasks only, so that Pi's own work stays out of the figures. */
 function createWatch(pi: MeasuredPi, idle: IdleBeat) {
   const parts: string[] = [];
   return {
@@ -124,7 +124,7 @@ function createWatch(pi: MeasuredPi, idle: IdleBeat) {
 interface Case {
   variant: Variant;
   home: BenchHome;
-  /** Every server that is ever configured; none for bare Pi. */
+  /** Every server that an edit may configure; empty for bare Pi. */
   all: Entries;
   samples: Sample[];
 }

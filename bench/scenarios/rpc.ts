@@ -1,7 +1,7 @@
 /**
- * Owns: what it costs to ask the connection worker: a request and its reply, beside a bare `postMessage`
- * ping-pong with an empty worker in the same run, and how long a new worker takes to answer.
- * Must not: configure servers; the `status` request then carries next to nothing.
+ * Owns: the cost of a request to the connection worker and its reply, compared with a bare `postMessage` ping-pong with
+ * an empty worker in the same run; and the time until a new worker answers.
+ * Must not: configure servers: without them the `status` request carries almost no data.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -25,7 +25,7 @@ const PONG =
 interface Timing {
   /** Milliseconds from the start of the thread to its first answer. */
   firstMs: number;
-  /** CPU of the main thread meanwhile. */
+  /** CPU time of the main thread in the same time. */
   firstCpuMs: number;
   roundTripsMs: number[];
 }
@@ -35,7 +35,7 @@ const cpuMs = (): number => {
   return (user + system) / 1_000;
 };
 
-/** `start` makes a worker and answers how to make one round trip to it. */
+/** `start` makes a worker and answers a function that makes one round trip to it. */
 async function measure(start: () => () => Promise<unknown>): Promise<Timing> {
   const [startedMs, startedCpuMs] = [performance.now(), cpuMs()];
   const roundTrip = start();
@@ -71,7 +71,7 @@ async function measureRpc(agentDir: string, url: URL): Promise<Timing> {
     };
     let opened: Promise<unknown> | undefined;
     return await measure(() => () => {
-      // The first trip opens the session, as the first of a Pi session does.
+      // The first trip opens the session, like the first request of a Pi session.
       if (opened !== undefined) return rpc.request("status", {}, options);
       opened = rpc.request("startSession", facts, options);
       return opened;
@@ -88,7 +88,7 @@ async function measurePingPong(): Promise<Timing> {
       const pong = new Worker(PONG, { eval: true });
       worker = pong;
       let answered: (message: unknown) => void = () => {};
-      // One listener for all trips, as a client would have.
+      // One listener serves all trips, as in a client.
       pong.on("message", (message) => answered(message));
       return () => {
         const { promise, resolve } = Promise.withResolvers<unknown>();

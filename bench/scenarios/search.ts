@@ -1,6 +1,6 @@
 /**
- * Owns: what a ToolSearch costs the main thread, and how often it finds the right tool among five.
- * The catalog is made by the cache worker's own task and read as main reads it, so both are what users run.
+ * Owns: the cost of a ToolSearch for the main thread, and how often the right tool is among the first five.
+ * The cache worker's own task makes the catalog and main's own code reads it, so users run the same code.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -31,7 +31,7 @@ const FIRST_QUERY = join(import.meta.dirname, "..", "support", "first-query.ts")
 const SIZES = [500, 2_000, 10_000];
 const TOOLS_PER_SERVER = 50;
 const QUERIES = 400;
-/** Left out of the percentiles: the code is not optimised yet. The first of them is a figure of its own. */
+/** These queries are not in the percentiles, because V8 has not optimised the code yet. */
 const WARM_UP_QUERIES = 50;
 const DEFAULT_RUNS = 3;
 
@@ -43,7 +43,7 @@ interface Source {
   queries: readonly string[];
 }
 
-/** Percent by natural and keyword wording, measured on the same queries in the outside folder ../shared/search. */
+/** Percent by natural and keyword wording, measured with the same queries in the outside folder ../shared/search. */
 const OTHERS: readonly [name: string, natural: number, keyword: number][] = [
   ["pi-mcp-adapter 2.36.0", 46.5, 55.7],
   ["10/5/4/3 weights as others use them", 64.7, 72.3],
@@ -60,7 +60,7 @@ const FIRST_QUERY_TARGET_MS = 3;
 const INDEX_TARGET_BYTES = 1_024;
 const HIT_TARGETS = { natural: 89, keyword: 88 };
 
-/** Past its end the catalog repeats under other server names: longer postings, no new terms. */
+/** Repeats the tools under other server names until there are `count`: the postings grow, but no terms are new. */
 function repeat(tools: readonly Tool[], count: number): Tool[] {
   return Array.from({ length: count }, (_, index) => {
     const tool = tools[index % tools.length] as Tool;
@@ -81,7 +81,7 @@ function syntheticSource(): Source {
       ...tool,
       server: `server-${Math.floor(index / TOOLS_PER_SERVER) + 1}`,
     }));
-  // Three to six words of a description, in the way of a person.
+  // A query is the first three to six words of a description, about as long as a person's query.
   const queries = syntheticTools(QUERIES, 2).map(({ description }, index) =>
     description
       .split(" ")
@@ -110,7 +110,7 @@ function snapshotOf(tools: readonly Tool[], search: CatalogSettings["search"] = 
   return buildSnapshot({ servers, settings }).snapshot;
 }
 
-/** One query as ToolSearch makes it. */
+/** Makes one query like ToolSearch. */
 function ask(catalog: Catalog, query: string): void {
   searchCatalog(catalog, query, LIMITS.searchResults + LIMITS.searchNamesMore);
 }
@@ -190,7 +190,7 @@ async function rowsOfSize(source: Source, count: number, runs: number, folder: s
   ];
 }
 
-/** Queries whose right tool is among the first five, in percent. The query is asked as ToolSearch asks it. */
+/** Percentages of queries whose right tool is among the first five. The search is the one of ToolSearch. */
 function hitRows(): Row[] {
   const hits = (name: string, natural: number, keyword: number): Row[] => [
     { case: name, metric: "hit@5, natural", unit: "%", values: [natural] },

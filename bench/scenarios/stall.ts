@@ -1,7 +1,7 @@
 /**
- * Owns: what Pi's main thread misses while something heavy happens elsewhere: results of many megabytes, many
- * results at once, a server that takes long to start.
- * Must not: judge what is shown of a big result, only that it is the right one.
+ * Owns: stalls of Pi's main thread during heavy work elsewhere: results of many megabytes, many results at once, a
+ * server that starts slowly.
+ * Must not: judge which part of a big result is shown, only that it is the right result.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { startIdleBeat } from "../support/idle-beat.ts";
@@ -38,7 +38,7 @@ function rowsOf(variant: Variant, payload: Payload, samples: readonly Sample[]):
   });
   const cpu = row("main-thread CPU", "ms", ({ cpuMs }) => cpuMs, payload.single ? CPU_TARGET_MS : undefined);
   const delivery = row("last byte to next request", "ms", ({ deliveryMs }) => deliveryMs);
-  // The target is compared with the value itself.
+  // The row's target applies to the value itself, not to the difference.
   delete delivery.baseline;
   const limit = isOurs && payload.bytes === DELIVERY_BYTES ? { target: DELIVERY_TARGET_MS } : {};
   return [
@@ -82,7 +82,7 @@ async function measureAll(
       for (const payload of [...BIG, TRICKLE, FLOOD]) {
         progress(`stall: run ${index + 1} of ${runs}, ${payload.name}`);
         for (const { variant, home, samples } of subjects) {
-          // A case that failed would fail again after a long wait, so it runs once.
+          // A failed case does not run again, because it would fail again after a long wait.
           if (samples.get(payload)?.some(({ failure }) => failure !== undefined)) continue;
           for (const [one, sample] of await measurePayload({ variant, home, payload }, idle)) {
             samples.set(one, [...(samples.get(one) ?? []), sample]);
@@ -100,7 +100,7 @@ async function measureAll(
 }
 
 async function run(options: ScenarioOptions): Promise<Row[]> {
-  // Bare Pi has no server that could be called.
+  // Bare Pi has no server to call.
   const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
   const subjects: Subject[] = [];
   try {

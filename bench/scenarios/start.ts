@@ -1,9 +1,9 @@
 /**
- * Owns: what a start of the real Pi costs with our packed extension, with the peers, and without any: the first
- * two seconds, one prompt among them.
+ * Owns: the cost of a start of the real Pi with this packed extension, with each peer, and without any: the first two
+ * seconds, including one prompt.
  * Must not: start Pi by itself; bench/support/measured-pi.ts does.
  *
- * All cases run in turn within one sitting, so that a slow minute of the machine hits each alike.
+ * All cases run in turn within one sitting, so that a slow minute of the machine affects all cases alike.
  */
 import { type BenchHome, createBenchHome, type HomeShape } from "../support/bench-home.ts";
 import { startMeasured } from "../support/measured-pi.ts";
@@ -13,8 +13,8 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 5;
 /**
- * Every case is watched for as long: the heartbeat and Pi itself use CPU while nothing happens. Long enough
- * for 20 servers to connect and for what follows, such as a catalog event.
+ * Every case is watched for the same time, because the heartbeat and Pi itself use CPU even when idle. The time
+ * suffices for 20 servers to connect and for the work after that, such as a catalog event.
  */
 const WINDOW_MS = 2_000;
 const BARE = "bare Pi";
@@ -29,7 +29,7 @@ interface Case {
   shape: HomeShape;
   /** Caches are removed before each run, so that every server is connected to learn its tools. */
   cold: boolean;
-  /** For a peer: our case that it is compared with. */
+  /** For a peer: the case of this package that it is compared with. */
   ours?: string;
   /** Limit in milliseconds for load and factory over an empty extension. */
   loadTargetMs?: number;
@@ -85,7 +85,7 @@ async function startOnce({ variant, shape, cold }: Case, home: BenchHome): Promi
 
 type Pick = (sample: Sample) => number | undefined;
 
-/** What Pi itself spends is in every case, so targets are held against the difference. */
+/** Every case contains Pi's own cost, so the targets apply to the difference to bare Pi. */
 function rowsOf(one: Case, samples: readonly Sample[], compare: boolean): Row[] {
   const { name, variant, cold, shape, loadTargetMs, ours } = one;
   const compared = compare && variant.id !== "none";

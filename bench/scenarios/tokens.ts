@@ -1,6 +1,6 @@
 /**
- * Owns: what the model is told of 20 servers with 1,000 tools before it has called anything, in characters and
- * tokens: declarations and system prompt, beyond those of Pi without MCP.
+ * Owns: the size, in characters and tokens, of the text that tells the model about 20 servers with 1,000 tools before
+ * its first call: declarations and system prompt, minus those of Pi without MCP.
  * Must not: measure time. The figures do not vary from run to run.
  */
 import { Tiktoken } from "js-tiktoken/lite";
@@ -12,9 +12,9 @@ import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
 
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
-/** After the last server has listed its tools: until its client knows them. */
+/** The client knows all tools within this time after the last server has listed its tools. */
 const SETTLE_MS = 500;
-/** Our settings that change the declarations: the end of the label, and the target in tokens. */
+/** Settings of this package that change the declarations, each with the end of its label and its target in tokens. */
 const CASES: readonly { suffix: string; settings?: Record<string, unknown>; target: number }[] = [
   { suffix: "", target: 1_400 },
   { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 300 },
@@ -50,7 +50,7 @@ function toldIn(request: ModelRequest): Told {
 async function firstRequest(variant: Variant, settings?: Record<string, unknown>): Promise<Told> {
   const home = await createBenchHome(variant, { ...SHAPE, ...(settings ? { settings } : {}) });
   try {
-    // Two starts: at the second a client has everything that it keeps from the first.
+    // The second start is measured: the client then has all data that it keeps from the first.
     for (let start = 0; ; start++) {
       await home.reset({ cold: false });
       const pi = await startMeasured(variant, home);

@@ -1,5 +1,5 @@
 /**
- * Measures what each part of the search ranking brings: every row takes one part away from the weights as they stand.
+ * Measures the use of each part of the search ranking: every row removes one part from the current weights.
  * usage: ablation.ts [--json]
  */
 import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";

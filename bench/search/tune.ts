@@ -1,8 +1,9 @@
 /**
- * Owns: climbing over the weights of the ranking, one at a time, as they were chosen. Long: minutes a pass.
- * usage: tune.ts [--folds | --sources] [--prior]; PASSES=n bounds it.
+ * Owns: the search for better weights of the ranking by hill climbing, one weight at a time; the current weights come
+ * from this search. One pass takes minutes.
+ * usage: tune.ts [--folds | --sources] [--prior]; PASSES=n limits the passes.
  * --folds climbs on four fifths of the queries and measures on the rest; --sources leaves out one source at a
- * time; --prior starts from neutral figures instead of the weights as they stand.
+ * time; --prior starts from neutral weights instead of the current ones.
  */
 import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
 import {
@@ -23,11 +24,11 @@ const FOLDS = 5;
 const PASSES = Number(process.env.PASSES ?? 2);
 /** A smaller gain is noise. */
 const GAIN = 0.02;
-/** Weights that too few queries depend on. */
+/** Weights that stay fixed, because too few queries depend on them. */
 const FIXED = new Set(["fallbackMost", "variantFloor", "prefix", "synonym.fallback"]);
 const SHARES = /lengthNorm|coverageBase|prefix|literal|partOfJoined|synonym|serverIdf|joined/;
 
-/** Figures of the outside folder ../shared/search; the other weights come from weights that saw every query. */
+/** Neutral weights from the outside folder ../shared/search. All others are the current ones, tuned on every query. */
 const PRIOR: Weights = {
   ...WEIGHTS,
   field: {
@@ -92,7 +93,10 @@ function measure(flat: Flat): Outcome[] {
   return found;
 }
 
-/** A measure smooth enough to climb: hit@5, with a small share for the first ranks and for near misses. */
+/**
+ * hit@5 with small extra shares for the first ranks and for near misses, so that small steps are visible to the
+ * climb.
+ */
 function worth({ rank }: Outcome): number {
   if (rank < 0) return 0;
   if (rank < 1) return 1.12;
@@ -136,7 +140,7 @@ const figures = (list: readonly Outcome[]): string =>
     .map((value) => value.toFixed(1))
     .join(" / ");
 
-/** Climbs without each part in turn and measures on it. */
+/** Leaves out each part in turn: climbs on the other queries and measures on the part. */
 function heldBack(start: Flat, parts: readonly { name: string; holds: Filter }[]): void {
   const held = parts.flatMap(({ name, holds }) => {
     const tuned = measure(climb(start, (outcome) => !holds(outcome))).filter(holds);

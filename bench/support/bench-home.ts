@@ -1,5 +1,5 @@
 /**
- * Owns: a home for one variant with any number of bench servers, and what those servers saw and when.
+ * Owns: a home for one variant with any number of bench servers, and the times of events in those servers.
  * Must not: start Pi.
  * Called by: the scenarios that run Pi.
  */
@@ -20,13 +20,13 @@ export interface BenchHome {
   home: PiHome;
   /** Names of the configured servers: `bench1`, `bench2`, ... */
   servers: readonly string[];
-  /** Forgets what earlier runs left: the log of the servers and, for a cold start, every cache of any client. */
+  /** Deletes the data of earlier runs: the servers' logs and, for a cold start, the caches of all clients. */
   reset(options: { cold: boolean }): Promise<void>;
-  /** Delays `initialize` of one server in later runs; 0: no longer. */
+  /** Delays `initialize` of one server in later runs; 0 ends the delay. */
   delay(server: string, ms: number): Promise<void>;
-  /** When each server did it first, milliseconds since the epoch; undefined where it has not. */
+  /** For each server: the time of its first entry `what`, in milliseconds since the epoch, or undefined. */
   seen(what: string): Promise<(number | undefined)[]>;
-  /** Waits until every server has sent its tools; answers when the last one had. Throws after 30 s. */
+  /** Waits until every server has sent its tools and answers the time of the last one. Throws after 30 s. */
   allListed(): Promise<number>;
   dispose(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface HomeShape {
   settings?: Record<string, unknown>;
 }
 
-/** Files below the agent folder in which clients keep what they learned. */
+/** Files below the agent folder in which clients keep data between sessions. */
 const CACHES = ["mcp-cache.json", "mcp-snapshots", "mcp-threads.log"];
 
 export async function createBenchHome(variant: Variant, shape: HomeShape): Promise<BenchHome> {

@@ -1,13 +1,13 @@
 /**
  * Owns: one MCP server over stdio for all benches: newline-delimited JSON-RPC, no dependencies.
- * Must not: do anything slow that nobody asked for; the benches measure the client.
+ * Must not: be slow unless a bench asks for it; the benches measure the client.
  * Called by: mcp.json files of the benches, with these variables, each optional:
  *   TOOLS_FILE  a JSON array of tools as `tools/list` gives them
- *   SEEN_FILE   gets a line for what happened and when (milliseconds since the epoch): `initialized`,
- *               `listed`, `sent <id>` (the last byte of a payload has left), `ended` (by itself, not killed)
- *   DELAY_FILE  while it exists: milliseconds before `initialize` is answered
+ *   SEEN_FILE   gets a line with name and time (milliseconds since the epoch) of each event: `initialized`,
+ *               `listed`, `sent <id>` (the last byte of a payload has left), `ended` (exited without a kill)
+ *   DELAY_FILE  while this file exists, its number delays the answer to `initialize`, in milliseconds
  *
- * Tools beside those of the file: `echo` answers its arguments; `payload {id, kind, bytes}` answers that much.
+ * Two more tools: `echo` answers its arguments; `payload {id, kind, bytes}` answers a result of about this size.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -46,7 +46,7 @@ const seen = (what) => {
 process.on("exit", () => seen("ended"));
 
 const record = (index) => ({ index, name: `record ${index}`, labels: ["a", "b"], text: LINE });
-/** Records until their JSON is about as long as wanted. */
+/** Makes as many records as fill about `bytes` bytes of JSON. */
 const records = (bytes) =>
   Array.from({ length: Math.ceil(bytes / JSON.stringify(record(10_000)).length) }, (_, i) => record(i));
 

@@ -1,6 +1,6 @@
 /**
- * Owns: the built extension that the benches measure: `dist/` made anew once a run, so that a figure is never
- * that of an older state, and the package as npm would publish it.
+ * Owns: the built extension that the benches measure. `dist/` is built once per run, so that no figure comes from older
+ * code, and the package is the one that npm would publish.
  * Must not: measure.
  */
 import { execFile } from "node:child_process";
@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, "..", "..");
 
 let building: Promise<void> | undefined;
 
-/** Builds once per process. Throws what the build printed. */
+/** Builds once per process. Throws an error with the build's output if the build fails. */
 export function ensureBuilt(): Promise<void> {
   building ??= promisify(execFile)(process.execPath, [join(ROOT, "scripts", "build.ts")], { cwd: ROOT }).then(
     () => undefined,
@@ -21,13 +21,13 @@ export function ensureBuilt(): Promise<void> {
   return building;
 }
 
-/** The connection worker as it is published. */
+/** The published file of the connection worker. */
 export async function builtWorkerUrl(): Promise<URL> {
   await ensureBuilt();
   return pathToFileURL(join(ROOT, "dist", "workers", "connection.js"));
 }
 
-/** The package below a folder named `node_modules`, alone; one copy a process. */
+/** The package alone below a folder named `node_modules`; one copy per process. */
 export async function packedExtension(): Promise<UnpackedPackage> {
   await ensureBuilt();
   return unpackTarball();

@@ -1,6 +1,6 @@
 /**
- * Owns: one process of the cache-write scenario: it writes its entries one after the other, as a session of the
- * client would, and prints how long each took, in milliseconds, as JSON.
+ * Owns: one process of the cache-write scenario. It writes its entries one after the other, like a session of the
+ * client, and prints the duration of each write, in milliseconds, as JSON.
  * Called by: the scenario, as `cache-writer.ts <ours|adapter> <module> <cache file> <writer> <entries> <start at>`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ const TOOLS = 50;
 
 type Write = (server: string, entry: Record<string, unknown>) => Promise<void> | void;
 
-/** The adapter finds its file by PI_CODING_AGENT_DIR. */
+/** Loads the client's write function. The adapter finds its file through PI_CODING_AGENT_DIR. */
 async function load(client: string, modulePath: string, cacheFile: string): Promise<Write> {
   const loaded = (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
   const [name, write] =
@@ -30,7 +30,7 @@ const [client = "", modulePath = "", cacheFile = "", writer = "", entries = "", 
   process.argv.slice(2);
 const write = await load(client, modulePath, cacheFile);
 const tools = syntheticTools(TOOLS, Number(writer) + 1);
-// All writers begin at one moment, whenever their modules were loaded.
+// All writers begin at the same moment, after all have loaded their modules.
 await sleep(Math.max(Number(startAt) - Date.now(), 0));
 const writesMs: number[] = [];
 for (let index = 0; index < Number(entries); index++) {

@@ -25,21 +25,22 @@ export interface Edit {
   /** The whole file. */
   content: { mcpServers: Entries; settings: Record<string, unknown> };
   notice: RegExp;
-  /** What the model does to see the effect. */
+  /** The model's turns that check the effect. */
   turns: readonly ModelTurn[];
-  /** Whether the last result is the expected one. */
+  /** True if the last result is the expected one. */
   isRight(result: string): boolean;
 }
 
-/** Text of a result, of which the output guard shows the model this much. */
+/** Arguments for a long text result. */
 const LONG_TEXT = { id: "long", kind: "text", bytes: 20_000 };
+/** Limits of the output guard, which the edits of the settings set in turn. */
 const SHOWN_BYTES = [2_000, 6_000] as const;
 
 const isMissing = (result: string): boolean => result.includes("No such tool");
 
 /**
- * The names are those of 30 servers: 20 are configured, of which 10 go, one by one, and the other 10 come. Ten
- * stay and are changed: their rules, then their arguments.
+ * Takes the entries of 30 servers. 20 of them are configured at first: 10 of these are removed, one by one, and the
+ * other 10 servers are added. The remaining 10 get other rules, then other arguments.
  */
 export function makeEdits(all: Entries, variant: Variant): { first: Edit["content"]; edits: Edit[] } {
   const names = Object.keys(all);
@@ -68,7 +69,7 @@ export function makeEdits(all: Entries, variant: Variant): { first: Edit["conten
           server: undefined,
           notice: /^mcp\.json: settings \(outputGuard\)$/,
           turns: [variant.call(at(stay, 0), [{ tool: "payload", args: LONG_TEXT }])],
-          // The guard adds where the rest is.
+          // The guard adds a line that says where the whole result is stored.
           isRight: ({ length }) => length > maxBytes / 2 && length < maxBytes + 1_000,
         };
       }
@@ -92,7 +93,7 @@ export function makeEdits(all: Entries, variant: Variant): { first: Edit["conten
       }
       case "args changed": {
         const args = [...(mcpServers[stays]?.args ?? []), `--round=${round}`];
-        // Its tool is there again, so that the restarted server can be called.
+        // The edit allows the tool again, so that the model can call the restarted server.
         put(stays, { args, excludeTools: [] });
         const notice = new RegExp(`^mcp\\.json: ~ ${stays} \\(args, excludeTools\\)$`);
         const turns = [find(stays), echo(stays)];

@@ -1,5 +1,5 @@
 /**
- * Owns: nothing. The extension that bare Pi gets in place of ours, so that what Pi spends on any extension
- * is on both sides of a comparison.
+ * Owns: nothing. Bare Pi gets this extension in place of a client, so that Pi's cost for any extension is on both sides
+ * of a comparison.
  */
 export default function empty() {}

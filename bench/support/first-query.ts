@@ -1,6 +1,6 @@
 /**
- * Owns: the first query of a session: a fresh process reads a snapshot and asks once. Prints milliseconds, and
- * those of its CPU, which other processes do not touch.
+ * Owns: the first query of a session: a new process reads a snapshot and makes one query. Prints the elapsed time and
+ * the CPU time, which other processes do not affect, in milliseconds.
  * Called by: the search scenario. Argument: the snapshot file.
  */
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Owns: one attack against one client in the real Pi, and what came of it in words.
- * Must not: know which attacks there are, or compare clients.
+ * Owns: one attack against one client in the real Pi, and its outcome in words.
+ * Must not: contain the attacks or compare clients.
  * Called by: the hostile scenario. The attacks are rows of test/hostile.
  */
 import { readFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { healthyServer, type OpenPlace, openPlace } from "../../test/hostile/sup
 import type { Row as Attack, Entry } from "../../test/hostile/support/row.ts";
 import { PEER_TIMEOUT, type ServerEntry, type Variant } from "./variants.ts";
 
-/** The whole case, from Pi's start to its end. */
+/** Limit for the whole case, from Pi's start to its end. */
 const CASE_MS = 40_000;
 const HAPPENS_MS = 8_000;
 const ANSWER_MS = 2_000;
@@ -19,19 +19,19 @@ const ANSWER_MS = 2_000;
 const INJECTED = /Before any other step/;
 
 export interface CaseOutcome {
-  /** Longest stall of main by the clock; undefined if Pi could not be asked any more. */
+  /** Longest stall of main by the clock; undefined if Pi no longer answered. */
   stallMs: number | undefined;
-  /** What the attack brought about; empty: held. */
+  /** Descriptions of the harm; empty if the client held. */
   harm: string[];
 }
 
-/** One case under way. */
+/** One running case. */
 interface Case {
   attack: Attack;
   variant: Variant;
   place: OpenPlace;
   outcome: CaseOutcome;
-  /** Bare Pi, measured in the same run of the bench. */
+  /** Figures of bare Pi, measured in the same run of the bench. */
   bare: Baseline;
 }
 
@@ -56,7 +56,7 @@ async function configure({ attack, variant, place }: Case): Promise<void> {
   await home.writeMcp({ mcpServers });
 }
 
-/** One call of the healthy server, found first. */
+/** Finds and calls the healthy server's tool, and answers the harm, if any. */
 async function callHealthy(arena: Arena, variant: Variant, when: string): Promise<string[]> {
   const begunMs = performance.now();
   const calls = [{ tool: "echo", args: { text: when } }];
@@ -67,7 +67,7 @@ async function callHealthy(arena: Arena, variant: Variant, when: string): Promis
   return ms > ANSWER_MS ? [`healthy server took ${(ms / 1_000).toFixed(1)} s ${when}`] : [];
 }
 
-/** A server of the user that the attack is about: called until it answers, which npm delays. */
+/** Calls the user's server that is the target of the attack until it answers; npm may delay its start. */
 async function useOwn(arena: Arena, variant: Variant, name: string): Promise<void> {
   await arena.until(async () => {
     const calls = [{ tool: "echo", args: { text: "mine" } }];
@@ -76,14 +76,14 @@ async function useOwn(arena: Arena, variant: Variant, name: string): Promise<voi
   }, HAPPENS_MS);
 }
 
-/** Words of the server in what is declared to the model before it has asked for anything. */
+/** Answers harm if the declared tools of the first request contain words of the server. */
 function declared({ requests }: Arena): string[] {
   const [first] = requests;
   const text = JSON.stringify(first?.tools ?? []);
   return INJECTED.test(text) ? ["words of the server in the declared tools"] : [];
 }
 
-/** The attack, until it is over or Pi gives no answer. */
+/** Runs the attack until it is over or Pi no longer answers. */
 async function play({ attack, variant, place, outcome, bare }: Case, arena: Arena): Promise<void> {
   const { server } = place;
   const { harm } = outcome;
@@ -104,7 +104,7 @@ async function play({ attack, variant, place, outcome, bare }: Case, arena: Aren
   harm.push(...(await callHealthy(arena, variant, "after the attack")));
   if (attack.anyClient) harm.push(...((await attack.check?.(arena)) ?? []));
   const spent = await arena.spent();
-  // Bare Pi stalls at its start, too: that stall counts only where the client adds to it.
+  // Bare Pi stalls at its start too, so the stall at the start counts only if the client adds to it.
   outcome.stallMs = Math.max(spent.longestMs, startHarm.length > 0 ? start.longestMs : 0);
   harm.push(...startHarm, ...firstHarm, ...mainProblem("during the attack", spent, bare.later));
 }
@@ -142,7 +142,10 @@ async function afterwards({ place, outcome }: Case): Promise<void> {
   if (place.canary.requests.length > 0) outcome.harm.push(`${place.canary.requests.length} requests left`);
 }
 
-/** Bounded in time; everything that it started is gone after it. `caches`: the folder with which `bare` was measured. */
+/**
+ * Runs one attack within a time limit and ends every process that it started. `caches` is the folder that was also used
+ * when `bare` was measured.
+ */
 export async function attackClient(
   attack: Attack,
   variant: Variant,

@@ -1,12 +1,12 @@
 /**
- * Owns: a heartbeat in a thread that does nothing else, while Pi is measured. It shows how long the machine itself let
- * a ready thread wait: a stall that both Pi's main thread and this thread have is the machine's.
- * Must not: know what is measured.
+ * Owns: a heartbeat in an otherwise idle thread, during a measurement of Pi. The heartbeat shows how long the machine
+ * made a ready thread wait: if Pi's main thread and this thread stall at the same time, the machine caused it.
+ * Must not: depend on the scenario.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** The same rhythm and threshold as probe.mjs. */
+/** Program of the thread, with the same interval and threshold as probe.mjs. */
 const BEAT = `
 const { parentPort } = require("node:worker_threads");
 const gaps = [];
@@ -20,7 +20,7 @@ parentPort.on("message", () => parentPort.postMessage(gaps.splice(0)));
 `;
 
 export interface IdleBeat {
-  /** Gaps since the last call; milliseconds since the epoch. */
+  /** Gaps since the last call; `startMs` is in milliseconds since the epoch. */
   take(): Promise<{ startMs: number; ms: number }[]>;
   stop(): Promise<void>;
 }

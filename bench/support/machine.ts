@@ -1,5 +1,5 @@
 /**
- * Owns: the line that names the machine, the programs and the day of a measurement.
+ * Owns: the line with the machine, the program versions and the day of a measurement.
  * Must not: name the host or the user.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
@@ -12,9 +12,9 @@ export interface Machine {
   platform: string;
   node: string;
   pi: string;
-  /** Day of the run, `2026-01-31`. */
+  /** Day of the run, for example `2026-01-31`. */
   date: string;
-  /** Processes that wanted a core in the minute before, without those of the bench. */
+  /** The system's load average of the minute before the run, which does not include the bench itself. */
   loadBefore: number;
 }
 

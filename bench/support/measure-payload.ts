@@ -1,5 +1,5 @@
 /**
- * Owns: one measured result in a running Pi, and a whole Pi for one result and the smallest one.
+ * Owns: the measurement of one result in a running Pi, and of one result and the smallest one in a Pi of their own.
  * Must not: compare variants or make rows.
  * Called by: the stall and memory scenarios.
  */
@@ -11,30 +11,31 @@ import { type Payload, payloadCall, SMALL } from "./payloads.ts";
 import type { ProbeReport, Window } from "./probe-report.ts";
 import type { Variant } from "./variants.ts";
 
-/** The server that is called. */
+/** Name of the called server. */
 export const SERVER = "bench1";
 
 const SHOWN_CHARS = 60;
-/** Until Pi is idle after a prompt, and for how long it is watched then. */
+/** Pi is idle within this time after a prompt. */
 const SETTLE_MS = 200;
+/** The idle Pi is watched for this time. */
 const IDLE_MS = 600;
 
 export interface Outcome {
-  /** From the server's last byte to the model's next request; undefined for many results and for a failure. */
+  /** Time from the server's last byte to the next request to the model; undefined for several results or a failure. */
   deliveryMs: number | undefined;
-  /** What the model was shown where that is not the result. */
+  /** The text that the model got instead of the right result; undefined if the result is right. */
   failure: string | undefined;
 }
 
 export interface Sample extends Outcome {
   window: Window;
-  /** CPU of main in the window, less what an idle Pi with the heartbeat takes in as long. */
+  /** CPU time of main in the window, minus that of an idle Pi with the heartbeat in the same time. */
   cpuMs: number;
-  /** Longest wait of an idle thread at the same time. */
+  /** Longest stall of an idle thread in the same time. */
   idleMs: number;
 }
 
-/** The model finds the tool and calls it once: what a first call costs is over then. */
+/** The model finds the tool and calls it once, so that later figures contain no cost of a first call. */
 export async function warmUp(pi: MeasuredPi, variant: Variant): Promise<void> {
   await pi.prompt(variant.find(SERVER, "payload"), variant.call(SERVER, [payloadCall(SMALL, "warm")]));
 }
@@ -60,7 +61,7 @@ export async function promptPayload(
   return { deliveryMs: known ? shownAtMs - sentAtMs : undefined, failure };
 }
 
-/** Results that do not carry what was asked for, in a few words. */
+/** A short text about the wrong results; undefined if all results are right. */
 function failureOf({ results }: Prompted, payload: Payload, ids: readonly string[]): string | undefined {
   const wrong = ids.filter((id, index) => !payload.isRight(results[index] ?? "", id));
   const [first] = wrong;
@@ -69,7 +70,7 @@ function failureOf({ results }: Prompted, payload: Payload, ids: readonly string
   return ids.length === 1 ? shown : `${wrong.length} of ${ids.length} wrong, the first: ${shown}`;
 }
 
-/** A Pi of its own: warm-up, the smallest payload, this one. Answers a sample of each of the last two. */
+/** Starts a Pi: warm-up, the smallest payload, then `payload`. Answers a sample for each of the two payloads. */
 export async function measurePayload(
   { variant, home, payload }: { variant: Variant; home: BenchHome; payload: Payload },
   idle: IdleBeat,

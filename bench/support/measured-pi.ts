@@ -1,6 +1,6 @@
 /**
- * Owns: one running Pi with a probe around a variant, over RPC: prompts with a scripted model, marks, the report.
- * Must not: know what is compared or summarise.
+ * Owns: one running Pi over RPC with a probe around a variant: prompts with a scripted model, marks, the report.
+ * Must not: compare variants or summarise figures.
  * Called by: the scenarios that run Pi.
  */
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const PROMPT_TIMEOUT_MS = 90_000;
 const NOTICE_TIMEOUT_MS = 30_000;
 
 export interface Prompted {
-  /** All requests that the prompt led to. */
+  /** All requests that the prompt caused. */
   requests: readonly ModelRequest[];
   /** The text that the model got for each tool call of this prompt. */
   results: readonly string[];
@@ -26,16 +26,16 @@ export interface Prompted {
 export interface MeasuredPi {
   /** Milliseconds since the epoch. */
   startedAtMs: number;
-  /** Sends a prompt; the model answers with these turns, then with "done". Resolves when Pi has settled. */
+  /** Sends a prompt; the model answers with these turns, then with "done". Resolves once Pi has settled. */
   prompt(...turns: ModelTurn[]): Promise<Prompted>;
   /** Waits for a later notice to the user; answers its time in milliseconds since the epoch. */
   noticeAt(fits: RegExp): Promise<number>;
   mark(name: string, options?: { gc: boolean }): Promise<void>;
   ready(): Promise<void>;
-  /** Waits until Pi runs for `ms`. */
+  /** Waits until `ms` milliseconds after Pi's start. */
   untilAge(ms: number): Promise<void>;
   report(): Promise<ProbeReport>;
-  /** Ends Pi; the report that it wrote at its exit. */
+  /** Ends Pi and answers the report that Pi wrote at its exit. */
   stop(): Promise<ProbeReport>;
   /** Ends Pi if it still runs. */
   dispose(): Promise<void>;
@@ -91,7 +91,7 @@ export async function startMeasured(variant: Variant, { home }: BenchHome): Prom
   };
 }
 
-/** A request carries the whole conversation: the last one has every result. */
+/** All results so far: every request contains the whole conversation, so the last request has them all. */
 function toolResultsOf(requests: readonly ModelRequest[]): string[] {
   const last = requests.at(-1);
   return last === undefined ? [] : toolResultTexts(last);

@@ -1,7 +1,7 @@
 /**
- * Owns: how long a stdio server takes to start by itself: spawn, `initialize`, `tools/list`, asked by nothing but
- * the SDK's client.
- * Must not: run while something else is measured.
+ * Owns: the time that a stdio server needs for its own start: spawn, `initialize` and `tools/list` with the SDK's
+ * client alone.
+ * Must not: run during another measurement.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -25,7 +25,7 @@ async function startOnce(entry: StdioEntry): Promise<number> {
   return ms;
 }
 
-/** Median of five starts, milliseconds. */
+/** Median of five starts, in milliseconds. */
 export async function ownStartMs(entry: StdioEntry): Promise<number> {
   const times: number[] = [];
   for (let index = 0; index < STARTS; index++) times.push(await startOnce(entry));

@@ -1,5 +1,5 @@
 /**
- * Owns: the results that the benches ask for: kind, size, how many, and how the model can tell a right one.
+ * Owns: the results that the benches ask for: kind, size, number, and the check that a result is the right one.
  * Must not: call anything.
  */
 const KB = 1024;
@@ -8,17 +8,18 @@ const MB = 1024 * KB;
 export interface Payload {
   /** Name in the tables. */
   name: string;
-  /** The beginning of the ids of its results: no blanks. */
+  /** The ids of all its results begin with this text, which has no blanks. */
   id: string;
   kind: "text" | "line" | "structured";
   bytes: number;
-  /** Messages of the model with calls, and calls in each. */
+  /** Number of the model's messages with calls. */
   turns: number;
+  /** Number of calls in each of these messages. */
   callsATurn: number;
   single: boolean;
-  /** The case that its figures are compared with; undefined for a baseline. */
+  /** The payload that this one is compared with; undefined for a baseline. */
   baseline: Payload | undefined;
-  /** Whether what the model was shown is this result, whole or a part of it. */
+  /** True if the text for the model is this result or a part of it. */
   isRight(shown: string, id: string): boolean;
 }
 
@@ -37,7 +38,7 @@ const one = (name: string, kind: Payload["kind"], bytes: number, isRight = start
   isRight,
 });
 
-/** A result shown as JSON or by its structure must have the id and the name of its content. */
+/** A result that is shown as JSON or by its structure must contain the id and the name of its content. */
 const structureRight = (shown: string, id: string): boolean =>
   shown.includes(id) && shown.includes("records");
 
@@ -59,7 +60,7 @@ const many = (name: string, bytes: number, baseline?: Payload): Payload => ({
   single: false,
   baseline,
 });
-/** About what the model is shown of any bigger text: what Pi itself does with it is in both. */
+/** About as long as the shown part of any bigger text, so that Pi's own work is the same for both. */
 export const SHOWN: Payload = one("48 KB text", "text", 48 * KB);
 export const TRICKLE: Payload = many("200 x 48 KB, 20 at a time", 48 * KB);
 export const FLOOD: Payload = many("200 x 1 MB, 20 at a time", MB, TRICKLE);

@@ -1,7 +1,7 @@
 /**
- * Owns: the second half of probe.mjs: the marks after the extension that is measured.
- * Must not: measure anything on its own.
- * Called by: Pi, as the extension after the one that is measured.
+ * Owns: the second half of probe.mjs: the marks after the measured extension.
+ * Must not: measure.
+ * Called by: Pi, as the extension after the measured one.
  */
 const { mark } = globalThis[Symbol.for("pi-mcp-threads bench")];
 mark("subject loaded");

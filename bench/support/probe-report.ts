@@ -1,5 +1,5 @@
 /**
- * Owns: reading what probe.mjs wrote: stalls, CPU and memory of Pi's main thread, times between marks.
+ * Owns: the reader of the report of probe.mjs: stalls, CPU and memory of Pi's main thread, times between marks.
  * Must not: start Pi.
  * Called by: the demo and the scenarios that run Pi.
  */
@@ -9,23 +9,23 @@ interface Mark {
   name: string;
   atMs: number;
   cpuMs: number;
-  /** Peaks since the mark before; only for `/bench-mark`. */
+  /** Memory at the mark, and its peaks since the mark before; only for `/bench-mark`. */
   heapBytes?: number;
   rssBytes?: number;
   peakHeapBytes?: number;
   peakRssBytes?: number;
 }
 
-/** Times are milliseconds since Pi's process started; CPU is that of its main thread since then. */
+/** Times are milliseconds since the start of Pi's process; CPU times are those of its main thread since then. */
 interface RawReport {
   gaps: { startMs: number; ms: number; cpuMs: number }[];
   marks: Mark[];
   rssBytes: number;
-  /** When the process started, milliseconds since the epoch. */
+  /** Start of the process, in milliseconds since the epoch. */
   originMs: number;
 }
 
-/** What main did between two marks of `/bench-mark`. */
+/** Figures of main between two marks of `/bench-mark`. */
 export interface Window {
   wallMs: number;
   /** Milliseconds since the epoch. */
@@ -33,9 +33,9 @@ export interface Window {
   toMs: number;
   cpuMs: number;
   longestStallMs: number;
-  /** The most CPU of the main thread in one gap. */
+  /** The most CPU time of the main thread in one gap. */
   mostCpuInStallMs: number;
-  /** Highest heap of the main thread in the window, less that at its start. */
+  /** Highest heap size of the main thread in the window, minus that at its start. */
   heapGrowthMb: number;
   rssGrowthMb: number;
 }
@@ -46,28 +46,29 @@ export interface Memory {
 }
 
 export interface ProbeReport {
-  /** Longest time between two beats of the 2 ms heartbeat, until Pi had loaded all extensions, and from there on. */
+  /** Longest time between two beats of the 2 ms heartbeat until Pi had loaded all extensions. */
   longestStallLoadingMs: number;
+  /** Longest time between two beats of the 2 ms heartbeat after that. */
   longestStallSessionMs: number;
-  /** The most CPU of the main thread in one gap of the session: a stall less the time others had the core. */
+  /** The most CPU time of the main thread in one gap of the session: a stall without the time of other threads. */
   mostCpuInStallMs: number;
-  /** Import and factory of the subject, and what Pi spends on any extension. */
+  /** Time for import and factory of the subject, including Pi's cost for any extension. */
   loadMs: number;
-  /** Handlers of the subject; undefined if the event did not happen. */
+  /** Time in this handler of the subject, as below; undefined if the event did not happen. */
   sessionStartMs: number | undefined;
   beforeAgentStartMs: number | undefined;
   shutdownMs: number | undefined;
-  /** CPU of the main thread from the start of the process. */
+  /** CPU time of the main thread since the start of the process. */
   cpuMs: number;
   rssMb: number;
-  /** Throws if a mark is not there. */
+  /** Throws if a mark is missing. */
   between(from: string, to: string): Window;
   at(mark: string): Memory;
 }
 
 const BYTES_PER_MB = 1024 ** 2;
 
-/** Reads a report. Throws if Pi wrote none: it then ended without running its exit hooks. */
+/** Reads a report. Throws if Pi wrote none, because it ended without its exit hooks. */
 export async function readProbeReport(file: string): Promise<ProbeReport> {
   const raw = JSON.parse(await readFile(file, "utf8")) as RawReport;
   const find = (name: string): Mark | undefined => raw.marks.find((mark) => mark.name === name);

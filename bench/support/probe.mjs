@@ -1,23 +1,24 @@
 /**
- * Owns: measuring Pi's main thread from inside Pi: a heartbeat, marks with CPU time and memory, a report file.
- * Must not: import anything but `node:` (Pi then loads it natively) or keep Pi alive.
- * Called by: Pi, as the extension before the one that is measured; probe-after.mjs is loaded right after it.
+ * Owns: the measurement of Pi's main thread from inside Pi: a heartbeat, marks with CPU time and memory, a report file.
+ * Must not: import anything but `node:` modules (so that Pi loads the file natively) or keep Pi alive.
+ * Called by: Pi, as the extension before the measured one; Pi loads probe-after.mjs right after the measured one.
  *
- * The report goes to the file named by BENCH_REPORT when the process exits, and at each `/bench-report`.
- * `/bench-mark <name>` sets a mark, `/bench-mark gc <name>` after a garbage collection of the main thread.
- * Other marks come in pairs around the subject, as Pi loads extensions and calls handlers in order and awaits each.
+ * The report goes to the file in BENCH_REPORT at the exit of the process and at each `/bench-report`.
+ * `/bench-mark <name>` sets a mark; `/bench-mark gc <name>` first collects the garbage of the main thread.
+ * Other marks come in pairs around the subject, because Pi loads extensions in order, calls their handlers in order and
+ * awaits each.
  */
 import { writeFileSync } from "node:fs";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 const HEARTBEAT_MS = 2;
-/** Shorter gaps are the rhythm of the timer itself. */
+/** The timer itself causes shorter gaps. */
 const NOTED_GAP_MS = 4;
 const NOTED_GAPS = 20_000;
-/** The heap is read this often, and after every stall: what a stall leaves behind is what was allocated in it. */
+/** The heap is read this often and after every stall, so that memory allocated during a stall counts. */
 const HEAP_MS = 20;
-/** Reading the memory of the process takes 0.2 ms. */
+/** The memory of the process is read this often only, because each read takes 0.2 ms. */
 const RSS_MS = 100;
 
 const gaps = [];
@@ -34,7 +35,7 @@ const cpuMs = () => {
   return (user + system) / 1_000;
 };
 
-/** Memory of this thread's heap and its buffers, without those of workers. */
+/** Memory of this thread's heap and buffers, without those of workers. */
 const heapBytes = () => {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
@@ -48,7 +49,7 @@ const noteMemory = (nowMs) => {
   peakRssBytes = Math.max(peakRssBytes, process.memoryUsage.rss());
 };
 
-/** Times are milliseconds since the process started. */
+/** Times are in milliseconds since the start of the process. */
 const noteGap = (nowMs) => {
   const ms = nowMs - lastBeatMs;
   const nowCpuMs = cpuMs();
@@ -61,7 +62,7 @@ const noteGap = (nowMs) => {
 
 const mark = (name) => marks.push({ name, atMs: performance.now(), cpuMs: cpuMs() });
 
-/** A mark that separates two windows: the open gap ends here, and the peaks start again. */
+/** Sets a mark between two windows: the open gap ends here, and the peaks start again. */
 const part = (name) => {
   const nowMs = performance.now();
   noteGap(nowMs);
@@ -82,7 +83,7 @@ const collectGarbage = () => {
 const report = () => {
   const file = process.env.BENCH_REPORT;
   if (file === undefined) return;
-  // A gap that is still open counts: the thread has not come back to its timers yet.
+  // The open gap counts too: the thread has not returned to its timers yet.
   noteGap(performance.now());
   mark("report");
   writeFileSync(
@@ -91,7 +92,7 @@ const report = () => {
   );
 };
 
-// Shared with probe-after.mjs, which Pi may load through another module cache.
+// probe-after.mjs needs `mark`, and Pi may load that file through another module cache.
 globalThis[Symbol.for("pi-mcp-threads bench")] = { mark };
 
 setInterval(() => noteGap(performance.now()), HEARTBEAT_MS).unref();

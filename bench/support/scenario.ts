@@ -5,28 +5,28 @@
 export interface ScenarioOptions {
   /** Runs of each case; undefined leaves the choice to the scenario. */
   runs: number | undefined;
-  /** Names of what to compare with, of `PEERS` in variants.ts. `none`: Pi without any MCP client. */
+  /** Names from `PEERS` in variants.ts of the clients to compare with. `none` is Pi without any MCP client. */
   vs: readonly string[];
-  /** One line for the person who waits, on stderr. */
+  /** Prints one line on stderr, for a person who waits. */
   progress: (message: string) => void;
 }
 
 /** One figure of one case. */
 export interface Row {
-  /** What was varied, for example `ours, warm, 2,000 tools`. */
+  /** The client and its conditions, for example `ours, warm, 2,000 tools`. */
   case: string;
-  /** What was measured, for example `session_start handler`. */
+  /** The name of the figure, for example `session_start handler`. */
   metric: string;
   unit: "ms" | "µs" | "MB" | "KB" | "bytes" | "characters" | "tokens" | "entries" | "calls" | "%";
-  /** One value a run. */
+  /** One value per run. */
   values: readonly number[];
   /** Case of the same scenario and metric that this one is compared with. */
   baseline?: string;
-  /** The most that the value, or its difference to the baseline, should be. */
+  /** Upper limit for the value or, with a baseline, for the difference to it. */
   target?: number;
-  /** With `atLeast` the target is a floor for the value. */
+  /** True if the target is a lower limit. */
   atLeast?: boolean;
-  /** For a peer: our case of the same scenario and metric, for the ratio. */
+  /** For a peer: the case of this package with the same scenario and metric, for the ratio. */
   ours?: string;
   /** Reason for a missing value, or a remark about the value. */
   note?: string;
@@ -38,7 +38,7 @@ export interface Scenario {
   run(options: ScenarioOptions): Promise<Row[]>;
 }
 
-/** The row without its baseline: it describes the machine. */
+/** Removes the comparisons from a row whose figure describes the machine, not a client. */
 export function alone({ baseline: _baseline, ours: _ours, ...row }: Row): Row {
   return row;
 }

@@ -1,16 +1,16 @@
 /**
- * Owns: one call to a healthy server while another one takes its time to start; the tools of both are known.
+ * Owns: one call to a healthy server while another server starts slowly; the tools of both are known.
  * Called by: the stall scenario.
  */
 import { createBenchHome } from "./bench-home.ts";
 import { startMeasured } from "./measured-pi.ts";
 import type { Variant } from "./variants.ts";
 
-/** Long enough for a client to store what it learned. */
+/** A client has stored the learned tools within this time. */
 const LEARNED_MS = 2_500;
 const SHOWN_CHARS = 60;
 
-/** Milliseconds from Pi's start until the result is with the model, or what was shown instead. */
+/** Milliseconds from Pi's start until the model gets the result, or the text that it gets instead. */
 export async function callBesideSlowServer(variant: Variant, slowMs: number): Promise<number | string> {
   const home = await createBenchHome(variant, { servers: 2, toolsPerServer: 20, lifecycle: "eager" });
   const [healthy = "", slow = ""] = home.servers;

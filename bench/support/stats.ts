@@ -27,7 +27,7 @@ export function summarize(values: readonly number[]): Summary {
   return { median: median(values), min: percentile(values, 0), max: percentile(values, 1) };
 }
 
-/** Three significant digits, but never fewer than the whole part: `0.0123`, `4.56`, `1,234`. */
+/** Two significant digits below 1, else three or all digits before the point: `0.012`, `4.56`, `1,234`. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return "-";
   const magnitude = Math.abs(value);

@@ -1,5 +1,5 @@
 /**
- * Owns: bold, dim and coloured text where a terminal shows it, plain text everywhere else.
+ * Owns: bold, dim and coloured text if the output is a terminal, plain text otherwise.
  */
 import type { WriteStream } from "node:tty";
 import { styleText } from "node:util";
@@ -13,7 +13,7 @@ export interface Style {
   bad(text: string): string;
 }
 
-/** `styleText` heeds NO_COLOR, FORCE_COLOR and whether `stream` is a terminal. */
+/** `styleText` obeys NO_COLOR and FORCE_COLOR, and checks whether `stream` is a terminal. */
 export function createStyle(stream: WriteStream): Style {
   const as =
     (format: Format) =>

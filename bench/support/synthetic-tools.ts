@@ -1,8 +1,8 @@
 /**
- * Owns: MCP tools that look like real ones, the same for the same seed: names, descriptions and schemas of
- * 1 to 6 parameters, about 0.9 KB each as JSON (the median of real catalogs is near it).
- * Must not: depend on anything that is not in the repository.
- * Called by: scenarios, for servers with any number of tools and where no real catalog is at hand.
+ * Owns: generated MCP tools that look like real ones: names, descriptions and schemas of 1 to 6 parameters, about 0.9
+ * KB each as JSON, near the median of real catalogs. The same seed gives the same tools.
+ * Must not: depend on data outside the repository.
+ * Called by: scenarios, for servers with any number of tools and in place of a missing real catalog.
  */
 
 /** A tool as `tools/list` gives it. */
@@ -37,7 +37,7 @@ const PHRASES = [
 
 type Random = () => number;
 
-/** mulberry32: small, good enough to vary text, the same on every machine. */
+/** mulberry32 is small, varies text well enough and gives the same numbers on every machine. */
 function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

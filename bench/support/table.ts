@@ -1,14 +1,14 @@
 /**
- * Owns: the rows of a scenario as text: medians with their range, what they add to their baseline, targets.
- * Must not: measure or decide anything: a missed target is a mark, not a failure.
- * Called by: the runner; its tables go into bench/figures/ as they are.
+ * Owns: the rows of a scenario as text: medians with their range, differences to the baseline, targets.
+ * Must not: measure or decide: a missed target is a word in the table, not a failure.
+ * Called by: the runner; bench/figures/ contains these tables unchanged.
  */
 import type { Row } from "./scenario.ts";
 import { formatNumber, median, summarize } from "./stats.ts";
 
 const HEAD = ["case", "metric", "median (min to max)", "over baseline", "times ours", "target"];
 
-/** A Markdown table, its columns aligned. */
+/** A Markdown table with aligned columns. */
 export function formatRows(rows: readonly Row[]): string {
   const body = rows.map((row, index) => {
     const repeated = rows[index - 1]?.case === row.case;
@@ -53,7 +53,7 @@ function baselineCell(row: Row, rows: readonly Row[]): string {
   return `${over < 0 ? "" : "+"}${formatNumber(over)} ${row.unit}${factor}`;
 }
 
-/** A peer's value divided by ours. */
+/** A peer's value divided by this package's value. */
 function oursCell(row: Row, rows: readonly Row[]): string {
   const ours = rows.find((other) => other.case === row.ours && other.metric === row.metric);
   if (ours === undefined || row.values.length === 0 || ours.values.length === 0) return "";
@@ -61,7 +61,7 @@ function oursCell(row: Row, rows: readonly Row[]): string {
   return own > 0 && theirs >= 0 ? `x${formatNumber(theirs / own)}` : "";
 }
 
-/** The value that is compared with the target: the median, minus the median of the baseline if there is one. */
+/** Compares the target with the median, minus the median of the baseline if there is one. */
 export function missesTarget(row: Row, rows: readonly Row[]): boolean {
   if (row.target === undefined) return false;
   const baseline = baselineOf(row, rows);
@@ -74,7 +74,7 @@ function targetCell(row: Row, rows: readonly Row[]): string {
   return `${row.target} ${row.unit}: ${missesTarget(row, rows) ? "MISSED" : "met"}`;
 }
 
-/** One line for each target that was missed; empty if none was. */
+/** One line for each missed target; empty if all are met. */
 export function formatMisses(rows: readonly Row[]): string {
   return rows
     .filter((row) => missesTarget(row, rows))

@@ -1,5 +1,5 @@
 /**
- * Owns: reading a run back: the model's calls from the requests it got, the threads' work from the log.
+ * Owns: the record of a run: the model's calls from its requests, the threads' work from the log.
  * Must not: print.
  */
 import { type ModelRequest, messageText } from "../../test/support/model.ts";
@@ -8,13 +8,13 @@ import { type ModelRequest, messageText } from "../../test/support/model.ts";
 export interface Step {
   tool: string;
   args: unknown;
-  /** The text that the model was shown. */
+  /** The text that the model got. */
   result: string;
-  /** Tools that the next request declares and the one that made the call did not. */
+  /** Tools that are declared after the call but were not declared before. */
   declared: readonly string[];
 }
 
-/** All calls in order, from the requests that carry their results. */
+/** All calls in order, from the requests that contain their results. */
 export function stepsOf(requests: readonly ModelRequest[]): Step[] {
   return requests.slice(1).flatMap((request, index) => {
     const before = requests[index]?.toolNames ?? [];
@@ -32,10 +32,10 @@ export function stepsOf(requests: readonly ModelRequest[]): Step[] {
   });
 }
 
-/** `<time> <level> [<thread>] <message>`, as `workers/shared/log.ts` writes it. */
+/** A line of the log as `workers/shared/log.ts` writes it: `<time> <level> [<thread>] <message>`. */
 const LOG_LINE = /^(\S+) (\w+)\s+\[([^\]]+)\] (.*)$/;
 
-/** Lines of the log by thread: milliseconds since the first line, and the message. */
+/** Lines of the log by thread, each with the milliseconds since the first line and the message. */
 export function threadLines(log: string): Map<string, string[]> {
   const threads = new Map<string, string[]>();
   let firstAt: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * Owns: the clients that are compared: ours, pi-mcp-adapter, Pi's built-in MCP, and Pi without any. For each
- * what Pi loads, how a server is configured, and how a model finds and calls a tool.
+ * Owns: the compared clients: this package, pi-mcp-adapter, Pi's built-in MCP, and Pi without any. Each variant has the
+ * extension that Pi loads, the configuration of a server, and the model's turns that find and call a tool.
  * Must not: start Pi or measure.
  * Called by: scenarios; `--vs` names the peers.
  */
@@ -13,7 +13,7 @@ import { EMPTY_EXTENSION } from "./with-probe.ts";
 
 export type Lifecycle = "lazy" | "eager";
 
-/** A server as every client understands it. */
+/** The part of a server's configuration that every client understands. */
 export interface ServerEntry {
   command: string;
   args: string[];
@@ -25,11 +25,11 @@ export interface Variant {
   id: "ours" | "adapter" | "builtin" | "none";
   /** Name in the tables. */
   label: string;
-  /** What goes between the halves of the probe. */
+  /** The extension between the halves of the probe. */
   extension: string;
-  /** Merged over the settings of the home. */
+  /** These settings are merged over those of the home. */
   settings: Record<string, unknown>;
-  /** One entry of `mcpServers`; undefined: this Pi has no MCP servers. */
+  /** Makes one entry of `mcpServers`; undefined if this Pi has no MCP servers. */
   entry: ((server: ServerEntry, lifecycle: Lifecycle) => Record<string, unknown>) | undefined;
   /** The model's turn that finds and loads a tool. */
   find(server: string, tool: string): ModelTurn;
@@ -63,7 +63,7 @@ const ours = (extension: string): Variant => ({
   }),
 });
 
-/** The default of the adapter: every call goes through its one tool `mcp`. */
+/** The adapter in its default form: every call goes through its single tool `mcp`. */
 const adapter = (extension: string): Variant => ({
   id: "adapter",
   label: `pi-mcp-adapter ${ADAPTER_VERSION}`,
@@ -79,7 +79,7 @@ const adapter = (extension: string): Variant => ({
   }),
 });
 
-/** Connects every server at start; it knows no lifecycles. */
+/** The built-in MCP connects every server at start; it has no lifecycles. */
 const builtin: Variant = {
   id: "builtin",
   label: "built-in MCP",
@@ -94,12 +94,12 @@ const builtin: Variant = {
   }),
 };
 
-/** Time after which a peer that never answers a big result is given up, in seconds and in the adapter's form. */
+/** Limit for a peer's call that never ends: `timeout` in seconds, and the adapter's own key in milliseconds. */
 export const PEER_TIMEOUT = { timeout: 10, requestTimeoutMs: 10_000 };
 
 export const PEERS = ["none", "builtin", "adapter"] as const;
 
-/** The variants that `--vs` names, bare Pi first, ours last. A peer that cannot be fetched is left out and named. */
+/** The variants of `--vs`, bare Pi first, this package last. A peer that cannot be fetched is left out and named. */
 export async function loadVariants({
   vs,
   progress,

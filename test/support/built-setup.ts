@@ -1,14 +1,14 @@
-/** Builds `dist/` before the tests that run it, unless it is newer than every source: no test proves an old build. */
+/** Builds `dist/` before the tests that run it if a source is newer, so that no test runs an old build. */
 import { execFileSync } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
 const SOURCES = ["src", "workers", "scripts", "package.json"];
-/** The file of `dist/` that the build writes last. */
+/** The build writes this file of `dist/` last. */
 const BUILT = "dist/workers/worker.js";
 
-/** Undefined where the file does not exist. */
+/** Undefined if the file does not exist. */
 const modifiedMs = (path: string): Promise<number | undefined> =>
   stat(join(root, path)).then(
     ({ mtimeMs }) => mtimeMs,
@@ -20,7 +20,7 @@ async function newestSourceMs(): Promise<number> {
     SOURCES.map(async (source) => {
       if (source.endsWith(".json")) return [source];
       const names = await readdir(join(root, source), { recursive: true });
-      // A folder counts as well: the removal of a file changes it.
+      // Folders count as well, because the removal of a file changes the time of its folder.
       return [source, ...names.map((name) => join(source, name))];
     }),
   );

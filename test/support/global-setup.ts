@@ -1,6 +1,6 @@
 /**
- * Fetches the real Pi once, before any test: a run that cannot have it fails here, with the reason. Makes the folder
- * of what Pi transforms and compiles, which the homes of one test run share.
+ * Fetches the real Pi once, before any test; if that fails, the run ends here with the reason. Makes the folder for the
+ * code that Pi transforms and compiles, which the homes of one test run share.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { ensurePi } from "./pi-host.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** For `HomeOptions.caches`. */
+    /** Value for `HomeOptions.caches`. */
     piCaches: string;
   }
 }

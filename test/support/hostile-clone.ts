@@ -1,8 +1,8 @@
 /**
- * Owns: a clone that holds a program or setting for each way in which a folder could decide what is started, and an
- * npm cache that holds one package of node_modules, so that npx needs no registry.
+ * Owns: a clone that holds a program or setting for each way in which a folder could decide which program starts, and
+ * an npm cache that holds one package of node_modules, so that npx needs no registry.
  * Must not: start anything.
- * Called by: tests on what runs of such a clone.
+ * Called by: tests that prove which programs of such a clone run.
  */
 import { chmod, mkdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export const FILESYSTEM = "@modelcontextprotocol/server-filesystem";
 const FILESYSTEM_BIN = "mcp-server-filesystem";
 const PACKAGE = join(root, "node_modules", FILESYSTEM);
 
-/** Names under which something could be looked for in the clone. */
+/** Names of programs that a search could find in the clone. */
 const PROGRAMS = ["node", "npm", "npx", "sh", "git", "env", "python3", FILESYSTEM_BIN, "clone-tool"];
 
 async function put(file: string, text: string, mode = 0o644): Promise<void> {
@@ -24,13 +24,13 @@ async function put(file: string, text: string, mode = 0o644): Promise<void> {
   await chmod(file, mode);
 }
 
-/** The version that is installed here. */
+/** The package with the version that is installed in this checkout: `name@version`. */
 export async function filesystemSpec(): Promise<string> {
   const manifest = JSON.parse(await readFile(join(PACKAGE, "package.json"), "utf8")) as { version: string };
   return `${FILESYSTEM}@${manifest.version}`;
 }
 
-/** Puts the package where npx keeps it, with the package in `node_modules` of this checkout behind a link. */
+/** Fills npm's cache as npx does; a link there leads to the package in `node_modules` of this checkout. */
 export async function fillNpmCache(cache: string): Promise<void> {
   const spec = parseSpec(await filesystemSpec());
   if (!spec) throw new Error("no spec");
@@ -42,12 +42,12 @@ export async function fillNpmCache(cache: string): Promise<void> {
   await symlink(join("..", FILESYSTEM, "dist/index.js"), join(modules, ".bin", FILESYSTEM_BIN));
 }
 
-/** What ran of a clone, one name a line. */
+/** Names of the clone's programs that ran, one per line; empty if none ran. */
 export const whatRan = (ran: string): Promise<string> => readFile(ran, "utf8").catch(() => "");
 
 /**
- * Fills the folder of a clone. Whatever of it is run writes its name to the file `ran`. `clone-tool` is a program that
- * is found nowhere else.
+ * Fills the folder of a clone. Each program of the clone that runs writes its name to the file `ran`. The program
+ * `clone-tool` exists nowhere else.
  */
 export async function fillHostileClone(clone: string, ran: string): Promise<void> {
   const shell = (name: string): string => `#!/bin/sh\necho "${name}: $*" >> "${ran}"\nexit 1\n`;

@@ -1,4 +1,4 @@
-/** Servers on loopback for the HTTP tests: one handler each, everything that was asked is kept, all are closed. */
+/** Owns: servers on loopback for the HTTP tests. Each has one handler and keeps every request; tests close them all. */
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ export interface Asked {
   http: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** Of a POST. */
+  /** The body of a POST; empty for other methods. */
   message: Message;
 }
 
@@ -27,7 +27,7 @@ export interface TestServer {
   origin: string;
   url: string;
   asked: Asked[];
-  /** `POST initialize`, `GET`, in order. */
+  /** One line per request, oldest first, for example `POST initialize` or `GET`. */
   readonly log: string[];
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ afterEach(async () => {
   await Promise.all([...open].map((close) => close()));
 });
 
-/** `nth`: how often this HTTP method came before. */
+/** The handler's `nth` counts the earlier requests with the same HTTP method. */
 export async function serve(handler: Handler, tls?: { key: string; cert: string }): Promise<TestServer> {
   const asked: Asked[] = [];
   const listener: RequestListener = (request, response) => {
@@ -89,7 +89,7 @@ const RESULTS: Record<string, (message: Message) => unknown> = {
 export const resultOf = (message: Message): string =>
   JSON.stringify({ jsonrpc: "2.0", id: message.id, result: RESULTS[message.method ?? ""]?.(message) ?? {} });
 
-/** Answers as a plain server without sessions would: JSON to requests, 202 to notifications, 405 to GET. */
+/** Answers as a plain server without sessions: JSON to requests, 202 to notifications, 405 to GET. */
 export function answerWell({ http, message }: Asked, response: ServerResponse, headers = {}): void {
   if (http === "DELETE") response.writeHead(200).end();
   else if (http !== "POST") response.writeHead(405).end();
@@ -100,7 +100,7 @@ export function answerWell({ http, message }: Asked, response: ServerResponse, h
 export const startEvents = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { "content-type": "text/event-stream" });
 
-/** What `connect` takes, with the notes that it would log. */
+/** Options for `connect`, and the notes that `connect` gives. */
 export function connectOptions(
   entry: Record<string, unknown>,
   more: Partial<ConnectOptions> = {},

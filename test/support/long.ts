@@ -1,9 +1,11 @@
 /**
- * Owns: how much of a proof that repeats itself a run does: a small share by default, all of it where `test/long.env`
- * sets the variables, as `npm run test:long` does.
+ * Owns: how often a repeated proof runs: seldom by default, and as often as the variables of `test/long.env` say under
+ * `npm run test:long`.
  */
 
-/** The number of the environment variable, or `small` where it is not set. Throws where it is no positive number. */
+/**
+ * The number in the environment variable, or `small` if it is not set. Throws if the value is not a positive integer.
+ */
 export function repeats(variable: string, small: number): number {
   const text = process.env[variable];
   if (text === undefined) return small;

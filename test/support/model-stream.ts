@@ -4,13 +4,13 @@
  * Called by: model.ts.
  */
 
-/** One answer of the scripted model: text, calls of tools, or both. Neither means empty text. */
+/** One answer of the scripted model: text, tool calls, or both. An empty object means empty text. */
 export interface ModelTurn {
   text?: string;
   toolCalls?: readonly { name: string; args: unknown }[];
 }
 
-/** Token counts Pi is told. Small and constant, so that Pi never compacts a session on its own. */
+/** Token counts for Pi. They are small and constant, so that Pi never compacts a session on its own. */
 const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
 
 /**

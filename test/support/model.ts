@@ -1,5 +1,5 @@
 /**
- * Owns: a scripted model, an HTTP server on 127.0.0.1 that answers Pi's requests turn by turn and records them.
+ * Owns: a scripted model. This HTTP server on 127.0.0.1 answers Pi's requests turn by turn and records them.
  * Must not: encode chunks (model-stream.ts) or start Pi.
  * Called by: end-to-end tests and benches, which hand it to pi-run.ts.
  */
@@ -21,7 +21,7 @@ export interface ModelTool {
   function: { name: string; description?: string; parameters?: Record<string, unknown> };
 }
 
-/** One request of Pi, as it arrived. */
+/** One request from Pi. */
 export interface ModelRequest {
   /** 0 for the first request. */
   index: number;
@@ -29,7 +29,7 @@ export interface ModelRequest {
   arrivedAtMs: number;
   messages: readonly ModelMessage[];
   tools: readonly ModelTool[];
-  /** Declared tools, in the order of declaration. */
+  /** Names of the declared tools, in the order of declaration. */
   toolNames: readonly string[];
   /** The raw JSON text of the body. */
   body: string;
@@ -77,7 +77,7 @@ export async function startModel(script: ModelScript = []): Promise<ScriptedMode
   };
 }
 
-/** What the model was shown as the result of each tool call, in order, images left out. */
+/** The text that each tool call gave the model, in order, without images. */
 export function toolResultTexts(request: ModelRequest): string[] {
   return request.messages.filter((message) => message.role === "tool").map(messageText);
 }

@@ -12,9 +12,9 @@ const PACK_TIMEOUT_MS = 180_000;
 const STDERR_TAIL_CHARS = 2_000;
 
 export interface PackOptions {
-  /** What to pack: a `name@version`, or nothing for the package in `cwd`. */
+  /** The package to pack as `name@version`; without it, npm packs the package in `cwd`. */
   spec?: string;
-  /** Where npm runs. For a `name@version` this is the destination, so that no project is touched. */
+  /** The folder in which npm runs. For a `name@version` this is the destination, so that npm touches no project. */
   cwd: string;
   /** An existing, empty folder. */
   destination: string;
@@ -54,7 +54,7 @@ export async function unpackAs(tarball: string, target: string): Promise<void> {
   const staging = `${target}.unpacking`;
   await rm(staging, { recursive: true, force: true });
   await mkdir(staging);
-  // A relative name, read from the folder of the tarball: GNU tar takes `C:\...` for a remote host.
+  // GNU tar takes `C:\...` for a remote host, so tar gets a relative name and runs in the tarball's folder.
   await rename(tarball, join(staging, "package.tgz"));
   await run({ file: "tar", args: ["-xzf", "package.tgz"], shell: false }, staging);
   await rename(join(staging, "package"), target);
@@ -67,7 +67,7 @@ interface Command {
   shell: boolean;
 }
 
-/** `npm` is a `.cmd` on Windows, which only a shell starts; the script of a running npm avoids both. */
+/** Only a shell starts `npm` on Windows, because it is a `.cmd` there; the script of a running npm needs no shell. */
 function npmCommand(args: string[]): Command {
   const script = process.env.npm_execpath;
   if (script !== undefined && basename(script) === "npm-cli.js") {

@@ -1,8 +1,8 @@
 /**
- * Owns: this package as users get it: packed by npm, unpacked below a folder named `node_modules`, alone.
+ * Owns: this package as users get it: packed by npm and unpacked alone below a folder named `node_modules`.
  * Must not: build (the caller runs `npm run build` first) or install dependencies.
- * Called by: end-to-end tests on the published package; Node refuses to run `.ts` below `node_modules`,
- * and a dependency that was not bundled is missing there, so both mistakes fail in such a test.
+ * Called by: end-to-end tests of the published package. Such a test fails if the package contains `.ts` to run, which
+ * Node refuses below `node_modules`, or if a dependency is not bundled.
  */
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -14,7 +14,7 @@ const PACKAGE_NAME = "pi-mcp-threads";
 const PROJECT_DIR = join(import.meta.dirname, "..", "..");
 
 export interface UnpackedPackage {
-  /** Absolute path of `dist/index.js`, to be handed to Pi as extension. */
+  /** Absolute path of `dist/index.js`, the extension that Pi loads. */
   entry: string;
   /** `<tmp>/node_modules/pi-mcp-threads`. */
   dir: string;
@@ -25,8 +25,8 @@ export interface UnpackedPackage {
 let pending: Promise<UnpackedPackage> | undefined;
 
 /**
- * Packs and unpacks once per process, in about 0.2 s. The folder is removed by `dispose` or when the process
- * exits; vitest ends its workers without that event, so test files call `dispose` in `afterAll`.
+ * Packs and unpacks once per process, in about 0.2 s. `dispose` or the exit of the process removes the folder. Vitest
+ * ends its workers without an exit event, so test files call `dispose` in `afterAll`.
  */
 export function unpackTarball(): Promise<UnpackedPackage> {
   pending ??= unpack();

@@ -13,15 +13,15 @@ export const STUB_PROVIDER = "stub";
 export const STUB_MODEL = "stub-model";
 
 /**
- * `-builtin:mcp`: our extension registers `/mcp`, which makes Pi leave its own MCP out and say so at each start
- *   (stderr in print and RPC mode, the screen in interactive mode). With this entry, which a user would set for
- *   the same reason, stderr stays empty and tests can assert that. The entry also keeps the built-in MCP out of
- *   runs without our extension, so that a comparison with bare Pi is one.
- * `retry.enabled`: a request that the scripted model refuses fails at once instead of after three delays.
+ * `-builtin:mcp`: This package registers `/mcp`, so Pi leaves its own MCP out and says so at each start (on stderr in
+ *   print and RPC mode, on the screen in interactive mode). With this entry, which a user sets for the same reason,
+ *   stderr stays empty and tests can assert that. The entry also removes the built-in MCP from runs without this
+ *   package, so that comparisons with bare Pi are fair.
+ * `retry.enabled`: A request that the scripted model refuses fails at once instead of after three delays.
  */
 const DEFAULT_SETTINGS = { extensions: ["-builtin:mcp"], retry: { enabled: false } };
 
-/** Outside variables that runs may see. Everything else (npm_*, PI_*, proxies, API keys, NODE_OPTIONS) leaks. */
+/** Outside variables that runs may see. All others (npm_*, PI_*, proxies, API keys, NODE_OPTIONS) would change runs. */
 const KEPT_VARIABLES = [
   "PATH",
   "LANG",
@@ -35,44 +35,46 @@ const KEPT_VARIABLES = [
 ];
 
 export interface HomeOptions {
-  /** Content of the user's mcp.json: a value is written as JSON, a string as raw text; left out: no file. */
+  /** Content of the user's mcp.json: a string is raw text, any other value becomes JSON. Without it: no file. */
   mcp?: unknown;
   /** Merged over the default settings, key by key at the top level. */
   settings?: Record<string, unknown>;
-  /** Files below the project folder: path -> raw text, or a value that is written as JSON. */
+  /** Files below the project folder by path: a string is raw text, any other value becomes JSON. */
   files?: Readonly<Record<string, unknown>>;
-  /** Saves the user's yes (true) or no (false) to the project folder; left out: never asked, so untrusted. */
+  /** Stores the user's yes (true) or no (false) to the project folder. Without it: never asked, so untrusted. */
   trusted?: boolean;
   /**
-   * Absolute path of a folder in which Pi finds its transforms and compiled code of other homes' runs, as on a machine
-   * where it has run before. Left out: it has none, and a run from raw TypeScript takes several times as long.
+   * Absolute path of a folder with the transforms and the compiled code of earlier runs in other homes, as on a machine
+   * where Pi has run before. Without it, a run from raw TypeScript takes several times as long.
    */
   caches?: string;
 }
 
-/** What Pi keeps in the temp folder, by content: jiti's transforms and Node's compile cache. */
+/** Folders in the temp folder whose entries are named by content: jiti's transforms and Node's compile cache. */
 const CACHE_FOLDERS = ["jiti", "node-compile-cache"];
 
 export interface PiHome {
-  /** The home folder. Every process started from it has `HOME=<dir>` unless it replaces its environment. */
+  /** The home folder. Every process of a run has `HOME=<dir>` unless it replaces its environment. */
   readonly dir: string;
   /** `<dir>/.pi/agent`. */
   readonly agentDir: string;
   /** The project folder, `<dir>/project`: Pi's working directory. */
   readonly cwd: string;
-  /** `<dir>/tmp`, the temp folder of every run: Pi's transform cache and our spill files land here. */
+  /** `<dir>/tmp`, the temp folder of every run. Pi's transform cache and this package's stored results land here. */
   readonly tmpDir: string;
   /** Absolute path of the user's mcp.json. */
   readonly mcpFile: string;
-  /** Replaces the user's mcp.json, raw if it is a string. */
+  /** Replaces the user's mcp.json: a string is raw text, any other value becomes JSON. */
   writeMcp(content: unknown): Promise<void>;
-  /** Writes a file below the project folder, raw if it is a string; returns its path. */
+  /**
+   * Writes a file below the project folder and returns its path: a string is raw text, any other value becomes JSON.
+   */
   writeFile(path: string, content: unknown): Promise<string>;
   /** Points models.json at a scripted model. */
   useModel(url: string): Promise<void>;
   /** The environment of a run, `extra` last; `undefined` removes a variable. */
   env(extra?: Readonly<Record<string, string | undefined>>): Record<string, string>;
-  /** Kills what still runs with this home and removes the folder. */
+  /** Kills every process that still runs with this home and removes the folder. */
   dispose(): Promise<void>;
 }
 
@@ -127,7 +129,7 @@ async function writeContent(path: string, content: unknown): Promise<void> {
   await writeFile(path, typeof content === "string" ? content : JSON.stringify(content, null, 2));
 }
 
-/** A window that no test fills, so that nothing is compacted; images allowed, so that Pi passes them on. */
+/** No test fills the context window, so Pi compacts nothing. The model accepts images, so Pi passes them on. */
 function modelsFile(url: string): unknown {
   const model = { id: STUB_MODEL, contextWindow: 10_000_000, maxTokens: 1_000, input: ["text", "image"] };
   const provider = { baseUrl: url, api: "openai-completions", apiKey: "x", models: [model] };
@@ -141,7 +143,7 @@ function runEnvironment(
   const kept = KEPT_VARIABLES.map((name) => [name, process.env[name]] as const);
   const merged: Record<string, string | undefined> = {
     ...Object.fromEntries(kept),
-    // Servers whose command is `node` run on the Node of the tests, whatever the machine's own is.
+    // Servers whose command is `node` run on the Node of the tests, not on another Node of the machine.
     PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`,
     HOME: home.dir,
     USERPROFILE: home.dir,
@@ -151,7 +153,7 @@ function runEnvironment(
     TEMP: home.tmpDir,
     TMP: home.tmpDir,
     PI_CODING_AGENT_DIR: home.agentDir,
-    // No catalog refresh, no telemetry, no version request: a run talks to the scripted model only.
+    // A run talks to the scripted model only: no catalog refresh, no telemetry, no version request.
     PI_OFFLINE: "1",
     PI_TELEMETRY: "0",
     PI_SKIP_VERSION_CHECK: "1",

@@ -3,8 +3,8 @@
  * Must not: install it as a dependency, change package.json, or hand out a copy it has not verified.
  * Called by: pi-process.ts before every start of Pi; a global setup of the runner may call it first.
  *
- * Pi's tarball carries a bundled CLI, so no install is needed. The bundle leaves out two packages that
- * Pi requires when an extension loads or `codemode` runs; they lie in `node_modules/` beside the unpacked one.
+ * Pi's tarball carries a bundled CLI, so no install is needed. The bundle lacks two packages that Pi requires when an
+ * extension loads or `codemode` runs; both lie in `node_modules/` beside the unpacked package.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -18,9 +18,9 @@ const OLDEST_NODE = [22, 19] as const;
 
 interface Pin {
   spec: string;
-  /** As `npm view <spec> dist.integrity` prints it. */
+  /** The output of `npm view <spec> dist.integrity`. */
   integrity: string;
-  /** Where the package goes, as path segments below the version folder. */
+  /** The package's folder, as path segments below the version folder. */
   place: readonly string[];
 }
 
@@ -37,14 +37,14 @@ const PINS: readonly Pin[] = [
       "sha512-AC/7JofJvZGrrneWNaEnJeOLUx+JlGt7tNa0wZiRPT4MY1wmfKjt2+6O2p2uz2+skll8OZZmJMNqeke7kKbNgQ==",
     place: ["node_modules", "jiti"],
   },
-  // The sandbox of Pi's `codemode`, which the bundle leaves out as well.
+  // Pi's `codemode` runs in this sandbox, which the bundle lacks as well.
   {
     spec: "quickjs-wasi@3.6.2",
     integrity:
       "sha512-FCqGtGOrMgzUiIrMNMA2YnsOxCNwo31dzqXvclXUC6xeT35NJLKXQJsvbeCTjvoFAwZgEAPg8U6+KAPDGXn8Mg==",
     place: ["node_modules", "quickjs-wasi"],
   },
-  // Only for the types that Pi's own name; out of reach of the running Pi.
+  // Pi's types import the following packages. The running Pi cannot reach them.
   {
     spec: `@earendil-works/pi-agent-core@${PI_VERSION}`,
     integrity:
@@ -65,7 +65,7 @@ const PINS: readonly Pin[] = [
   },
 ];
 
-/** What the stamp of a finished copy holds: a copy made from other pins is made anew. */
+/** Text of the stamp file in a finished copy. A copy with another stamp comes from other pins and is replaced. */
 const STAMP = PINS.map((pin) => `${pin.spec} ${pin.integrity}\n`).join("");
 
 export interface PiHost {
@@ -73,7 +73,7 @@ export interface PiHost {
   cli: string;
   /** Absolute path of the unpacked `@earendil-works/pi-coding-agent`. */
   packageDir: string;
-  /** Folder of packages that Pi's types import, for a compiler's `paths`. */
+  /** Folder of the packages that Pi's types import, for a compiler's `paths`. */
   typesDir: string;
   version: typeof PI_VERSION;
 }
@@ -81,8 +81,8 @@ export interface PiHost {
 let pending: Promise<PiHost> | undefined;
 
 /**
- * The real Pi, fetched on first use (about 20 MB) and cached.
- * Safe to call from several processes at once: each prepares its own copy, one rename wins.
+ * Fetches the real Pi on first use (about 20 MB) and caches it.
+ * Several processes may call this at once: each prepares its own copy, and one rename wins.
  * Throws, and never skips, when Pi cannot be fetched or differs from its pin.
  */
 export function ensurePi(): Promise<PiHost> {
@@ -128,7 +128,7 @@ async function prepareCopy(cacheDir: string): Promise<string> {
   await mkdir(cacheDir, { recursive: true });
   const copy = await mkdtemp(join(cacheDir, "new-"));
   try {
-    // One after the other: nothing may still write into the folder that a failure removes.
+    // Packages are fetched one after the other, so that nothing still writes when a failure removes the folder.
     for (const pin of PINS) await place(pin, copy);
     await writeFile(join(copy, "stamp"), STAMP);
     return copy;
@@ -152,7 +152,7 @@ async function place(pin: Pin, copy: string): Promise<void> {
   await rm(destination, { recursive: true, force: true });
 }
 
-/** Renames the copy to the target. Loses gracefully to another process that was first. */
+/** Renames the copy to the target. If another process was first, its complete copy stays and this copy is removed. */
 async function publish(copy: string, target: string): Promise<void> {
   try {
     await rename(copy, target);
@@ -164,8 +164,8 @@ async function publish(copy: string, target: string): Promise<void> {
     await rm(copy, { recursive: true, force: true });
     return;
   }
-  // The target is a damaged copy or one made from other pins. A Pi that still runs from it is not cut off
-  // half-way through a deletion: the folder moves aside first.
+  // The target is damaged or comes from other pins. The folder moves aside before its deletion, so that a Pi that still
+  // runs from it does not lose some of its files.
   const old = `${copy}-old`;
   await rename(target, old).catch(() => undefined);
   await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }));

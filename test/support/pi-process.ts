@@ -14,13 +14,13 @@ import { ensurePi } from "./pi-host.ts";
 export interface PiOptions {
   home: PiHome;
   model: ScriptedModel;
-  /** Paths handed to `-e`; none runs bare Pi. */
+  /** Paths for `-e`; without any, bare Pi runs. */
   extensions?: string | readonly string[];
   /** More arguments, before the prompt: for example `["--tools", "read"]`, `["--approve"]`, `["--continue"]`. */
   args?: readonly string[];
-  /** Absolute path of the program that runs Pi's command line; left out: the Node of the tests. */
+  /** Absolute path of the program that runs Pi's command line. Default: the Node of the tests. */
   runtime?: string;
-  /** Set last in the environment; `undefined` removes a variable. */
+  /** These variables override all others in the environment; `undefined` removes a variable. */
   env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -28,7 +28,7 @@ export interface PiExit {
   /** Null if a signal ended the process. */
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** From the start until the process was gone, without waiting for children that still hold its output. */
+  /** Milliseconds from the start to the end of Pi's process, even if children still hold its output. */
   durationMs: number;
 }
 
@@ -36,7 +36,7 @@ export interface PiProcess {
   pid: number;
   /** Milliseconds since the epoch, with fractions, taken right before the spawn. */
   startedAtMs: number;
-  /** Null unless it was asked for. */
+  /** Null unless the caller asked for a pipe. */
   stdin: Writable | null;
   stdout: Readable;
   stderr: Readable;
@@ -45,7 +45,7 @@ export interface PiProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A surviving child may hold Pi's stdout open for ever; what Pi itself wrote has arrived by then. */
+/** A surviving child may hold Pi's stdout open for ever. Pi's own output has arrived within this time. */
 const OUTPUT_GRACE_MS = 300;
 
 /** Starts Pi with `--provider`, `--model`, the extensions and `modeArgs`. */

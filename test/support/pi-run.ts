@@ -10,7 +10,7 @@ export { createHome, type HomeOptions, type PiHome } from "./pi-home.ts";
 export type { PiExit, PiOptions } from "./pi-process.ts";
 export type { RpcSession } from "./rpc-session.ts";
 
-/** For hangs: a busy machine is slow. */
+/** This limit ends hangs only, so it is long enough for a busy machine. */
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 export interface PrintOptions extends PiOptions {
@@ -24,7 +24,7 @@ export interface PrintResult extends PiExit {
   stderr: string;
   /** Milliseconds since the epoch: `request.arrivedAtMs - startedAtMs` is the time to a request. */
   startedAtMs: number;
-  /** Pi was killed by `timeoutMs`, not by itself or by the test. */
+  /** True if `timeoutMs` ended Pi. */
   timedOut: boolean;
 }
 
@@ -36,13 +36,13 @@ export interface PrintRun {
   done: Promise<PrintResult>;
 }
 
-/** Runs `pi -p <prompt>` until it exits. A failure of Pi is in the result, not thrown. */
+/** Runs `pi -p <prompt>` until it exits. If Pi fails, the result says so; nothing is thrown. */
 export async function runPrint(options: PrintOptions): Promise<PrintResult> {
   const run = await startPrint(options);
   return run.done;
 }
 
-/** Starts `pi -p <prompt>`, for tests that signal or watch it while it runs. */
+/** Starts `pi -p <prompt>`, for tests that signal or watch Pi while it runs. */
 export async function startPrint(options: PrintOptions): Promise<PrintRun> {
   const child = await startPi({ ...options, modeArgs: ["-p", options.prompt], stdin: "ignore" });
   let stdout = "";
@@ -70,7 +70,7 @@ export async function startPrint(options: PrintOptions): Promise<PrintRun> {
   };
 }
 
-/** Starts `pi --mode rpc`. Returns right after the spawn: records sent meanwhile wait in Pi's stdin. */
+/** Starts `pi --mode rpc` and returns right after the spawn. Records that are sent early wait in Pi's stdin. */
 export async function startRpc(options: PiOptions): Promise<RpcSession> {
   return new RpcSession(await startPi({ ...options, modeArgs: ["--mode", "rpc"], stdin: "pipe" }));
 }

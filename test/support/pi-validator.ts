@@ -1,6 +1,6 @@
 /**
- * Owns: the function by which the real Pi checks the arguments of a call, on its main thread, before it runs the
- * tool. Taken from the bundle that the end-to-end tests start.
+ * Owns: the real Pi's function that checks the arguments of a call, on Pi's main thread, before the tool runs. The
+ * function comes from the bundle that the end-to-end tests start.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ type Check = (
 
 const EXPORTED = /export\s*\{[^}]*\bvalidateToolArguments\b[^}]*\}/;
 
-/** Throws what Pi tells the model of arguments that do not fit; answers the arguments as the tool gets them. */
+/** Answers the arguments as the tool gets them. Throws Pi's message for the model if the arguments do not fit. */
 export async function piValidator(): Promise<(schema: unknown, args: unknown) => unknown> {
   const folder = join(dirname((await ensurePi()).cli), "chunks");
   for (const file of await readdir(folder)) {

@@ -1,7 +1,7 @@
 /**
- * Owns: looking at the processes of this machine: descendants, survivors with a marker, waiting for an end.
- * Must not: start processes, or end any that does not carry the marker of a test.
- * Called by: pi-home.ts for its cleanup, and tests on what survives an exit.
+ * Owns: lists of the processes of this machine: descendants, survivors with a marker; and waiting for their end.
+ * Must not: start processes, or end a process that does not carry the marker of a test.
+ * Called by: pi-home.ts for its cleanup, and tests that look for processes after an exit.
  *
  * Linux reads /proc; macOS and other Unix systems read `ps`. Windows is not supported and throws.
  */
@@ -18,14 +18,14 @@ export interface ProcessInfo {
 }
 
 interface ProcessEntry extends ProcessInfo {
-  /** Environment as `NAME=value` entries; empty where it cannot be read. */
+  /** Environment as `NAME=value` entries; empty if it cannot be read. */
   environment: readonly string[];
 }
 
 const POLL_MS = 20;
 const PS_OUTPUT_BYTES = 16_000_000;
 
-/** All running processes that `pid` started, directly or not, nearest first. Orphans have left this tree. */
+/** All running processes that `pid` started, directly or not, nearest first. Orphans are not in this tree. */
 export async function descendants(pid: number): Promise<ProcessInfo[]> {
   const all = await listProcesses();
   const found: ProcessInfo[] = [];
@@ -39,8 +39,8 @@ export async function descendants(pid: number): Promise<ProcessInfo[]> {
 }
 
 /**
- * Running processes whose environment or command line contains `marker`, this process left out.
- * `home.dir` is a good marker: it finds orphans too, as servers inherit HOME.
+ * Running processes, except this one, whose environment or command line contains `marker`.
+ * The marker `home.dir` finds orphans too, because servers inherit HOME.
  */
 export async function processesWithMarker(marker: string): Promise<ProcessInfo[]> {
   const all = await listProcesses();
@@ -50,7 +50,7 @@ export async function processesWithMarker(marker: string): Promise<ProcessInfo[]
     .map(toInfo);
 }
 
-/** Waits until none of the processes runs (a zombie does not run). Returns the pids that still do. */
+/** Waits until none of the processes runs (a zombie does not run). Returns the pids of processes that still run. */
 export async function waitGone(pids: readonly number[], timeoutMs: number): Promise<number[]> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
@@ -75,7 +75,7 @@ export async function killMarked(variable: string): Promise<void> {
     try {
       process.kill(entry.pid, "SIGKILL");
     } catch (error) {
-      // It may have ended since it was listed.
+      // The process may have ended after the listing.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   }
@@ -101,7 +101,10 @@ function listFromProc(): ProcessEntry[] {
   return pids.map((pid) => readProc(Number(pid))).filter((entry) => entry !== undefined);
 }
 
-/** Empty where the process has ended. Synchronous: the kernel answers from memory, and a promise costs ten times more. */
+/**
+ * Empty if the process has ended. Reads synchronously: the kernel answers from memory, a promise costs ten times
+ * more.
+ */
 function readProcFile(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
@@ -130,7 +133,7 @@ function readProc(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** `-E` appends the environment to the command on macOS, parted by blanks; other systems ignore or lack it. */
+/** On macOS `-E` appends the environment to the command, separated by blanks. Other systems ignore or lack `-E`. */
 async function listFromPs(): Promise<ProcessEntry[]> {
   const flags = process.platform === "darwin" ? ["-E"] : [];
   const args = [...flags, "-A", "-ww", "-o", "pid=,ppid=,state=,command="];

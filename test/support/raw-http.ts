@@ -1,13 +1,13 @@
-/** An HTTP server on a bare socket, so that its answers can break any rule: it reads requests and writes bytes. */
+/** Owns: an HTTP server on a bare socket. It reads requests and writes bytes, so its answers can break any rule. */
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { type Message, resultOf } from "./http-server.ts";
 
 export interface RawRequest {
-  /** `POST`, `GET`, `DELETE`. */
+  /** `POST`, `GET` or `DELETE`. */
   http: string;
   path: string;
-  /** Of a POST. */
+  /** The body of a POST; empty for other methods. */
   message: Message;
 }
 
@@ -16,11 +16,11 @@ export type RawAnswer = (socket: Socket, request: RawRequest, nth: number) => vo
 export interface RawServer {
   origin: string;
   url: string;
-  /** `POST initialize`, `GET`, in order. */
+  /** One line per request, oldest first, for example `POST initialize` or `GET`. */
   log: readonly string[];
-  /** Connections that are open now. */
+  /** Number of connections that are open now. */
   readonly open: number;
-  /** The most that were ever open. */
+  /** Highest number of connections that were open at once. */
   readonly mostOpen: number;
 }
 
@@ -37,20 +37,20 @@ export function trickle(socket: Socket, text: string): void {
 const withLength = (status: string, headers: string, body: string): string =>
   `HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-/** As a plain server without sessions: JSON to requests, 202 to notifications, 405 to GET. */
+/** Answers as a plain server without sessions: JSON to requests, 202 to notifications, 405 to GET. */
 export const answerPlainly: RawAnswer = (socket, { http, message }) => {
   if (http !== "POST") socket.write(withLength("405 No", "", ""));
   else if (message.id === undefined) socket.write(withLength("202 Accepted", "", ""));
   else socket.write(withLength("200 OK", "content-type: application/json\r\n", resultOf(message)));
 };
 
-/** Answers well, but requests of that method as told. */
+/** Gives `answer` to requests with the method, and plain answers to all others. */
 export const badly =
   (method: string, answer: RawAnswer): RawAnswer =>
   (socket, request, nth) =>
     (request.message.method === method ? answer : answerPlainly)(socket, request, nth);
 
-/** `nth` of `answer`: how many requests came before. */
+/** The parameter `nth` of `answer` counts the earlier requests. */
 export async function serveRaw(answer: RawAnswer): Promise<RawServer> {
   const sockets = new Set<Socket>();
   const log: string[] = [];
@@ -62,7 +62,7 @@ export async function serveRaw(answer: RawAnswer): Promise<RawServer> {
     socket.on("close", () => sockets.delete(socket));
     let unread = Buffer.alloc(0);
     socket.on("data", (chunk: Buffer) => {
-      // The probe that asks whether a server speaks TLS gets its answer at once.
+      // The client's probe for TLS gets its answer at once.
       if (chunk[0] === TLS_HANDSHAKE) socket.destroy();
       unread = Buffer.concat([unread, chunk]);
       for (;;) {

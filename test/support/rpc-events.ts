@@ -1,5 +1,5 @@
 /**
- * Owns: reading what Pi writes in RPC mode: the record shapes tests use and the readers for them.
+ * Owns: the records that Pi writes in RPC mode: the shapes that tests use, and their readers.
  * Must not: hold state or talk to a process.
  * Called by: rpc-session.ts and end-to-end tests.
  */
@@ -10,24 +10,24 @@ export interface RpcEvent {
   [key: string]: unknown;
 }
 
-/** `{"type":"extension_ui_request"}` that waits for an answer. */
+/** A record `{"type":"extension_ui_request"}` that waits for an answer. */
 export interface RpcDialog {
   id: string;
   method: "select" | "confirm" | "input" | "editor";
   title: string;
-  /** Of `confirm`. */
+  /** Only `confirm` has a message. */
   message?: string;
-  /** Of `select`. */
+  /** Only `select` has options. */
   options?: readonly string[];
-  /** Of `input`. */
+  /** Only `input` has a placeholder. */
   placeholder?: string;
-  /** Of `editor`. */
+  /** Only `editor` has a prefill. */
   prefill?: string;
-  /** Milliseconds after which Pi answers itself; absent: never. */
+  /** Milliseconds until Pi answers the dialog itself; absent: never. */
   timeout?: number;
 }
 
-/** `value` for select, input and editor; `confirmed` for confirm; `cancelled` for any. */
+/** `value` answers select, input and editor; `confirmed` answers confirm; `cancelled` answers any dialog. */
 export type RpcAnswer = { value: string } | { confirmed: boolean } | { cancelled: true };
 
 export interface RpcNotice {
@@ -42,7 +42,7 @@ export interface RpcToolEnd {
   text: string;
   result: { content: readonly Record<string, unknown>[]; details?: unknown; [key: string]: unknown };
   isError: boolean;
-  /** Absent if the tool did not run, for example because its arguments were refused. */
+  /** Absent if the tool did not run, for example because Pi refused its arguments. */
   durationMs?: number;
 }
 
@@ -54,7 +54,7 @@ export function toDialog(event: RpcEvent): RpcDialog | undefined {
   return event as unknown as RpcDialog;
 }
 
-/** All `ctx.ui.notify` calls, in order. Pi leaves the level out when the extension did. */
+/** All `ctx.ui.notify` calls, in order. The record has no level if the extension gave none. */
 export function notices(events: readonly RpcEvent[]): RpcNotice[] {
   return events
     .filter((event) => event.type === "extension_ui_request" && event.method === "notify")

@@ -9,7 +9,7 @@ import { type RpcAnswer, type RpcDialog, type RpcEvent, toDialog } from "./rpc-e
 /** Undefined leaves the dialog open. */
 export type RpcAnswerer = (dialog: RpcDialog) => RpcAnswer | undefined;
 
-/** For hangs: a busy machine is slow. */
+/** This limit ends hangs only, so it is long enough for a busy machine. */
 const DEFAULT_TIMEOUT_MS = 60_000;
 const STDERR_TAIL_CHARS = 2_000;
 
@@ -22,7 +22,7 @@ interface Waiter {
 export class RpcSession {
   /** Every record so far, responses included, oldest first. */
   readonly events: RpcEvent[] = [];
-  /** Lines on stdout that are no JSON object: someone wrote past the protocol. */
+  /** Lines on stdout that are not records: some code wrote past the protocol. */
   readonly strayLines: string[] = [];
   readonly exited: Promise<PiExit>;
   readonly pid: number;
@@ -33,7 +33,7 @@ export class RpcSession {
   #openDialogs: RpcDialog[] = [];
   #answerer: RpcAnswerer = () => undefined;
   #lastId = 0;
-  /** Parts of a record whose end has not come: joined only then, since one record may have many megabytes. */
+  /** Parts of an unfinished record. They are joined once, at its end, because one record may have many megabytes. */
   #parts: string[] = [];
   #exit: PiExit | undefined;
 
@@ -46,13 +46,13 @@ export class RpcSession {
     child.stderr.on("data", (chunk: string) => {
       this.stderr += chunk;
     });
-    // A write after the exit is reported by the waiter it belongs to, not as an uncaught EPIPE.
+    // The waiter reports a write after the exit; the EPIPE error itself must not end the test process.
     child.stdin?.on("error", () => {});
   }
 
   /**
-   * Sends a prompt and resolves with all records since, once Pi has settled.
-   * If an extension handled the prompt, no run starts and it resolves with the response.
+   * Sends a prompt and resolves with all records since then, once Pi has settled.
+   * If an extension handles the prompt, no run starts and the promise resolves after the response.
    */
   async prompt(text: string, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent[]> {
     const since = this.events.length;
@@ -64,8 +64,8 @@ export class RpcSession {
   }
 
   /**
-   * Runs a slash command and resolves with all records since, once its handler has returned: Pi sends the
-   * response after it. Throws if no extension handled it, as Pi then shows it to the model.
+   * Runs a slash command and resolves with all records since then, once its handler has returned: Pi sends the response
+   * after that. Throws if no extension handles the command, because Pi then shows the text to the model.
    */
   async command(text: string, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent[]> {
     const since = this.events.length;
@@ -74,7 +74,7 @@ export class RpcSession {
     return this.events.slice(since);
   }
 
-  /** Sends a command under a new id and resolves with its response; throws if that says `success: false`. */
+  /** Sends a command under a new id and resolves with the response. Throws if the response says `success: false`. */
   async request(record: RpcEvent, timeoutMs: number = DEFAULT_TIMEOUT_MS): Promise<RpcEvent> {
     this.#lastId += 1;
     const id = `request-${this.#lastId}`;
@@ -93,7 +93,7 @@ export class RpcSession {
     await this.request({ type: "get_state" }, timeoutMs);
   }
 
-  /** Writes one record as it is. */
+  /** Writes one record without an id. */
   send(record: RpcEvent): void {
     this.#process.stdin?.write(`${JSON.stringify(record)}\n`);
   }
@@ -122,7 +122,7 @@ export class RpcSession {
     });
   }
 
-  /** Answers open and later dialogs, until it is called again. Without an answerer dialogs stay open. */
+  /** Answers open and later dialogs, until the next call of this method. Without an answerer dialogs stay open. */
   answerUi(answer: RpcAnswer | RpcAnswerer): void {
     this.#answerer = typeof answer === "function" ? answer : () => answer;
     const open = this.#openDialogs;
@@ -139,7 +139,7 @@ export class RpcSession {
     this.#process.kill(signal);
   }
 
-  /** Closes stdin, which asks Pi to shut down, and kills it if it is still there after the timeout. */
+  /** Closes stdin, which asks Pi to shut down, and kills Pi if it still runs after the timeout. */
   async stop(timeoutMs = 10_000): Promise<PiExit> {
     this.#process.stdin?.end();
     const timer = setTimeout(() => this.kill("SIGKILL"), timeoutMs);
@@ -148,7 +148,7 @@ export class RpcSession {
     return exit;
   }
 
-  /** Records end at LF only: `readline` would also split at U+2028, which JSON strings may hold. */
+  /** Splits at LF only: `readline` also splits at U+2028, which JSON strings may contain. */
   #onData(chunk: string): void {
     const [first = "", ...more] = chunk.split("\n");
     this.#parts.push(first);

@@ -1,7 +1,7 @@
 /**
- * Owns: real catalogs with labelled queries, our ranker over them, and the measure of both.
- * Must not: be needed: the data lie outside the repository, beside its root, or where SEARCH_DATA says.
- * Called by: the test that holds the floor, the benches, and bench/search-ranker.ts for the evaluator.
+ * Owns: real catalogs with labelled queries, this package's ranker over them, and the measures of its quality.
+ * Must not: be required by a run: the data lie outside the repository, beside its root or in the folder SEARCH_DATA.
+ * Called by: the test of the lowest accepted quality, the benches, and bench/search-ranker.ts for the evaluator.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,17 +19,17 @@ const read = (file: string): unknown => JSON.parse(readFileSync(join(dataFolder,
 
 export interface LabelledQuery {
   id: string;
-  /** The natural wording. */
+  /** The query as a sentence. */
   query: string;
   keyword: string;
-  /** Ids `server/name` of the tools that answer it. */
+  /** Ids `server/name` of the tools that answer the query. */
   relevant: string[];
   source: string;
 }
 
 export type Wording = "query" | "keyword";
 
-/** One query in one wording: the rank of the first relevant tool, from 0; -1 where none was found. */
+/** One query in one wording. `rank` is the place of the first relevant tool, from 0, or -1 if none was found. */
 export interface Outcome {
   query: LabelledQuery;
   wording: Wording;
@@ -38,7 +38,7 @@ export interface Outcome {
 
 export type Rank = (query: string, limit: number) => string[];
 
-/** Multi-tool task texts and a small synthetic catalog are measured apart by the evaluator. */
+/** The evaluator measures these sources separately: texts of tasks for several tools, and a small synthetic catalog. */
 const apart = new Set(["livemcpbench-task", "mcpverse", "ironclaw"]);
 
 export const realTools = (): SearchTool[] =>
@@ -49,7 +49,7 @@ export const labelledQueries = (): LabelledQuery[] =>
     ({ relevant, source }) => relevant.length > 0 && !apart.has(source),
   );
 
-/** What a server tells of itself on connecting: its title and instructions. */
+/** Title and instructions that each server gives at its connect. */
 export function serverDescriptions(): Record<string, { description?: string }> {
   if (!existsSync(join(dataFolder, "servers.json"))) return {};
   return read("servers.json") as Record<string, { description?: string }>;
@@ -60,7 +60,7 @@ export const withServerTexts = (tools: readonly SearchTool[]): SearchTool[] => {
   return tools.map((tool) => ({ ...tool, serverDescription: servers[tool.server]?.description ?? "" }));
 };
 
-/** Our ranking as the evaluator wants it: a query -> ids `server/name`, best first. */
+/** This package's ranking in the evaluator's form: a query -> ids `server/name`, best first. */
 export function createRanker(tools: readonly SearchTool[], weights: Weights = WEIGHTS): Rank {
   const index = openIndex(buildIndex(withServerTexts(tools), weights));
   const ids = tools.map(({ server, name }) => `${server}/${name}`);

@@ -1,11 +1,12 @@
 /**
- * Owns: the order of the test files in a run. The slowest begin, so that no long file is alone at the end.
- * To add a file: only if it takes more than ten seconds.
+ * Owns: the order of the test files in a run. The slowest files start first, so that no long file runs alone at the
+ * end.
+ * To add a file: name it here only if it takes more than ten seconds.
  */
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
-/** Slowest first. Folders stand for all of their other files. */
+/** Slowest first. A folder stands for all of its files that have no entry of their own. */
 const SLOWEST: readonly string[] = [
   "hostile/mutations",
   "hostile/",
@@ -22,7 +23,7 @@ const SLOWEST: readonly string[] = [
   "unit/workers/shared/files/lock",
 ];
 
-/** The place of a file in the order; files that nothing names come last. */
+/** The place of a file in the order; files without an entry come last. */
 export function placeOf(file: string): number {
   const path = file.replaceAll("\\", "/");
   const place = SLOWEST.findIndex((part) =>
@@ -33,7 +34,7 @@ export function placeOf(file: string): number {
 
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    // Vitest's own order stays within one place: what failed last time, then by the time it took.
+    // Files of one place keep Vitest's own order: failed files first, then by their last duration.
     const sorted = await super.sort(files);
     return sorted.sort((a, b) => placeOf(a.moduleId) - placeOf(b.moduleId));
   }

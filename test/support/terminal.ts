@@ -1,7 +1,7 @@
 /**
- * Owns: the real Pi in a real terminal of a given size (tmux, a server of its own), its screen as text, and its end.
- * Must not: know what is on the screen.
- * Called by: end-to-end tests of what a person sees.
+ * Owns: the real Pi in a real terminal of a given size (tmux with its own server), its screen as text, and its end.
+ * Must not: interpret the screen.
+ * Called by: end-to-end tests of the text that a person sees.
  */
 import { execFile } from "node:child_process";
 import { basename } from "node:path";
@@ -26,13 +26,13 @@ export interface TerminalOptions {
 }
 
 export interface Terminal {
-  /** What is on the screen, a string a line, without colours. */
+  /** The screen's lines, without colours. */
   screen(): Promise<string[]>;
-  /** The same with its colours, as escape sequences. */
+  /** The screen with its colours as escape sequences. */
   colours(): Promise<string>;
-  /** The title that a program has given the terminal. */
+  /** The terminal's title. */
   title(): Promise<string>;
-  /** Waits until the screen holds the text, then answers it. Throws what is there instead after half a minute. */
+  /** Waits until the screen matches, then answers its lines. After 30 s it throws an error with the screen's text. */
   until(expected: RegExp): Promise<string[]>;
   /** Types the text and presses Enter. */
   prompt(text: string): Promise<void>;
@@ -42,7 +42,7 @@ export interface Terminal {
   close(): Promise<void>;
 }
 
-/** Settles when Pi shows its prompt. */
+/** Resolves once Pi shows its prompt. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
   const { home, model, extension, columns, rows = 50 } = options;
   const { cli } = await ensurePi();

@@ -1,6 +1,6 @@
 /**
- * Owns: a definition that is another program in another folder: what one folder's server said of its tools is never
- * shown in another folder, and is known again in its own.
+ * Owns: one definition that starts a different program in each folder. The tools of one folder's server never appear in
+ * another folder, and the next session in the same folder knows them.
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ async function folderOf({ agentDir }: Place, name: string, tools?: string): Prom
   return { agentDir, cwd };
 }
 
-/** What is known of the server in a folder, once everything that can be learned was learned. */
+/** The server's status in a folder, after all tool lists have settled. */
 async function known(place: Place): Promise<Pick<ServerStatus, "toolsKnown" | "toolCount">> {
   const at = await start(SERVERS, { place });
   const { toolsKnown, toolCount } = await at.settled("local");
@@ -39,14 +39,14 @@ test("a server that is a file of the folder -> its tools are known in its own fo
   const listed = await known(one);
   expect(listed).toMatchObject({ toolsKnown: true });
   expect(listed.toolCount).toBeGreaterThan(0);
-  // The same definition, but no such program here: nothing is lent by the other folder.
+  // The same definition finds no program here, and the other folder's tools do not appear.
   expect(await known(two)).toEqual({ toolsKnown: false, toolCount: 0 });
-  // Without its program the first folder still knows what was stored.
+  // The first folder still knows its stored tools without the program.
   await rm(join(one.cwd, "server.mjs"));
   expect(await known(one)).toEqual(listed);
 });
 
-test("servers of two projects with the same words -> each project's file has its own entry", async () => {
+test("two projects define the same server in the same words -> each project's file has its own entry", async () => {
   const place = await createPlace();
   const counts: number[] = [];
   for (const [name, tools] of [

@@ -1,6 +1,6 @@
 /**
- * Owns: a real cache worker that one server's tools break. The others are published, the culprit is named, and tasks
- * that ran beside it on the same thread are done all the same.
+ * Owns: a real cache worker that one server's tools break. The tools of the other servers are published, a notice names
+ * the faulty server, and tasks that ran beside the faulty one on the same thread still complete.
  */
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -17,9 +17,9 @@ import { recordingLog } from "../unit/workers/recording-log.ts";
 import { fixtures } from "./support.ts";
 
 const FILE = join(fixtures, "workers", "breakable-cache.mjs");
-/** Little memory, so that it is soon full. The thread itself needs a part of it. */
+/** The heap is small, so that it fills soon. The thread itself needs a part of it. */
 const OPTIONS = { file: FILE, heapMebibytes: 96 };
-/** The thread starts anew for each, on a busy machine. */
+/** A new thread starts for each attempt, so the limits leave time for a start on a busy machine. */
 const TIMES = { wholeMs: 2_000, aloneMs: 4_000, slowMs: 40_000, finishMs: 5_000 };
 const NO_FILES: readonly string[] = [];
 
@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const pool of pools.splice(0)) await pool.close();
 });
 
-/** Of a server only what the catalog reads. */
+/** A server with only the properties that the catalog reads. */
 function server(name: string, tool: string): Server {
   const { definition } = parseEntry(name, { command: "c" }, { file: "/m.json", origin: "user" });
   return { name, tools: [{ name: tool }], definition } as unknown as Server;
@@ -81,7 +81,7 @@ describe("a server whose tools break the cache worker", () => {
     ["exit", "worker exited with code: 7"],
     ["fail", "broken by a test"],
   ])(
-    "%s -> the others are published, it is named once, and nobody waits for it again",
+    "%s -> the other servers are published, one notice names the faulty server, later publications do not wait for it",
     async (way, reason) => {
       const folder = await tempFolder();
       const servers = [server("good", "read"), server("bad", way), server("other", "write")];
@@ -103,7 +103,7 @@ describe("a server whose tools break the cache worker", () => {
       expect(first.notices()).toHaveLength(1);
       await first.catalog.finish();
 
-      // The next start.
+      // The next start reads the stored files of the first one.
       const next = open(folder, servers);
       next.catalog.changed();
       await next.catalog.flush();
@@ -114,7 +114,7 @@ describe("a server whose tools break the cache worker", () => {
     180_000,
   );
 
-  test("the user asks for it, and it is sound by then -> published", async () => {
+  test("the user retries the server after its tools were repaired -> published", async () => {
     const folder = await tempFolder();
     const servers = [server("good", "read"), server("bad", "fail")];
     const { catalog, tools } = open(folder, servers);
@@ -134,7 +134,7 @@ describe("a server whose tools break the cache worker", () => {
 test("tasks beside one that never ends -> done on the next thread", async () => {
   const folder = await tempFolder();
   const { pool, lines } = open(folder, []);
-  // The thread is there, so all of them get to it.
+  // This request starts the thread, so all following tasks run on it.
   await pool.hashDefinitions([]);
   const task = {
     servers: [{ name: "bad", project: false, toolsKnown: true, tools: [{ name: "hang", direct: false }] }],
@@ -147,7 +147,7 @@ test("tasks beside one that never ends -> done on the next thread", async () => 
     publishing,
     pool.hashDefinitions([{ command: "a" }]),
     pool.storeEntries({ path, entries: { a: entry }, used: {} }),
-    // More than run at a time: these wait in line.
+    // These are more tasks than run at once, so some wait in line.
     ...Array.from({ length: 6 }, () => pool.hashDefinitions([{ command: "b" }])),
   ]);
   expect(published).toBeUndefined();
@@ -155,7 +155,7 @@ test("tasks beside one that never ends -> done on the next thread", async () => 
   expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
 }, 60_000);
 
-test("a worker that cannot be loaded -> tasks answer that nothing is known, and the pool closes", async () => {
+test("a worker that cannot be loaded -> tasks give empty answers, and the pool closes", async () => {
   const { log, lines } = recordingLog();
   const pool = createCachePool(log, undefined, { file: join(fixtures, "workers", "nowhere.ts") });
   expect(await pool.hashDefinitions([{}])).toEqual([]);

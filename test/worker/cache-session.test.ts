@@ -1,4 +1,4 @@
-/** Owns: a session whose cache file cannot be used: it runs, and the log says so once. */
+/** Owns: a session with an unusable cache file: the session works, and the log says once that the file is unusable. */
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -16,20 +16,20 @@ const CASES: [string, (file: string) => Promise<unknown>][] = [
       await chmod(file, 0o444);
     },
   ],
-  ["not to be locked", (file) => writeFile(join(file, "..", ".mcp-cache.json.lock"), "")],
+  ["locked by another process", (file) => writeFile(join(file, "..", ".mcp-cache.json.lock"), "")],
 ];
 
 const cacheLines = (log: string): string[] =>
   log.split("\n").filter((line) => line.includes("mcp-cache.json") && / (warn|error) /.test(line));
 
 describe.each(BUILDS)("connection worker (%s): a cache file that is", (build) => {
-  test.each(CASES)("%s -> servers and tools as ever, one line in the log", async (_name, spoil) => {
+  test.each(CASES)("%s -> servers and tools work as usual, one line in the log", async (_name, spoil) => {
     const place: Place = await createPlace();
     await spoil(join(place.agentDir, "mcp-cache.json"));
     const servers = { one: fixture("pages.mjs"), two: fixture("pages.mjs") };
     const at = await start(servers, { build, place });
     for (const name of ["one", "two"]) expect((await at.settled(name)).toolCount).toBeGreaterThan(0);
-    // Once more, as servers do that change their tools: the same trouble is no second line.
+    // A second store meets the same problem, which must not add a second line.
     await at.runtime.ask("reconnect", { server: "one" });
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     await until(async () => cacheLines(await at.log()).length > 0 || undefined);

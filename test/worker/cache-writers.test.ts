@@ -1,6 +1,6 @@
 /**
- * Owns: several processes that write one cache file, and writers that are killed. `npm run test:long` repeats both
- * often.
+ * Owns: several processes that write one cache file, and writers that are killed. `npm run test:long` repeats both many
+ * times.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,9 +17,12 @@ import { tempFolder } from "../unit/temp-folder.ts";
 
 const ROUNDS = repeats("CACHE_WRITER_ROUNDS", 1);
 const KILLS = repeats("CACHE_KILLS", 8);
-/** Far beyond what a killed writer may cost its successor, which must not have to wait for silence at all. */
+/**
+ * These limits are very long: if the next writer had to wait until a killed writer counts as silent, the test would
+ * fail.
+ */
 const NEVER_SILENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 29_000 };
-/** Within this a writer has started, or is in the middle of its writes. */
+/** A kill comes at a random moment within this time after the writer's first entry. */
 const KILL_WITHIN_MS = 60;
 const SEED = 1;
 
@@ -27,9 +30,9 @@ const WRITER = join(import.meta.dirname, "..", "fixtures", "cache", "writes-entr
 
 interface Writer {
   child: ChildProcess;
-  /** Names that it has stored, so far. */
+  /** Names that the writer has stored so far. */
   stored: string[];
-  /** Settles when its first entry is stored, or it ended before. */
+  /** Settles when the writer has stored its first entry or has ended. */
   begun: Promise<unknown>;
   exited: Promise<unknown>;
   stderr: () => string;
@@ -56,7 +59,7 @@ async function namesIn(path: string): Promise<string[]> {
 }
 
 describe("four processes that write 20 entries each", () => {
-  test(`80 of 80, ${ROUNDS} times`, { timeout: 30_000 + ROUNDS * 10_000 }, async () => {
+  test(`all 80 entries are in the file, ${ROUNDS} times`, { timeout: 30_000 + ROUNDS * 10_000 }, async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const folder = await tempFolder();
       const path = join(folder, "mcp-cache.json");
@@ -71,18 +74,22 @@ describe("four processes that write 20 entries each", () => {
 
 const TEMP = /^\.mcp-cache\.json\.[0-9a-f]{12}\.tmp$/;
 const LOCK = ".mcp-cache.json.lock";
-/** Then a new folder: the file, which every write reads and writes whole, stays as small as real ones are. */
+/**
+ * A new folder follows after these kills. Every write rewrites the whole file, so the file must stay as small as real
+ * ones.
+ */
 const KILLS_A_FOLDER = 20;
 
 interface Counts {
   /** Entries that the killed writers had stored. */
   stored: number;
-  /** Kills that left the lock behind, and such that left an unfinished file. */
+  /** Kills that left the lock behind. */
   lockLeft: number;
+  /** Kills that left an unfinished file behind. */
   tempLeft: number;
 }
 
-/** Kills one of two writers at a random moment, again and again, and checks what is left each time. */
+/** Kills one of two writers at a random moment, again and again, and checks the folder after each kill. */
 async function killWriters(kills: number, random: () => number, counts: Counts): Promise<void> {
   const folder = await tempFolder();
   const path = join(folder, "mcp-cache.json");
@@ -116,7 +123,7 @@ async function killWriters(kills: number, random: () => number, counts: Counts):
 }
 
 describe("one of two writers is killed", () => {
-  test(`at ${KILLS} random moments -> a whole file, nothing lost, the lock is free at once`, {
+  test(`at ${KILLS} random moments -> the file is whole, no entry is lost, the lock is free at once`, {
     timeout: 30_000 + KILLS * 5_000,
   }, async () => {
     const random = createRandom(SEED);

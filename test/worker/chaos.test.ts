@@ -1,6 +1,6 @@
 /**
- * Owns: many calls to many servers while servers and the worker are killed at random: every call settles
- * once, with its own result or with an error that says why; nothing is left and memory stays.
+ * Owns: many calls to many servers while servers and the worker are killed at random. Every call settles once, with its
+ * own result or with an error that says why. No extra process is left, and the heaps do not grow.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,21 +13,22 @@ import { processesWithMarker } from "../support/processes.ts";
 import { createRandom } from "../unit/random.ts";
 import { breakable, createPlace, fixture, readIfThere, start, tellWorker, textOf, until } from "./support.ts";
 
-/** Calls that are measured; a quarter as many come before, for the code that V8 compiles late. */
+/** Number of measured calls. A quarter as many run before them, so that V8 compiles its code earlier. */
 const CALLS = repeats("CHAOS_CALLS", 400);
 const SERVERS = 20;
 const IN_FLIGHT = 50;
-/** Shares of calls after which a server is killed, and of calls that are cancelled. */
+/** A server is killed once per this many calls. */
 const CALLS_A_KILL = 40;
+/** One of this many calls is cancelled. */
 const CALLS_A_CANCEL = 50;
 
 /**
- * A heap that grows by more than this keeps something of each of 2,000 calls (4 KB); code that V8 compiles late
- * and tables that it grows in steps stay far below.
+ * A heap that grows by more than this keeps about 4 KB for each of 2,000 calls. Code that V8 compiles late and tables
+ * that V8 grows in steps stay far below this.
  */
 const LEAK_BYTES = 8 * 1024 * 1024;
 
-/** How a call may end other than with its result. */
+/** Error codes with which a call may end. */
 const ALLOWED = ["cancelled", "connect_failed", "runtime_restarted", "server_died"];
 
 setFlagsFromString("--expose-gc");
@@ -88,7 +89,7 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
     try {
       process.kill(pid, "SIGKILL");
     } catch (error) {
-      // It may have ended by itself since.
+      // The process may have ended since it was listed.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   };
@@ -108,7 +109,7 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
     rss: process.memoryUsage().rss,
   });
 
-  /** Makes so many calls, some at a time; the worker breaks after these numbers of them. */
+  /** Makes `calls` calls, IN_FLIGHT at a time. The worker breaks before the calls whose numbers are in `breaks`. */
   const round = async (name: string, calls: number, breaks: readonly number[]): Promise<void> => {
     let next = 0;
     const runOne = async (): Promise<void> => {
@@ -128,7 +129,7 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
   await round("main", CALLS, breaks);
   const after = await measure();
 
-  // Not asserted: the system's share of memory, which hangs on when a freed page is given back.
+  // The resident memory is printed but not asserted: it depends on the moment when the system takes freed pages back.
   process.stdout.write(
     `chaos: ${JSON.stringify(Object.fromEntries(outcomes))}, ${at.crashes.length} worker crashes, ` +
       `heap ${mebibytes(before.heap)} -> ${mebibytes(after.heap)}, ` +
@@ -141,7 +142,7 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
   expect(after.heap - before.heap).toBeLessThan(LEAK_BYTES);
   expect(after.workerHeap - before.workerHeap).toBeLessThan(LEAK_BYTES);
 
-  // No call ran twice, whatever became of it.
+  // No call ran twice, with or without a result.
   const ran = (await Promise.all(names.map((name) => readIfThere(recordOf(name)))))
     .join("")
     .trim()
@@ -149,7 +150,7 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
   expect(ran.length).toBe(new Set(ran).size);
   expect(ran.length).toBeGreaterThanOrEqual(outcomes.get("answered") ?? 0);
 
-  // One set of servers at most, each once.
+  // The running processes are exactly those of the servers in the status: no server runs twice.
   await until(async () => {
     const { servers } = await at.runtime.ask("status", {});
     const known = servers.flatMap(({ pid }) => (pid === undefined ? [] : [pid])).sort();

@@ -1,5 +1,5 @@
 /**
- * Owns: a hostile clone with an agent folder and an npm cache beside it, and servers that are started in it as the
+ * Owns: a hostile clone with an agent folder and an npm cache beside it, and servers that start in the clone as the
  * worker starts them.
  */
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -20,17 +20,17 @@ const live = new AbortController().signal;
 type Entry = Record<string, unknown>;
 
 export interface ClonePlace {
-  /** Holds all the others, and nothing of it but the clone is hostile. */
+  /** The parent folder of all others. Only the clone in it is hostile. */
   root: string;
   clone: string;
   agentDir: string;
   npmCache: string;
-  /** Where whatever runs of the clone writes its name. */
+  /** The file to which each program of the clone writes its name when it runs. */
   ran: string;
   notes: string[];
-  /** A PATH with which programs are also looked for in the current folder. */
+  /** A PATH whose search also includes the current folder. */
   PATH: string;
-  /** The user's settings of npm: nothing of whoever runs the tests. */
+  /** The user's npm settings, independent of the settings of the person who runs the tests. */
   npmSettings: Record<string, string>;
   /** Connects as the worker does, with Pi running in the clone. */
   start(entry: Entry, origin: Origin): Promise<Connection>;

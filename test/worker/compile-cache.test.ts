@@ -1,4 +1,4 @@
-/** Owns: Node's compile cache, which a worker thread does not inherit from the host, in the real worker. */
+/** Owns: Node's compile cache in the real worker. A worker thread does not inherit the cache from the host. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { createPlace, readIfThere, start, until } from "./support.ts";
 
 const TELLS = "require('fs').writeFileSync(process.env.RECORD, String(process.env.NODE_COMPILE_CACHE))";
 
-test("a host with a compile cache -> the worker fills it, its servers do not see it", async () => {
+test("a host with a compile cache -> the worker fills the cache, its servers do not see the variable", async () => {
   const place = await createPlace();
   const folder = join(place.agentDir, "compiled");
   enableCompileCache(folder);
@@ -18,7 +18,7 @@ test("a host with a compile cache -> the worker fills it, its servers do not see
   await until(async () => ((await readIfThere(record)) === "" ? undefined : true));
   expect(await readFile(record, "utf8")).toBe("undefined");
   await at.runtime.stop();
-  // Written when a thread ends. The cache worker's files are in it too, but give less.
+  // Node writes the cache when a thread ends. The cache worker's files are there too, but they are smaller.
   const compiled = getCompileCacheDir() ?? "";
   const sizes = (await readdir(compiled)).map(async (name) => (await stat(join(compiled, name))).size);
   expect(Math.max(...(await Promise.all(sizes)))).toBeGreaterThan(150_000);

@@ -1,6 +1,6 @@
 /**
- * Configuration files change on a real disk. Waits for events, never for times: where nothing may happen,
- * a later change of another file shows that the earlier one was over.
+ * Owns: changes of configuration files on a real disk. The tests wait for events, never for times: if a change must
+ * have no effect, a later change of another file shows that the first change was handled.
  */
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 describe("watchConfig", () => {
-  /** Watches one file; `changed(action)` settles when the action was noticed. */
+  /** Watches one file and answers a function that runs an action and settles when the watcher has noticed a change. */
   async function watching(file: string): Promise<(action: () => Promise<unknown>) => Promise<void>> {
     let notice = Promise.withResolvers<void>();
     const errors: string[] = [];
@@ -39,7 +39,7 @@ describe("watchConfig", () => {
     };
   }
 
-  test("written, appended, replaced by rename, deleted, written again", async () => {
+  test("a file is written, appended, replaced by rename, deleted, written again -> each change is noticed", async () => {
     const file = join(folder, "mcp.json");
     await put(file, "1");
     const changed = await watching(file);
@@ -56,7 +56,7 @@ describe("watchConfig", () => {
     await changed(() => writeFile(file, "7"));
   });
 
-  test("a file whose folders do not exist yet, come, go and come again", async () => {
+  test("a file whose folders are created, deleted and created again -> each change is noticed", async () => {
     const file = join(folder, "project", ".pi", "mcp.json");
     const changed = await watching(file);
     await changed(() => put(file, "1"));
@@ -66,7 +66,7 @@ describe("watchConfig", () => {
     await changed(() => writeFile(file, "4"));
   });
 
-  test("a link: its target changes, is replaced, and the link points elsewhere", async () => {
+  test("a link whose target changes, is replaced, and which then points elsewhere -> each change is noticed", async () => {
     const [one, two, link] = ["one.json", "two.json", "mcp.json"].map((name) => join(folder, name)) as [
       string,
       string,
@@ -89,7 +89,7 @@ describe("watchConfig", () => {
     await changed(() => writeFile(two, "2"));
   });
 
-  test("a file in a linked folder", async () => {
+  test("a file in a linked folder changes -> noticed", async () => {
     await put(join(folder, "real", "mcp.json"), "1");
     await symlink(join(folder, "real"), join(folder, "linked"));
     const changed = await watching(join(folder, "linked", "mcp.json"));
@@ -98,7 +98,7 @@ describe("watchConfig", () => {
     await changed(() => writeFile(join(folder, "real", "mcp.json"), "3"));
   });
 
-  test("a linked folder that is pointed elsewhere", async () => {
+  test("a link to a folder points elsewhere -> the change and later changes there are noticed", async () => {
     await put(join(folder, "one", "mcp.json"), "1");
     await put(join(folder, "two", "mcp.json"), "1");
     await symlink(join(folder, "one"), join(folder, "linked"));
@@ -110,7 +110,7 @@ describe("watchConfig", () => {
     await changed(() => writeFile(join(folder, "two", "mcp.json"), "2"));
   });
 
-  test("nothing but the file and the folders on the way is watched, however they come", async () => {
+  test("the folders appear after the start -> only the file and the folders on its path are watched", async () => {
     const file = join(folder, "home", ".codex", "config.toml");
     let notice = Promise.withResolvers<void>();
     const watcher = watchConfig({
@@ -130,7 +130,7 @@ describe("watchConfig", () => {
     expect([...new Set(inside)].sort()).toEqual([join(folder, "home"), join(folder, "home", ".codex"), file]);
   });
 
-  /** Whether the kernel tells this process of changes in a folder. */
+  /** True if the kernel reports changes of a folder to this process. */
   async function isWatched(path: string): Promise<boolean> {
     const { ino } = await stat(path);
     const infos = await readdir("/proc/self/fdinfo");
@@ -144,7 +144,10 @@ describe("watchConfig", () => {
     );
   }
 
-  /** Puts something at a path that is not a regular file, and says what of it must not be watched. */
+  /**
+   * Each function puts something other than a regular file at a path, and answers the folder that must not be
+   * watched.
+   */
   const irregular: Record<string, (file: string) => Promise<string | undefined>> = {
     "a named pipe": async (file) => {
       await promisify(execFile)("mkfifo", [file]);
@@ -170,7 +173,7 @@ describe("watchConfig", () => {
   };
 
   test.each(Object.entries(irregular))(
-    "%s in place of the file -> nothing of it is watched, and a file that replaces it is noticed",
+    "%s in place of the file -> not watched, and a file that replaces it is noticed",
     async (_what, make) => {
       const file = join(folder, "project", "mcp.json");
       await mkdir(join(folder, "project"));
@@ -206,7 +209,7 @@ describe("watchConfig", () => {
     },
   );
 
-  test("many writes within one burst are one change", async () => {
+  test("many writes in one burst -> one change", async () => {
     const file = join(folder, "mcp.json");
     await put(file, "1");
     let changes = 0;
@@ -231,7 +234,7 @@ describe("watchConfig", () => {
     expect(changes).toBe(2);
   });
 
-  test("a process that has nothing else to do ends", async () => {
+  test("a process with nothing else to do -> ends although files are watched", async () => {
     const program = join(folder, "program.ts");
     const watch = join(import.meta.dirname, "../../workers/connection/config/live/watch.ts");
     await writeFile(
@@ -249,7 +252,7 @@ describe("watchConfig", () => {
 describe("followConfig", () => {
   interface Following {
     live: LiveConfig;
-    /** Settles with the next result after the action. */
+    /** Runs the action and settles with the next result. */
     next(action: () => Promise<unknown>): Promise<LoadedConfig>;
     results: LoadedConfig[];
     facts: ConfigFacts;
@@ -302,7 +305,7 @@ describe("followConfig", () => {
   const ONE = { mcpServers: { one: { command: "x" } } };
   const TWO = { mcpServers: { one: { command: "x" }, two: { command: "y" } } };
 
-  test("add, change, remove; in files that were not there", async () => {
+  test("servers are added, changed, removed, also in files that did not exist -> each change applies", async () => {
     const { next, user } = await following({ "agent/mcp.json": ONE });
     expect(names(await next(() => put(user, TWO)))).toEqual(["one", "two"]);
     const local = join(folder, "project", ".pi", "mcp.json");
@@ -315,7 +318,7 @@ describe("followConfig", () => {
     expect(names(await next(() => put(user, ONE)))).toEqual(["one"]);
   });
 
-  test("a broken file keeps what it last gave and says where; mending it applies", async () => {
+  test("a broken file -> its last good content stays, and the problem has line and column; a repair applies", async () => {
     const { next, user } = await following({ "agent/mcp.json": TWO });
     const broken = await next(() => put(user, '{"mcpServers": {\n  "one": '));
     expect(names(broken)).toEqual(["one", "two"]);
@@ -325,7 +328,7 @@ describe("followConfig", () => {
     expect(mended.problems).toEqual([]);
   });
 
-  test("a half-written file, or one that is gone for a moment, is neither told nor applied", async () => {
+  test("a half-written file, or one that is missing for a moment -> neither reported nor applied", async () => {
     const { next, user, results } = await following({ "agent/mcp.json": TWO });
     const text = JSON.stringify(ONE);
     const result = await next(async () => {
@@ -338,12 +341,12 @@ describe("followConfig", () => {
     expect(results).toHaveLength(1);
   });
 
-  test("a file that stays away takes its servers along", async () => {
+  test("a file that stays deleted -> its servers are removed", async () => {
     const { next, user } = await following({ "agent/mcp.json": ONE });
     expect(names(await next(() => rm(user)))).toEqual([]);
   });
 
-  test("writing the same again is nothing new", async () => {
+  test("the same content is written again -> no new result", async () => {
     const { next, user, results } = await following({ "agent/mcp.json": ONE });
     await put(user, JSON.stringify(ONE, null, 2));
     await next(() => put(join(folder, "home/.config/mcp/mcp.json"), { settings: { idleTimeout: 1 } }));
@@ -351,7 +354,7 @@ describe("followConfig", () => {
     expect(results.filter(({ settings }) => settings.idleTimeout !== 1)).toEqual([]);
   });
 
-  test("files of a host are followed from the moment it is imported", async () => {
+  test("another host's file is imported -> its changes apply from then on", async () => {
     const { next, user } = await following({ "agent/mcp.json": ONE });
     const codex = join(folder, "home", ".codex", "config.toml");
     const imported = await next(() => put(user, { ...ONE, imports: ["codex"] }));
@@ -360,7 +363,7 @@ describe("followConfig", () => {
     expect(names(await next(() => put(user, ONE)))).toEqual(["one"]);
   });
 
-  test("ten edits in a row end with the last one", async () => {
+  test("ten edits in a row -> the last one applies", async () => {
     const { next, user, live } = await following({ "agent/mcp.json": ONE });
     const last = next(async () => {
       for (let i = 0; i < 10; i++) await put(user, { mcpServers: { [`s${i}`]: { command: "x" } } });
@@ -370,14 +373,14 @@ describe("followConfig", () => {
     expect(names(live.current)).toEqual(["s9"]);
   });
 
-  test("servers of extensions come by reload", async () => {
+  test("an extension registers a server -> a reload adds it", async () => {
     const { next, live } = await following({ "agent/mcp.json": ONE });
     const registered = [{ name: "ext", config: { command: "x" }, extensionPath: "/ext.ts" }];
     expect(names(await next(() => live.reload({ registered })))).toEqual(["ext", "one"]);
   });
 });
 
-test("--mcp-config that names no file is a problem", async () => {
+test("--mcp-config names a file that does not exist -> a problem", async () => {
   const config = await loadConfig({
     agentDir: folder,
     cwd: folder,
@@ -390,7 +393,7 @@ test("--mcp-config that names no file is a problem", async () => {
   expect(config.problems).toMatchObject([{ file: join(folder, "nowhere.json"), line: 1, column: 1 }]);
 });
 
-test("a folder in place of a file is a problem, and nothing else suffers", async () => {
+test("a folder in place of a file -> a problem, and the other files apply", async () => {
   await mkdir(join(folder, ".mcp.json"));
   await put(join(folder, "agent", "mcp.json"), { mcpServers: { a: { command: "x" } } });
   const config = await loadConfig({

@@ -1,4 +1,4 @@
-/** Owns: when the effect of an edit is told, and what of the catalog is made anew for it. */
+/** Owns: the moment at which the user learns the effect of an edit, and the part of the catalog that is made again. */
 import { expect, test } from "vitest";
 import { configure, fixture, newestCatalog, type Started, start, until } from "./support.ts";
 
@@ -8,7 +8,7 @@ const live = (env: Record<string, string> = {}) => fixture("live.mjs", env, EAGE
 const indexed = async (at: Started): Promise<number> =>
   (await at.log()).match(/tools of \d+ servers indexed/g)?.length ?? 0;
 
-/** What was told of the server and of the catalog, in its order. */
+/** The events of the server and of the catalog, in order. */
 function told(at: Started, name: string, since: number): string[] {
   return at.events.slice(since).flatMap((event): string[] => {
     if (event.type === "server") return event.status.name === name ? [event.status.state] : [];
@@ -17,7 +17,7 @@ function told(at: Started, name: string, since: number): string[] {
   });
 }
 
-/** Servers of one tool each. Their last catalog is stored and its lines are in the log, which is written late. */
+/** Starts servers with one tool each. Afterwards their last catalog is stored and its lines are in the log. */
 async function settled(servers: Parameters<typeof start>[0]): Promise<Started> {
   const at = await start(servers);
   expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
@@ -27,7 +27,7 @@ async function settled(servers: Parameters<typeof start>[0]): Promise<Started> {
   return at;
 }
 
-test("a server with other variables and the same tools -> told when it has listed them; nothing is indexed again", async () => {
+test("a server with other variables and the same tools -> notice after its list; nothing is indexed again", async () => {
   const at = await settled({ s: live(), t: live() });
   const before = await indexed(at);
   const since = at.events.length;
@@ -38,7 +38,7 @@ test("a server with other variables and the same tools -> told when it has liste
   expect(await indexed(at)).toBe(before);
 });
 
-test("a server with other tools -> main has them before it is told", async () => {
+test("a server with other tools -> main has the tools before the notice", async () => {
   const at = await settled({ s: live(), t: live() });
   const since = at.events.length;
   await configure(at, { s: live(), t: live({ TOOLS: "work,more" }) });
@@ -46,7 +46,7 @@ test("a server with other tools -> main has them before it is told", async () =>
   expect(told(at, "t", since)).toEqual(["connecting", "connected", "catalog", "notice"]);
 });
 
-test("a server removed while another starts anew -> gone at once, told when the other has listed its tools", async () => {
+test("a server is removed while another restarts -> gone at once, notice after the other has listed its tools", async () => {
   const at = await settled({ s: live(), t: live() });
   const since = at.events.length;
   await configure(at, { t: live({ OTHER: "1" }) });

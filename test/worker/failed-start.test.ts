@@ -1,4 +1,4 @@
-/** Owns: a session whose start fails is closed like any other: no process, thread or line of the log is left behind. */
+/** Owns: the end of a session whose start failed: no process is left, and the log is complete, as in any session. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { configure, createPlace, fixture, onCleanup, until } from "./support.ts"
 
 const never = new AbortController().signal;
 
-/** The worker's handlers in this thread. `fault` stands for a bug in whatever carries the first plan out. */
+/** Opens the worker's handlers in this thread. `fault` stands for a bug in the code that carries out the first plan. */
 async function open(fault: (event: WorkerEvent) => void) {
   const place = await createPlace();
   await configure(place, { s: fixture("ignores-end.mjs") });
@@ -41,7 +41,7 @@ async function open(fault: (event: WorkerEvent) => void) {
   return { handlers, facts, spawned, log: () => readFile(logFile, "utf8") };
 }
 
-/** Throws at the first event of that type. */
+/** Throws at the first event of the type. */
 function failingOnce(type: WorkerEvent["type"]): (event: WorkerEvent) => void {
   let failed = false;
   return (event) => {
@@ -51,14 +51,14 @@ function failingOnce(type: WorkerEvent["type"]): (event: WorkerEvent) => void {
   };
 }
 
-test("a start that fails before any server starts -> shutdown settles, and writes the log to its end", async () => {
+test("a start that fails before any server starts -> shutdown settles, and the log is written completely", async () => {
   const { handlers, facts, log } = await open(failingOnce("planned"));
   await expect(handlers.startSession(facts, never)).rejects.toThrow("no planned");
   await handlers.shutdown({}, never);
   expect(await log()).toMatch(/ stopped\n$/);
 });
 
-test("a start that fails when a server has started -> its process is gone after shutdown", async () => {
+test("a start that fails after a server has started -> the server's process is gone after shutdown", async () => {
   const { handlers, facts, spawned, log } = await open(failingOnce("server"));
   await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
   const pid = await spawned();
@@ -67,7 +67,7 @@ test("a start that fails when a server has started -> its process is gone after 
   expect(await log()).toMatch(/ stopped\n$/);
 });
 
-test("a start after one that failed -> its own session, and nothing of the first", async () => {
+test("a second start after a failed one -> a new session; the first session's server is gone", async () => {
   const { handlers, facts, spawned } = await open(failingOnce("server"));
   await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
   const pid = await spawned();

@@ -1,6 +1,6 @@
 /**
- * Owns: each way a call can fail has its code and its sentence, from a real call through the real worker: what
- * failed, on which server, why, what to do, and what the tool expects.
+ * Owns: the code and the sentence of each way in which a call can fail, from a real call through the real worker. The
+ * sentence says what failed, on which server, why, what to do next, and which arguments the tool expects.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ type Entry = Record<string, unknown>;
 
 const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 
-/** What the model reads of a failed call of `s__<tool>`, and its `details`. */
+/** The text of a failed call of `s__<tool>` that the model reads, and the call's `details`. */
 async function failedResult(
   at: Started,
   tool: string,
@@ -105,13 +105,13 @@ describe("a call to a server that", () => {
       /^s offers work, but the configuration excludes it\. Only the user can allow it: excludeTools, includeTools or toolExposure in \S+mcp\.json\.$/,
     ],
     [
-      "offers it, but not among those included",
+      "offers the tool, but it is not among the included ones",
       { ...fixture("live.mjs"), includeTools: ["other"] },
       "tool_excluded",
       /^s offers work, but the configuration excludes it\./,
     ],
     [
-      "offers it, but hidden",
+      "offers the tool, but it is hidden",
       { ...fixture("live.mjs"), toolExposure: { work: "hidden" } },
       "tool_excluded",
       /^s offers work, but the configuration excludes it\./,
@@ -132,14 +132,14 @@ describe("a call to a server that", () => {
     expect(failed.data).toMatchObject({ server: "s" });
   });
 
-  test("was cancelled by the user", async () => {
+  test("does not answer before the user cancels -> cancelled", async () => {
     const at = await start({ s: fixture("waits.mjs") });
     await at.settled("s");
     const failed = await failedResult(at, "work", { signal: AbortSignal.timeout(50) });
     expect([failed.code, failed.text]).toEqual(["cancelled", `s/work was cancelled.${EXPECTED}`]);
   });
 
-  test("was removed", async () => {
+  test("was removed -> server_removed", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("live.mjs") }, { place });
     await at.settled("s");
@@ -153,7 +153,7 @@ describe("a call to a server that", () => {
     ]);
   });
 
-  test("is not configured", async () => {
+  test("is not configured -> unknown_server", async () => {
     const at = await start({});
     const failed = await failedResult(at, "work");
     expect([failed.code, failed.text]).toEqual([
@@ -162,7 +162,7 @@ describe("a call to a server that", () => {
     ]);
   });
 
-  test("was open when the worker ended, and after it", async () => {
+  test("does not answer before the worker ends -> runtime_restarted; after a stop -> runtime_stopped", async () => {
     const at = await start({ s: fixture("waits.mjs") }, { workerUrl: breakable });
     await at.settled("s");
     const open = failedResult(at, "work", { args: { file: join(at.cwd, "never") } });
@@ -201,7 +201,7 @@ describe("a server of the project that is not trusted", () => {
     expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
   });
 
-  test("was refused, then allowed", async () => {
+  test("was refused, then allowed -> not started, then connected", async () => {
     const at = await start({}, { place: await project(".mcp.json") });
     const { questions } = await at.runtime.ask("status", {});
     const hash = questions[0]?.hash ?? "";
@@ -221,7 +221,7 @@ describe("a server of the project that is not trusted", () => {
   });
 });
 
-test("explainMissing: a name -> why the configuration keeps it from being a tool", async () => {
+test("explainMissing: a name -> the reason why the configuration allows no such tool", async () => {
   const at = await start({
     s: { ...fixture("live.mjs", { TOOLS: "work,drop-all" }), excludeTools: ["drop*"] },
     "my-off": { ...fixture("live.mjs"), disabled: true },
@@ -236,11 +236,11 @@ test("explainMissing: a name -> why the configuration keeps it from being a tool
     expect(await why(name)).toBeUndefined();
 });
 
-describe("what a server says in an error", () => {
+describe("the text of a server's error", () => {
   const SECRET = "s3cr3t-of-the-test";
   const at = () => start({ s: fixture("results.mjs", { SECRET }) });
 
-  test("data that is cut within a secret -> no part of it stays, at most 4 KB", async () => {
+  test("data that is cut within a secret -> no part of the secret stays, at most 4 KB", async () => {
     const started = await at();
     for (let before = 640; before < 680; before += 4) {
       const args = { code: 7, reason: `${"x".repeat(before)}${SECRET}`, more: "y".repeat(9_000) };
@@ -259,7 +259,7 @@ describe("what a server says in an error", () => {
     expect(text).toMatch(/^s rejected fail: no: \[redacted\]w+… \(3,000,014 characters\)\nExpected/);
   });
 
-  test("stderr that is cut within a secret -> no part of it stays", async () => {
+  test("stderr that is cut within a secret -> no part of the secret stays", async () => {
     const script = `process.stdin.once("data", () => {
       process.stderr.write(process.env.SECRET.repeat(8) + "x".repeat(8_300), () => process.exit(1));
     });`;
@@ -272,7 +272,7 @@ describe("what a server says in an error", () => {
   });
 });
 
-test("a result that failed -> without secrets of the definition; one that did not is the server's own", async () => {
+test("a result with isError -> shown without the definition's secrets; any other result -> unchanged", async () => {
   const SECRET = "s3cr3t-of-the-test";
   const started = await start({ s: fixture("results.mjs", { SECRET }) });
   const content = [{ type: "text", text: `the key ${SECRET} is not valid` }];
@@ -283,7 +283,7 @@ test("a result that failed -> without secrets of the definition; one that did no
   expect(textIn(await started.call("s", "answer", { content }))).toBe(`the key ${SECRET} is not valid`);
 });
 
-test("a short secret after a flag of the command line, a result that failed -> without it", async () => {
+test("a result with isError that repeats a short secret of the command line -> shown without the secret", async () => {
   const entry = fixture("results.mjs");
   const started = await start({ s: { ...entry, args: [...(entry.args as string[]), "--token", "hunt2"] } });
   const content = [{ type: "text", text: "hunt2 is not valid, hunt23 would be" }];

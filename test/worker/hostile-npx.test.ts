@@ -1,6 +1,6 @@
 /**
- * Owns: `npx` servers of the user's own and of a project, started in a clone that holds a trap for each way in which a
- * folder could decide what is started. Real npm, real processes.
+ * Owns: `npx` servers from the user's own configuration and from a project, started in a clone that holds a trap for
+ * each way in which a folder could decide which program starts. npm and the processes are real.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ const listFolder = async (connection: Connection, path: string): Promise<string>
   return JSON.stringify((await connection.callTool({ ...call, onProgress: () => {} })).content);
 };
 
-/** Runs until it ends by itself. */
+/** Starts the program and answers its output after its end. */
 async function outputOf({ command, args, env, cwd }: NpxLaunch): Promise<string> {
   const child = spawn(command, args, { cwd, env });
   let text = "";
@@ -39,7 +39,7 @@ async function outputOf({ command, args, env, cwd }: NpxLaunch): Promise<string>
   return text;
 }
 
-test("the user's own server: npm's cache decides, and the server runs in the clone", async () => {
+test("the user's own server -> npm's cache decides which program starts, and the server runs in the clone", async () => {
   await fillNpmCache(at.npmCache);
   const entry = {
     command: "npx",
@@ -49,15 +49,15 @@ test("the user's own server: npm's cache decides, and the server runs in the clo
   const connection = await at.start(entry, "user");
   expect(await listFolder(connection, ".")).toContain("clone-tool");
   expect(await whatRan(at.ran)).toBe("");
-  // One note, on PATH: npm itself is not its parent.
+  // The only note is about PATH: the server was not started through npm itself.
   expect(at.notes).toEqual([expect.stringMatching(/PATH.*: "", "\.", "node_modules\/\.bin"$/)]);
   const ours = (await descendants(process.pid)).filter(({ pid }) => pid === connection.pid);
   expect(ours[0]?.command).toContain(join(at.npmCache, "_npx"));
 });
 
-test("a node that is chosen by the folder it runs in: the clone chooses none", async () => {
+test("a `node` whose version the current folder chooses -> the clone chooses nothing", async () => {
   await fillNpmCache(at.npmCache);
-  // As version managers do it, with a file such as .tool-versions.
+  // Version managers do the same with a file such as .tool-versions.
   const bin = join(at.root, "bin");
   await mkdir(bin);
   const chooses = `#!/bin/sh\nif [ -e .node-choice ]; then exec ./sh.sh; fi\nexec "${process.execPath}" "$@"\n`;
@@ -72,8 +72,8 @@ test("a node that is chosen by the folder it runs in: the clone chooses none", a
   expect(await whatRan(at.ran)).toBe("");
 });
 
-test("the server of the project: the project's own package runs", async () => {
-  // What the project itself may set is its own affair; npm reads none of it for a package that lies there.
+test("the project's own server -> the project's own package runs", async () => {
+  // A project may have npm settings of its own; npm reads none of them for a package in the project.
   for (const name of [".npmrc", "package.json", "node_modules/.bin/node", "node_modules/.bin/sh"]) {
     await rm(join(at.clone, name));
   }
@@ -86,8 +86,8 @@ test("the server of the project: the project's own package runs", async () => {
   expect(await whatRan(at.ran)).toBe("the clone's package\n");
 });
 
-test("what npm found in the project is not taken for the user's own server", async () => {
-  // A relative folder in the user's settings is another one in each project. What is not there cannot be installed.
+test("npm finds a package in the project -> not used for the user's own server", async () => {
+  // A relative folder in the user's settings means another folder in each project. No registry can be reached.
   const settings = {
     ...at.npmSettings,
     npm_config_cache: "./npm-cache",
@@ -127,7 +127,7 @@ test("what npm found in the project is not taken for the user's own server", asy
   }
 });
 
-test("what only npm can tell: npm runs beside the clone, the server in it", async () => {
+test("arguments that only npm understands -> npm runs outside the clone, the server runs in the clone", async () => {
   const call = `"${process.execPath}" "${server}"`;
   const entry = {
     command: "npx",
@@ -140,7 +140,7 @@ test("what only npm can tell: npm runs beside the clone, the server in it", asyn
   expect(await whatRan(at.ran)).toBe("");
 });
 
-test("what npm starts by itself has the clone as its folder and nothing of ours in its environment", async () => {
+test("a command that npm starts -> runs in the clone, without this package's variables in its environment", async () => {
   const lines = "pwd; env; command -v node";
   const env = { ...process.env, ...at.npmSettings } as Record<string, string>;
   const target = {
@@ -167,7 +167,7 @@ test("what npm starts by itself has the clone as its folder and nothing of ours 
   expect(await whatRan(at.ran)).toBe("");
 });
 
-test("npm's shell leaves the scripts of packages in their own folder", async () => {
+test("a package's script -> npm's shell runs it in the package's own folder", async () => {
   const { path, shell = "" } = await neutralFolder(join(at.agentDir, "mcp-npm"));
   const run = (event: string, own = ""): string =>
     spawnSync(shell, ["-c", "pwd; echo $0; echo [$npm_config_script_shell$PI_MCP_NPX_FOLDER]"], {
@@ -189,7 +189,7 @@ test("npm's shell leaves the scripts of packages in their own folder", async () 
   expect(JSON.parse(await readFile(join(path, "package.json"), "utf8"))).toMatchObject({ private: true });
 });
 
-test("the folder of npm cannot be made: npm runs in the home folder", async () => {
+test("npm's neutral folder cannot be made -> npm runs in the home folder", async () => {
   await writeFile(join(at.agentDir, "mcp-npm"), "");
   const { path, shell } = await neutralFolder(join(at.agentDir, "mcp-npm"));
   expect([path, shell]).toEqual([await realpath(homedir()), undefined]);

@@ -1,6 +1,6 @@
 /**
- * Owns: programs and `!commands` of the user's own servers and of a project's, looked for in a clone that holds a trap
- * for each way in which a folder could decide what is started.
+ * Owns: programs and `!commands` of servers from the user's own configuration and from a project, started in a clone
+ * that holds a trap for each way in which a folder could decide which program starts.
  */
 import { spawnSync } from "node:child_process";
 import { rm } from "node:fs/promises";
@@ -27,16 +27,19 @@ describe("a program by its name", () => {
     ["another program's server", "import", ""],
     ["an extension's server", "extension", ""],
     ["the project's server", "project-pi", "clone-tool: \n"],
-  ])("%s, a program that lies in the clone only", async (_title, origin, expected) => {
-    const entry = { command: "clone-tool", env: { PATH: at.PATH } };
-    await expect(at.start(entry, origin)).rejects.toMatchObject({
-      code: expected === "" ? "spawn_failed" : "connect_failed",
-    });
-    expect(await whatRan(at.ran)).toBe(expected);
-  });
+  ])(
+    "%s, a program that exists only in the clone -> runs only for the project's server",
+    async (_title, origin, expected) => {
+      const entry = { command: "clone-tool", env: { PATH: at.PATH } };
+      await expect(at.start(entry, origin)).rejects.toMatchObject({
+        code: expected === "" ? "spawn_failed" : "connect_failed",
+      });
+      expect(await whatRan(at.ran)).toBe(expected);
+    },
+  );
 
   test.each<Origin>(["user", "project-pi"])(
-    "%s: a command with a separator is taken as it is written",
+    "%s: a command with a path separator -> runs as written",
     async (origin) => {
       await expect(at.start({ command: "./clone-tool", args: ["x"] }, origin)).rejects.toThrow(
         /exited with code 1/,
@@ -45,7 +48,7 @@ describe("a program by its name", () => {
     },
   );
 
-  test("the user's own server finds no program of the clone later either", async () => {
+  test("the user's own server starts programs by name later -> finds no program of the clone", async () => {
     const entry = {
       command: "sh",
       args: ["-c", `clone-tool; exec node "${server}"`],
@@ -59,7 +62,7 @@ describe("a program by its name", () => {
     ["user", ""],
     ["project-pi", "clone_module.py\n"],
   ])(
-    "%s: python -m looks for a module in the clone only where the project says so",
+    "%s: python -m -> imports a module of the clone only for the project's server",
     async (origin, expected) => {
       for (const name of ["json", "asyncio", "keyring"]) await rm(join(at.clone, `${name}.py`));
       const entry = { command: "python3", args: ["-u", "-m", "clone_module"] };
@@ -82,7 +85,7 @@ describe("a !command", () => {
     return target.kind === "stdio" ? target.env.VALUE : undefined;
   }
 
-  test("the user's own runs in the home folder and finds nothing of the clone", async () => {
+  test("the user's own command -> runs in the home folder and finds no program of the clone", async () => {
     expect(await resolved("!pwd", "user")).toBe(at.root);
     expect(await resolved("!node -p 1; git --version >&2; echo $PATH", "user")).toBe(
       `1\n${process.env.PATH}`,
@@ -91,12 +94,12 @@ describe("a !command", () => {
     expect(await whatRan(at.ran)).toBe("");
   });
 
-  test.skipIf(!python)("the user's own python takes no module of the clone", async () => {
+  test.skipIf(!python)("the user's own python command -> imports no module of the clone", async () => {
     expect(await resolved("!python3 -c 'import json; print(json.dumps([1]))'", "user")).toBe("[1]");
     expect(await whatRan(at.ran)).toBe("");
   });
 
-  test("the project's runs in the project", async () => {
+  test("the project's command -> runs in the project", async () => {
     expect(await resolved("!pwd", "project-pi")).toBe(at.clone);
     await expect(resolved("!clone-tool", "project-pi")).rejects.toThrow(/ended with code 1\./);
     expect(await whatRan(at.ran)).toBe("clone-tool: \n");

@@ -1,4 +1,4 @@
-/** Connecting over HTTP against real servers on loopback: which transport, what is tried again, what is said. */
+/** Owns: connects over HTTP to real servers on loopback: the chosen transport, retries, and the words of each error. */
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
@@ -29,7 +29,7 @@ async function refusal(entry: Entry): Promise<ThreadsError> {
   );
 }
 
-/** A legacy SSE server at any path; `post` decides what a POST to the SSE address answers. */
+/** A legacy SSE server at any path. A POST to the SSE address is answered with the status `post`. */
 function legacyServer(post: number): Handler {
   let stream: Parameters<Handler>[1] | undefined;
   return ({ http, path, message }, response) => {
@@ -44,7 +44,7 @@ function legacyServer(post: number): Handler {
   };
 }
 
-test("connectHttp speaks Streamable HTTP and hands over the tools", async () => {
+test("connectHttp: a Streamable HTTP server -> connected, tools listed", async () => {
   const server = await serve(answerWell);
   const connection = await connect({ url: server.url, headers: { "X-Key": "k" } }).connecting;
   expect(connection.transport).toBe("http");
@@ -61,7 +61,7 @@ test("connectHttp speaks Streamable HTTP and hands over the tools", async () => 
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test.each([404, 405, 406, 415])("connectHttp falls back to SSE where POST answers %i", async (status) => {
+test.each([404, 405, 406, 415])("connectHttp: POST answers %i -> falls back to SSE", async (status) => {
   const server = await serve(legacyServer(status));
   const { connecting, notes } = connect({ url: server.url });
   const connection = await connecting;
@@ -71,14 +71,14 @@ test.each([404, 405, 406, 415])("connectHttp falls back to SSE where POST answer
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test.each(["http", "streamable-http"])("connectHttp falls back also with type %s", async (type) => {
+test.each(["http", "streamable-http"])("connectHttp: type %s -> also falls back to SSE", async (type) => {
   const server = await serve(legacyServer(405));
   const connection = await connect({ type, url: server.url }).connecting;
   expect(connection.transport).toBe("sse");
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test("connectHttp asks no server with type sse for Streamable HTTP", async () => {
+test("connectHttp: type sse -> never tries Streamable HTTP", async () => {
   const server = await serve(legacyServer(500));
   const connection = await connect({ type: "sse", url: server.url }).connecting;
   expect(connection.transport).toBe("sse");
@@ -86,7 +86,7 @@ test("connectHttp asks no server with type sse for Streamable HTTP", async () =>
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test.each([400, 401, 403, 422, 503])("connectHttp tries no SSE where POST answers %i", async (status) => {
+test.each([400, 401, 403, 422, 503])("connectHttp: POST answers %i -> does not try SSE", async (status) => {
   const server = await serve((_asked, response) =>
     response.writeHead(status, { "content-type": "application/json" }).end('{"error":"told"}'),
   );
@@ -95,7 +95,7 @@ test.each([400, 401, 403, 422, 503])("connectHttp tries no SSE where POST answer
   expect(server.log).not.toContain("GET");
 });
 
-test("connectHttp tells of the first refusal where SSE is refused too", async () => {
+test("connectHttp: SSE is refused too -> the error tells the first refusal", async () => {
   const server = await serve(({ http }, response) =>
     response.writeHead(http === "GET" ? 400 : 404).end("gone"),
   );
@@ -104,7 +104,7 @@ test("connectHttp tells of the first refusal where SSE is refused too", async ()
   expect(error.message).toBe(`web: ${server.url} answered status 404: gone.`);
 });
 
-test("connectHttp sends no message of a legacy server to another server", async () => {
+test("connectHttp: a legacy server names another server for messages -> refused, nothing is sent there", async () => {
   const other = await serve(answerWell);
   const server = await serve(({ http }, response) => {
     if (http === "GET") startEvents(response).write(`event: endpoint\ndata: ${other.origin}/steal\n\n`);
@@ -142,14 +142,14 @@ test.each<[string, number, Record<string, string>, string]>([
   expect(server.log).toEqual(["POST initialize"]);
 });
 
-test("connectHttp says whether credentials are missing or refused", async () => {
+test("connectHttp: 401 -> the remedy says whether credentials are missing or refused", async () => {
   const server = await serve((_asked, response) => response.writeHead(401).end());
   expect((await refusal({ url: server.url })).remedy).toContain("set headers");
   const withKey = await refusal({ url: server.url, headers: { authorization: "Bearer key-1" } });
   expect(withKey.remedy).toContain("did not accept the Authorization header");
 });
 
-test.each([408, 429, 500, 502, 503])("connectHttp tries twice more where POST answers %i", async (status) => {
+test.each([408, 429, 500, 502, 503])("connectHttp: POST answers %i -> tries twice more", async (status) => {
   const server = await serve((asked, response, nth) =>
     nth < 2 ? response.writeHead(status).end("busy") : answerWell(asked, response),
   );
@@ -161,7 +161,7 @@ test.each([408, 429, 500, 502, 503])("connectHttp tries twice more where POST an
   ]);
 });
 
-test("connectHttp tries again after 300 ms and 1 s where nothing else is asked for", async () => {
+test("connectHttp: no Retry-After -> tries again after 300 ms and 1 s", async () => {
   const server = await serve((asked, response, nth) =>
     nth < 2 ? response.writeHead(503).end("busy") : answerWell(asked, response),
   );
@@ -173,14 +173,14 @@ test("connectHttp tries again after 300 ms and 1 s where nothing else is asked f
   ]);
 });
 
-test("connectHttp gives up after three attempts and says what the server said", async () => {
+test("connectHttp: three failed attempts -> gives up with the server's words", async () => {
   const server = await serve((_asked, response) => response.writeHead(503).end("maintenance"));
   const error = await refusal({ url: server.url });
   expect(error.message).toBe(`web: ${server.url} answered status 503: maintenance.`);
   expect(server.log).toEqual(Array(3).fill("POST initialize"));
 });
 
-test("connectHttp waits as long as Retry-After says", async () => {
+test("connectHttp: Retry-After of one second -> waits as long", async () => {
   const server = await serve((asked, response, nth) =>
     nth === 0 ? response.writeHead(429, { "retry-after": "1" }).end() : answerWell(asked, response),
   );
@@ -189,7 +189,7 @@ test("connectHttp waits as long as Retry-After says", async () => {
   expect(notes[0]).toContain("trying again in 1000 ms");
 });
 
-test("connectHttp does not ask again a server that wants a minute's patience", async () => {
+test("connectHttp: Retry-After of a minute -> no second attempt", async () => {
   const server = await serve((_asked, response) =>
     response.writeHead(429, { "retry-after": "60" }).end("slow down"),
   );
@@ -199,7 +199,7 @@ test("connectHttp does not ask again a server that wants a minute's patience", a
   expect(server.log).toHaveLength(1);
 });
 
-test("connectHttp tries again where the connection breaks", async () => {
+test("connectHttp: the connection breaks -> tries again", async () => {
   const server = await serve((asked, response, nth) =>
     nth === 0 ? response.destroy() : answerWell(asked, response),
   );
@@ -207,7 +207,7 @@ test("connectHttp tries again where the connection breaks", async () => {
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test("connectHttp ends at once when its signal is aborted, also between attempts", async () => {
+test("connectHttp: the signal is aborted between attempts -> ends at once", async () => {
   const abort = new AbortController();
   const server = await serve((_asked, response) => response.writeHead(503, { "retry-after": "5" }).end());
   const { connecting } = connect({ url: server.url }, { signal: abort.signal, onNote: () => abort.abort() });
@@ -216,9 +216,9 @@ test("connectHttp ends at once when its signal is aborted, also between attempts
 });
 
 test.each([
-  ["POST", "http"],
+  ["the answer to POST", "http"],
   ["the first event", "sse"],
-])("connectHttp ends after startupTimeoutMs where %s never comes", async (_name, type) => {
+])("connectHttp: %s never comes -> connect_timeout after startupTimeoutMs", async (_name, type) => {
   const server = await serve(({ http }, response) => {
     if (http === "GET") startEvents(response).write(": wait\n\n");
   });
@@ -226,7 +226,7 @@ test.each([
   expect(error).toMatchObject({ code: "connect_timeout", data: { server: "web", timeoutMs: 200 } });
 });
 
-/** A TCP server that is no HTTP server. */
+/** Starts a TCP server that does not speak HTTP and answers `host:port`. */
 async function tcp(onSocket: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createNetServer((socket) => {
@@ -248,21 +248,21 @@ async function closedPort(): Promise<string> {
   return server.origin;
 }
 
-test("connectHttp: nobody listens -> refused", async () => {
+test("connectHttp: a closed port -> connection refused", async () => {
   const origin = await closedPort();
   const error = await refusal({ url: `${origin}/mcp` });
   expect(error.message).toBe(`web: ${origin}/mcp refused the connection (ECONNREFUSED).`);
   expect(error.remedy).toBe("Check the url in mcp.json and that the server is up.");
 });
 
-test("connectHttp: something that does not speak HTTP -> says so", async () => {
+test("connectHttp: a server that does not speak HTTP -> the error says so", async () => {
   const host = await tcp((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
   expect((await refusal({ url: `http://${host}/` })).message).toBe(
     `web: http://${host}/ does not speak HTTP.`,
   );
 });
 
-test("connectHttp: https to a plain server -> does not speak TLS", async () => {
+test("connectHttp: https to a plain server -> the error says that it does not speak TLS", async () => {
   const server = await serve(answerWell);
   const url = server.url.replace("http:", "https:");
   expect((await refusal({ url })).message).toBe(`web: ${url} does not speak TLS.`);
@@ -271,7 +271,7 @@ test("connectHttp: https to a plain server -> does not speak TLS", async () => {
 test.each<[string, number]>([
   ["200", 200],
   ["400", 400],
-])("connectHttp: a web page with status %s -> says so", async (_name, status) => {
+])("connectHttp: a web page with status %s -> the error says so", async (_name, status) => {
   const server = await serve((_asked, response) =>
     response.writeHead(status, { "content-type": "text/html" }).end("<html><title>My Shop</title>"),
   );
@@ -282,7 +282,7 @@ test.each<[string, number]>([
   expect(error.remedy).toBe("The url must be the MCP endpoint, often ending in /mcp.");
 });
 
-test("connectHttp: a page for browsers behind a wordless refusal -> found by one probe without the headers", async () => {
+test("connectHttp: an empty refusal of a web site -> one probe without the headers finds the page", async () => {
   const server = await serve(({ http }, response) => {
     if (http === "POST") response.writeHead(400).end();
     else response.writeHead(200, { "content-type": "text/html" }).end("<title>Welcome</title>");
@@ -307,7 +307,7 @@ test("connectHttp: a redirect to another server -> named without its query, not 
   expect(other.asked).toEqual([]);
 });
 
-test("connectHttp follows a redirect within the server, with method and headers", async () => {
+test("connectHttp: a redirect within the server -> followed with method and headers", async () => {
   const server = await serve((asked, response) => {
     if (asked.path === "/mcp") response.writeHead(308, { location: "/mcp/" }).end();
     else answerWell(asked, response);
@@ -317,7 +317,7 @@ test("connectHttp follows a redirect within the server, with method and headers"
   await connection.close({ termMs: 1, killMs: 1 });
 });
 
-test("connectHttp: initialize rejected by JSON-RPC -> its words", async () => {
+test("connectHttp: the server rejects initialize with a JSON-RPC error -> the error has the server's words", async () => {
   const server = await serve(({ message }: { message: Message }, response) =>
     response
       .writeHead(200, { "content-type": "application/json" })
@@ -326,7 +326,7 @@ test("connectHttp: initialize rejected by JSON-RPC -> its words", async () => {
   expect((await refusal({ url: server.url })).message).toContain("too old");
 });
 
-test("connectHttp sends the url's userinfo as Basic credentials", async () => {
+test("connectHttp: a url with userinfo -> sent as Basic credentials", async () => {
   const server = await serve(answerWell);
   const url = server.url.replace("http://", "http://me:p%40ss@");
   const connection = await connect({ url }).connecting;
@@ -345,7 +345,7 @@ test.each<[string, (url: string) => Handler]>([
   ],
   ["redirect to itself", (url) => (_asked, response) => response.writeHead(302, { location: url }).end()],
   ["reset", () => (_asked, response) => response.destroy()],
-])("connectHttp shows no query, userinfo or header: %s", async (_name, handler) => {
+])("connectHttp: %s -> the error shows no query, userinfo or header", async (_name, handler) => {
   let handle: Handler = () => undefined;
   const server = await serve((...args) => handle(...args));
   const url = `${server.url.replace("//", "//user-secret:pass-secret@")}?key=query-secret`;

@@ -1,4 +1,4 @@
-/** Proxies and certificate authorities by environment variable, from a worker thread of a process of its own. */
+/** Owns: proxies and certificate authorities from environment variables, in a worker thread of a separate process. */
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ async function connectInWorker(url: string, env: Record<string, string>): Promis
   return JSON.parse(stdout) as Outcome;
 }
 
-/** A running proxy; `log` is what it was asked for, up to now. */
+/** Starts a proxy. `log` grows by one line for each request to it. */
 async function startProxy(env: Record<string, string> = {}): Promise<{ host: string; log: string[] }> {
   const proxy = spawn(process.execPath, [join(fixtures, "proxy.mjs")], {
     env: { PATH: process.env.PATH, ...env },
@@ -70,17 +70,20 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-test.each(["HTTP_PROXY", "http_proxy"])("%s: an http server is reached through it", async (variable) => {
-  const server = await serve(answerWell);
-  const proxy = await startProxy();
-  // Only the proxy knows this name.
-  const url = server.url.replace("127.0.0.1", "mcp.test");
-  expect(await connectInWorker(url, { [variable]: `http://${proxy.host}` })).toEqual({ tools: ["echo"] });
-  expect(proxy.log).toContain(`POST ${url}`);
-});
+test.each(["HTTP_PROXY", "http_proxy"])(
+  "%s -> an http server is reached through the proxy",
+  async (variable) => {
+    const server = await serve(answerWell);
+    const proxy = await startProxy();
+    // Only the proxy knows this name.
+    const url = server.url.replace("127.0.0.1", "mcp.test");
+    expect(await connectInWorker(url, { [variable]: `http://${proxy.host}` })).toEqual({ tools: ["echo"] });
+    expect(proxy.log).toContain(`POST ${url}`);
+  },
+);
 
 test.each(["HTTPS_PROXY", "https_proxy"])(
-  "%s: an https server is reached through its tunnel",
+  "%s -> an https server is reached through the proxy's tunnel",
   async (variable) => {
     const server = await serve(answerWell, tls);
     const proxy = await startProxy();
@@ -92,7 +95,7 @@ test.each(["HTTPS_PROXY", "https_proxy"])(
   },
 );
 
-test("NO_PROXY: the server is reached directly", async () => {
+test("NO_PROXY names the host -> the server is reached directly", async () => {
   const server = await serve(answerWell);
   const proxy = await startProxy();
   const env = { HTTP_PROXY: `http://${proxy.host}`, NO_PROXY: "a.test,127.0.0.1" };
@@ -100,28 +103,34 @@ test("NO_PROXY: the server is reached directly", async () => {
   expect(proxy.log).toEqual([]);
 });
 
-test.each(["http", "https"])("name and password for the proxy are sent to it alone: %s", async (scheme) => {
-  const server = await serve(answerWell, scheme === "https" ? tls : undefined);
-  const proxy = await startProxy({ PROXY_USER: "me:p@ss" });
-  const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
-  const env = { [variable]: `http://me:p%40ss@${proxy.host}`, NODE_EXTRA_CA_CERTS: authority() };
-  expect(await connectInWorker(server.url, env)).toEqual({ tools: ["echo"] });
-  expect(server.asked.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
-});
+test.each(["http", "https"])(
+  "a proxy with name and password, %s -> sent to the proxy only",
+  async (scheme) => {
+    const server = await serve(answerWell, scheme === "https" ? tls : undefined);
+    const proxy = await startProxy({ PROXY_USER: "me:p@ss" });
+    const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
+    const env = { [variable]: `http://me:p%40ss@${proxy.host}`, NODE_EXTRA_CA_CERTS: authority() };
+    expect(await connectInWorker(server.url, env)).toEqual({ tools: ["echo"] });
+    expect(server.asked.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
+  },
+);
 
-test.each(["http", "https"])("a proxy that wants a password says so: %s", async (scheme) => {
-  const proxy = await startProxy({ PROXY_USER: "me:secret" });
-  const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
-  const url = `${scheme}://mcp.test:1/mcp`;
-  const outcome = await connectInWorker(url, { [variable]: `http://you:wrong@${proxy.host}` });
-  expect(outcome.message).toMatch(
-    /^web: https?:\/\/mcp\.test:1\/mcp could not be reached: the proxy .*answered 407\.$/,
-  );
-  expect(outcome.remedy).toContain("The proxy wants a name and password");
-  expect(JSON.stringify(outcome)).not.toContain("wrong");
-});
+test.each(["http", "https"])(
+  "a proxy refuses the password, %s -> the error says so, without the password",
+  async (scheme) => {
+    const proxy = await startProxy({ PROXY_USER: "me:secret" });
+    const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
+    const url = `${scheme}://mcp.test:1/mcp`;
+    const outcome = await connectInWorker(url, { [variable]: `http://you:wrong@${proxy.host}` });
+    expect(outcome.message).toMatch(
+      /^web: https?:\/\/mcp\.test:1\/mcp could not be reached: the proxy .*answered 407\.$/,
+    );
+    expect(outcome.remedy).toContain("The proxy wants a name and password");
+    expect(JSON.stringify(outcome)).not.toContain("wrong");
+  },
+);
 
-test("a proxy that is not there is named without its password", async () => {
+test("a proxy that does not run -> the error names it without its password", async () => {
   const server = await serve(answerWell);
   await server.close();
   const { host } = new URL(server.url);
@@ -131,20 +140,20 @@ test("a proxy that is not there is named without its password", async () => {
   );
 });
 
-test("a proxy variable that holds something else is a mistake, told without its value", async () => {
+test("a proxy variable that is not an http or https URL -> the error names the variable without its value", async () => {
   const outcome = await connectInWorker("http://mcp.test/mcp", { HTTP_PROXY: "socks5://secret:1" });
   expect(outcome.message).toContain("HTTP_PROXY does not hold an http or https URL");
   expect(JSON.stringify(outcome)).not.toContain("secret");
 });
 
-test("NODE_EXTRA_CA_CERTS: a server with a certificate of that authority is trusted", async () => {
+test("NODE_EXTRA_CA_CERTS names the authority -> its server's certificate is trusted", async () => {
   const server = await serve(answerWell, tls);
   expect(await connectInWorker(server.url, { NODE_EXTRA_CA_CERTS: authority() })).toEqual({
     tools: ["echo"],
   });
 });
 
-test("without NODE_EXTRA_CA_CERTS it is not, and the error says what to do", async () => {
+test("no NODE_EXTRA_CA_CERTS -> the certificate is not trusted, and the error says what to do", async () => {
   const server = await serve(answerWell, tls);
   const outcome = await connectInWorker(server.url, {});
   expect(outcome.code).toBe("connect_failed");
@@ -153,7 +162,7 @@ test("without NODE_EXTRA_CA_CERTS it is not, and the error says what to do", asy
   expect(server.asked).toEqual([]);
 });
 
-test("a certificate for another host name says so", async () => {
+test("a certificate for another host name -> the error says so", async () => {
   const server = await serve(answerWell, otherName);
   const outcome = await connectInWorker(server.url, { NODE_EXTRA_CA_CERTS: authority() });
   expect(outcome.message).toContain(
@@ -161,7 +170,7 @@ test("a certificate for another host name says so", async () => {
   );
 });
 
-test("a plain request to a TLS server: the probe finds that it speaks TLS", async () => {
+test("a plain request to a TLS server -> the probe finds that the server speaks TLS", async () => {
   const server = await serve(answerWell, tls);
   const outcome = await connectInWorker(server.url.replace("https:", "http:"), {});
   expect(outcome.message).toContain("it speaks TLS, so the url must begin with https://");

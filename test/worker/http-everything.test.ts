@@ -1,4 +1,4 @@
-/** The real server-everything over Streamable HTTP and over legacy SSE. */
+/** Owns: the real server-everything over Streamable HTTP and over legacy SSE. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -60,7 +60,7 @@ test.each([
   ["streamableHttp", "/mcp", "http"],
   ["sse", "/sse", "sse"],
 ] as const)(
-  "server-everything %s: connects, lists, calls, tells progress, closes",
+  "server-everything over %s -> connects, lists, calls, reports progress, closes",
   async (mode, path, kind) => {
     const port = await freePort();
     await start(mode, port);
@@ -87,7 +87,7 @@ test.each([
   },
 );
 
-test("server-everything streamableHttp restarted: a list goes on in a new session", async () => {
+test("server-everything over streamableHttp restarts -> a list continues in a new session", async () => {
   const port = await freePort();
   const first = await start("streamableHttp", port);
   const { connecting, notes } = connect({ url: `http://127.0.0.1:${port}/mcp` });

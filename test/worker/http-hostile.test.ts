@@ -1,4 +1,7 @@
-/** Owns: servers over HTTP that break rules or never finish cost one request and its time, and no connection for long. */
+/**
+ * Owns: servers over HTTP that break rules or never finish. Each costs one request and its time, and no lasting
+ * connection.
+ */
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -21,7 +24,7 @@ import { answerPlainly, badly, type RawAnswer, serveRaw, trickle } from "../supp
 
 const never = new AbortController().signal;
 const soon = { termMs: 1, killMs: 1 };
-/** A busy machine takes its time; nothing is proved by how long it takes. */
+/** This limit ends hangs only. No test depends on how long a busy machine takes. */
 const patient = { timeout: 20_000 };
 const MEBIBYTE = 1024 * 1024;
 
@@ -54,12 +57,14 @@ const long = `http://b.test/${"x".repeat(15_000)}`;
 
 interface Row {
   answer: RawAnswer;
-  /** Of the failed call; the connect fails with `connect_timeout` or `connect_failed`, or alike. */
+  /**
+   * The error code of a failed call. A failed connect has `connect_timeout`, `connect_failed` or `message_too_large`.
+   */
   code: ErrorCode;
   says: RegExp;
-  /** How often it may be asked for one connect; for one call once, unless it redirects. */
+  /** The most requests for one connect. A call causes one request, or this many if the server redirects in a circle. */
   asked?: number;
-  /** The answer is complete, so its connection may serve the next request. */
+  /** True if the answer is complete, so that its connection may serve the next request. */
   complete?: true;
 }
 
@@ -204,35 +209,38 @@ const ROWS: Record<string, Row> = {
 };
 
 const rows = Object.entries(ROWS).map(([name, row]) => ({ name, ...row }));
-/** A call that ends by its time is given little of it. */
+/** Time limit of a call: short if the call must end by it. */
 const limitOf = ({ code }: Row): number => (code === "call_timeout" ? 300 : 30_000);
 
 describe("a call that a server", () => {
-  test.each(rows)("$name -> $code, once; its connection is closed, the next call works", async (row) => {
-    let isBad = true;
-    const held = new Set<Socket>();
-    const bad = badly("tools/call", (socket, ...asked) => {
-      held.add(socket);
-      row.answer(socket, ...asked);
-    });
-    const server = await serveRaw((...asked) => (isBad ? bad : answerPlainly)(...asked));
-    const connection = await connect(server.url).connecting;
-    const error = await failed(call(connection, limitOf(row)));
-    expect(error.code).toBe(row.code);
-    expect(error.message).toMatch(row.says);
-    expect(error.message.length).toBeLessThan(1_000);
-    const times = server.log.filter((line) => line === "POST tools/call").length;
-    expect(times).toBe(row.name.includes("circle") ? row.asked : 1);
-    isBad = false;
-    expect((await call(connection, 30_000)).content).toHaveLength(1);
-    const open = (): number => [...held].filter((socket) => !socket.destroyed).length;
-    if (!row.complete) await expect.poll(open, patient).toBe(0);
-    await connection.close(soon);
-  });
+  test.each(rows)(
+    "$name -> $code after one request; its connection is closed, the next call works",
+    async (row) => {
+      let isBad = true;
+      const held = new Set<Socket>();
+      const bad = badly("tools/call", (socket, ...asked) => {
+        held.add(socket);
+        row.answer(socket, ...asked);
+      });
+      const server = await serveRaw((...asked) => (isBad ? bad : answerPlainly)(...asked));
+      const connection = await connect(server.url).connecting;
+      const error = await failed(call(connection, limitOf(row)));
+      expect(error.code).toBe(row.code);
+      expect(error.message).toMatch(row.says);
+      expect(error.message.length).toBeLessThan(1_000);
+      const times = server.log.filter((line) => line === "POST tools/call").length;
+      expect(times).toBe(row.name.includes("circle") ? row.asked : 1);
+      isBad = false;
+      expect((await call(connection, 30_000)).content).toHaveLength(1);
+      const open = (): number => [...held].filter((socket) => !socket.destroyed).length;
+      if (!row.complete) await expect.poll(open, patient).toBe(0);
+      await connection.close(soon);
+    },
+  );
 });
 
 describe("a connect to a server that", () => {
-  test.each(rows)("$name -> fails, after few requests; no connection is left", async (row) => {
+  test.each(rows)("$name -> fails after few requests; no connection is left", async (row) => {
     const startupTimeoutMs = limitOf(row);
     const server = await serveRaw((socket, request, nth) =>
       (request.http === "POST" ? row.answer : answerPlainly)(socket, request, nth),
@@ -263,13 +271,13 @@ describe("a session over HTTP", () => {
     expect(count("POST initialize")).toBeLessThanOrEqual(1 + 5 * 2 + 5);
     expect(count("POST tools/list")).toBeLessThanOrEqual(10);
     expect(count("POST tools/call")).toBe(5);
-    // The stream of each session, which it refuses.
+    // Each session tries to open its stream once, and the server refuses it.
     expect(count("GET")).toBeLessThanOrEqual(count("POST initialize"));
     expect(new Set(notes)).toEqual(new Set(["had lost the session; a new one is open"]));
     await connection.close(soon);
   });
 
-  test("404 to everything after initialize, also to notifications -> says so, once", async () => {
+  test("404 to everything after initialize, also to notifications -> the connect fails and says so, once", async () => {
     const server = await serve((asked, response) => {
       if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": "s" });
       else response.writeHead(404).end();
@@ -280,7 +288,7 @@ describe("a session over HTTP", () => {
     expect(server.log.filter((line) => line.startsWith("POST"))).toHaveLength(2);
   });
 
-  test("a new session that is accepted and never answered -> none is open, the call says so in time", async () => {
+  test("initialize of a new session gets 202 and no answer -> no session, the call ends by its time limit", async () => {
     let lost = false;
     const server = await serve((asked, response) => {
       if (!lost) return answerWell(asked, response, { "mcp-session-id": "s" });
@@ -295,7 +303,7 @@ describe("a session over HTTP", () => {
     await connection.close(soon);
   });
 
-  test("a stream that is ended at once with retry: 0 -> opened a few times, told once", async () => {
+  test("a stream that ends at once with retry: 0 -> opened a few times, one note", async () => {
     const server = await serve((asked, response) => {
       if (asked.http === "GET") startEvents(response).end("retry: 0\n\n");
       else answerWell(asked, response);
@@ -305,13 +313,13 @@ describe("a session over HTTP", () => {
     const connection = await connecting;
     const gets = (): number => server.log.filter((line) => line === "GET").length;
     await expect.poll(gets, patient).toBe(2);
-    // The second waits for two seconds at least; without a limit there would be thousands by now.
+    // The second GET waits for two seconds or more; without a limit there would be thousands of GETs by now.
     expect(performance.now() - startedAt).toBeGreaterThan(1_500);
     expect(notes).toEqual(["ended its notification stream; it is opened again from now on"]);
     await connection.close(soon);
   });
 
-  test("an answer whose stream is closed again and again with retry: 0 -> ten times a second at most", async () => {
+  test("an answer whose stream closes again and again with retry: 0 -> resumed at most ten times a second", async () => {
     const server = await serve((asked, response) => {
       if (asked.message.method === "tools/call") startEvents(response).end("id: 1\nretry: 0\ndata:\n\n");
       else if (asked.headers["last-event-id"] === "1") startEvents(response).end(": nothing new\n\n");
@@ -327,7 +335,7 @@ describe("a session over HTTP", () => {
     await connection.close(soon);
   });
 
-  test("an answer whose stream names retry: 500 -> asked for again after that time, not before", async () => {
+  test("an answer whose stream closes with retry: 500 -> resumed after that time, not before", async () => {
     const times: number[] = [];
     let called: Message = {};
     const server = await serve((asked, response) => {
@@ -347,7 +355,7 @@ describe("a session over HTTP", () => {
     await connection.close(soon);
   });
 
-  test("hundreds of requests of the server, none of whose replies it takes -> few connections; calls work", async () => {
+  test("the server sends hundreds of requests and accepts no reply -> few connections; calls work", async () => {
     const asks = Array.from({ length: LIMITS.serverRequestsOpen - 100 }, (_, id) =>
       JSON.stringify({ jsonrpc: "2.0", id, method: "ping" }),
     );
@@ -390,7 +398,10 @@ describe("a session over HTTP", () => {
   });
 });
 
-/** A legacy server: one stream for everything it says; `onPost` answers POSTs and may say something there. */
+/**
+ * A legacy server with one stream for all of its messages. `onPost` answers POSTs and may send messages on the
+ * stream.
+ */
 function legacy(onPost: (socket: Socket, message: Message, say: (text: string) => void) => void): RawAnswer {
   let stream: Socket | undefined;
   const say = (text: string): void => void stream?.write(`data: ${text}\n\n`);
@@ -405,9 +416,12 @@ const accept = (socket: Socket): void => void socket.write(head("202 Accepted", 
 
 describe("a legacy server", () => {
   test.each<[string, (socket: Socket) => void]>([
-    ["accepts with bodies without end", (socket) => socket.write(`${head("200 OK", CHUNKED)}1\r\n \r\n`)],
+    [
+      "accepts requests with bodies without end",
+      (socket) => socket.write(`${head("200 OK", CHUNKED)}1\r\n \r\n`),
+    ],
     ["answers no POST of a request", () => undefined],
-  ])("that %s -> calls work, and keep no connection", async (_name, takes) => {
+  ])("that %s -> calls work, and no connection stays open", async (_name, takes) => {
     const server = await serveRaw(
       legacy((socket, message, say) => {
         if (message.id === undefined) return accept(socket);
@@ -417,13 +431,13 @@ describe("a legacy server", () => {
     );
     const connection = await connect(server.url, { type: "sse" }).connecting;
     for (let i = 0; i < 20; i++) expect((await call(connection, 30_000)).content).toHaveLength(1);
-    // The stream, and one that may be kept for the next request.
+    // One connection is the stream; one more may stay open for the next request.
     await expect.poll(() => server.open, patient).toBeLessThanOrEqual(2);
     expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(20);
     await connection.close(soon);
   });
 
-  test("that ends a POST with its answer -> a call longer than any limit of a POST works", async () => {
+  test("that ends each POST only after its answer -> a call longer than any limit of a POST works", async () => {
     let finish = (): void => undefined;
     const server = await serveRaw(
       legacy((socket, message, say) => {
@@ -445,7 +459,7 @@ describe("a legacy server", () => {
     await connection.close(soon);
   });
 
-  test("that takes no notification -> given up after ten seconds", async () => {
+  test("that accepts no notification -> each is given up after ten seconds", async () => {
     const server = await serveRaw(
       legacy((socket, message, say) => {
         if (message.method === "notifications/cancelled" || message.method === "tools/call") return;
@@ -467,7 +481,7 @@ describe("a legacy server", () => {
     await expect
       .poll(() => server.log.filter((line) => line === "POST notifications/cancelled").length, patient)
       .toBe(10);
-    // Those of the cancelled calls are closed by now.
+    // The connections of the cancelled calls close soon.
     await expect.poll(() => server.open, patient).toBeLessThanOrEqual(12);
     expect(server.open).toBeGreaterThanOrEqual(11);
     vi.advanceTimersByTime(10_000);
@@ -475,7 +489,7 @@ describe("a legacy server", () => {
     await connection.close(soon);
   });
 
-  test("that asks hundreds of times and takes no reply -> few connections, calls work", async () => {
+  test("that sends hundreds of requests and accepts no reply -> few connections, calls work", async () => {
     const server = await serveRaw(
       legacy((socket, message, say) => {
         if (message.method === undefined) return;
@@ -492,7 +506,7 @@ describe("a legacy server", () => {
     await connection.close(soon);
   });
 
-  test("that takes no request any more -> the thousand-and-first did not run", async () => {
+  test("that has 1,000 unaccepted requests -> the next call fails without a request", async () => {
     const server = await serveRaw(
       legacy((socket, message, say) => {
         if (message.method === "tools/call") return;
@@ -514,7 +528,7 @@ describe("a legacy server", () => {
   });
 });
 
-test("a proxy that never opens the tunnel -> its connection is closed after half a minute, whoever gave up before", async () => {
+test("a proxy that never opens the tunnel -> closed after half a minute, even if the request was cancelled", async () => {
   const proxy = await serveRaw(() => undefined);
   const client = createHttpClient({ https_proxy: proxy.origin });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

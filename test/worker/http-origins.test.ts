@@ -1,6 +1,6 @@
 /**
- * Owns: what a server over HTTP is told stays with it. Two ports of loopback are two origins: whatever one server
- * answers, the other is never asked, and gets no header, cookie, session or event id.
+ * Owns: data sent to one HTTP server never reaches another origin. Two ports of loopback are two origins: no answer
+ * of one server makes the client send the other a request, header, cookie, session id or event id.
  */
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
@@ -39,7 +39,7 @@ const refused = async (server: TestServer, entry = {}): Promise<ThreadsError> =>
 const call = { tool: "echo", args: {}, timeoutMs: 2_000, signal: never, onProgress: () => undefined };
 
 const hostOf = ({ origin }: TestServer): string => new URL(origin).host;
-/** Addresses of `other` in all the ways to write them, and of `own` where they are not taken for it. */
+/** Ways to write an address of the server `other`, some of which contain the host of `own`. */
 const ADDRESSES: [string, (other: TestServer, own: TestServer) => string][] = [
   ["another origin", (other) => `${other.origin}/steal`],
   ["another origin without a scheme", (other) => `//${hostOf(other)}/steal`],
@@ -54,7 +54,7 @@ const NOT_OWN: typeof ADDRESSES = [
 ];
 
 describe.each([301, 302, 303, 307, 308])("status %i", (status) => {
-  test.each(NOT_OWN)("a POST that is sent to %s -> not followed", async (_name, addressOf) => {
+  test.each(NOT_OWN)("a POST is redirected to %s -> not followed", async (_name, addressOf) => {
     const other = await serve(answerWell);
     const server: TestServer = await serve((_asked, response) =>
       response.writeHead(status, { location: addressOf(other, server) }).end(),
@@ -69,7 +69,7 @@ describe.each([301, 302, 303, 307, 308])("status %i", (status) => {
   });
 
   test.each(ADDRESSES)(
-    "streams, resumption and the end that are sent to %s -> not followed",
+    "streams, resumptions and DELETE are redirected to %s -> not followed",
     async (_name, addressOf) => {
       const other = await serve(answerWell);
       const server: TestServer = await serve((asked, response) => {
@@ -87,7 +87,7 @@ describe.each([301, 302, 303, 307, 308])("status %i", (status) => {
   );
 });
 
-/** A legacy server that names `endpoint`, and answers at any path. */
+/** A legacy server that names `endpoint` for messages and answers at any path. */
 function legacy(endpoint: (own: TestServer) => string): () => Promise<TestServer> {
   return async () => {
     let stream: ServerResponse | undefined;
@@ -106,7 +106,7 @@ function legacy(endpoint: (own: TestServer) => string): () => Promise<TestServer
 }
 
 test.each([...ADDRESSES, ...NOT_OWN.slice(-1)])(
-  "a legacy server that names %s for messages -> gets none, nor does the other",
+  "a legacy server names %s for messages -> neither server gets a message",
   async (_name, addressOf) => {
     const other = await serve(answerWell);
     const server = await legacy((own) => addressOf(other, own))();
@@ -117,7 +117,7 @@ test.each([...ADDRESSES, ...NOT_OWN.slice(-1)])(
   },
 );
 
-test("a legacy server that names itself with a name and password -> only those of the definition are sent", async () => {
+test("a legacy server names itself with a name and password -> only the definition's credentials are sent", async () => {
   const server = await legacy((own) => `http://thief:word@${hostOf(own)}/messages`)();
   const url = server.url.replace("//", "//me:pass-secret-1@");
   const connection = await connect(server, { type: "sse", url }).connecting;
@@ -126,7 +126,7 @@ test("a legacy server that names itself with a name and password -> only those o
   await connection.close(soon);
 });
 
-test("a legacy stream that is sent to another origin -> not followed", async () => {
+test("a legacy stream is redirected to another origin -> not followed", async () => {
   const other = await serve(answerWell);
   const server = await serve((_asked, response) =>
     response.writeHead(307, { location: `//${hostOf(other)}/steal` }).end(),
@@ -135,7 +135,7 @@ test("a legacy stream that is sent to another origin -> not followed", async () 
   expect(other.asked).toEqual([]);
 });
 
-test("cookies -> none is kept or sent", async () => {
+test("a server sets cookies -> no cookie is kept or sent", async () => {
   const cookie = { "set-cookie": ["id=1; Path=/; Max-Age=9999", "b=2"], "mcp-session-id": "session-1" };
   const server = await serve((asked, response) => {
     for (const [name, value] of Object.entries(cookie)) response.setHeader(name, value);
@@ -152,7 +152,7 @@ test("cookies -> none is kept or sent", async () => {
 
 const sentKeys = ({ headers }: Asked): string[] => Object.keys(headers).sort();
 
-test("the request that explains a failure -> as a browser's, without any header, name, password or query", async () => {
+test("the request that explains a failure -> like a browser's, without own headers, name, password or query", async () => {
   const server = await serve(({ http }, response) => {
     if (http === "POST")
       response.writeHead(400, { "mcp-session-id": "session-1", "set-cookie": "a=b" }).end();
@@ -173,20 +173,23 @@ test.each([
   ["a line end", "good\r\nx-injected: 1"],
   ["a bare line feed", "good\nx-injected: 1"],
   ["a NUL", "good\u0000"],
-  ["a character that is no byte", "漢字"],
-])("a header value with %s -> nothing is sent, and the value is not told", async (_name, value) => {
-  const server = await serve(answerWell);
-  const error = await refused(server, { headers: { "x-key": `${KEY}${value}` } });
-  expect(error).toMatchObject({ code: "connect_failed" });
-  expect(error.message).toMatch(/ was not asked: .*x-key/);
-  expect(JSON.stringify([error.message, error.data])).not.toContain(KEY);
-  expect(server.asked).toEqual([]);
-});
+  ["a character beyond one byte", "漢字"],
+])(
+  "a header value with %s -> nothing is sent, and the error does not show the value",
+  async (_name, value) => {
+    const server = await serve(answerWell);
+    const error = await refused(server, { headers: { "x-key": `${KEY}${value}` } });
+    expect(error).toMatchObject({ code: "connect_failed" });
+    expect(error.message).toMatch(/ was not asked: .*x-key/);
+    expect(JSON.stringify([error.message, error.data])).not.toContain(KEY);
+    expect(server.asked).toEqual([]);
+  },
+);
 
 test.each([
   ["of kilobytes", "s".repeat(8_000)],
   ["that looks like more headers", "s; x-injected: 1, y"],
-])("a session id %s -> goes back as one header", async (_name, id) => {
+])("a session id %s -> sent back as one header", async (_name, id) => {
   const server = await serve((asked, response) => answerWell(asked, response, { "mcp-session-id": id }));
   const connection = await connect(server).connecting;
   await connection.listTools(never);
@@ -202,7 +205,7 @@ test.each([
   ["of other characters", "7é", undefined],
   ["with a NUL", "7\u0000", undefined],
   ["of kilobytes", "7".repeat(2_000), undefined],
-])("an event id %s -> goes back only where a header can hold it", async (_name, id, sent) => {
+])("an event id %s -> sent back only if a header can hold it", async (_name, id, sent) => {
   const server = await serve((asked, response) => {
     if (asked.http === "GET") startEvents(response).end(`retry: 1\nid: ${id}\ndata:\n\n`);
     else answerWell(asked, response);

@@ -1,4 +1,4 @@
-/** An open connection over HTTP against real servers on loopback: sessions, streams, limits, the end. */
+/** Owns: an open connection over HTTP to real servers on loopback: sessions, streams, limits, and its end. */
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
@@ -44,13 +44,13 @@ const failed = (calling: Promise<unknown>): Promise<ThreadsError> =>
     (error: ThreadsError) => error,
   );
 
-/** Answers well, but `tools/call` as told. */
+/** Gives `answer` to `tools/call`, and plain answers to all other requests. */
 const onCall =
   (answer: (response: ServerResponse, id: number | string | undefined) => void): Handler =>
   (asked, response) =>
     asked.message.method === "tools/call" ? answer(response, asked.message.id) : answerWell(asked, response);
 
-/** Forgets its session whenever `lose` is called; tells it by `status`. */
+/** A server that forgets its session at each call of `lose` and then answers with `status`. */
 function forgetful(status: number, body: string): { handler: Handler; lose: () => void } {
   let session = 1;
   return {
@@ -70,14 +70,14 @@ function forgetful(status: number, body: string): { handler: Handler; lose: () =
 const LOST: [string, number, string][] = [
   ["404", 404, "{}"],
   [
-    "400 in words, as server-everything",
+    "400 with server-everything's words",
     400,
     '{"error":{"message":"Bad Request: No valid session ID provided"}}',
   ],
 ];
 
 test.each(LOST)(
-  "a lost session (%s) is opened again and a list repeated once",
+  "a lost session (%s) -> a new session opens, and a list is repeated once",
   async (_name, status, body) => {
     const { handler, lose } = forgetful(status, body);
     const server = await serve(handler);
@@ -93,7 +93,7 @@ test.each(LOST)(
 );
 
 test.each(LOST)(
-  "a call in a lost session (%s) fails and is not repeated; the next works",
+  "a call in a lost session (%s) -> fails and is not repeated; the next call works",
   async (_n, status, body) => {
     const { handler, lose } = forgetful(status, body);
     const server = await serve(handler);
@@ -111,7 +111,7 @@ test.each(LOST)(
   },
 );
 
-test("a server that loses every session at once fails a list after one repetition", async () => {
+test("a server loses each new session at once -> a list fails after one repetition", async () => {
   const server = await serve((asked, response) => {
     if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": "gone" });
     else if (asked.message.method === "tools/list") response.writeHead(404).end();
@@ -123,7 +123,7 @@ test("a server that loses every session at once fails a list after one repetitio
   await connection.close(soon);
 });
 
-test("a lost session that needs a sign-in now says so", async () => {
+test("a lost session, and a new one needs a sign-in -> needs_auth", async () => {
   let lost = false;
   const server = await serve((asked, response) => {
     if (lost) response.writeHead(asked.message.method === "initialize" ? 401 : 404).end();
@@ -139,7 +139,7 @@ test.each<[number, string, string]>([
   [401, "needs_auth", "was refused: URL answered 401: told."],
   [400, "call_rejected", "was refused: URL answered status 400: told."],
   [500, "server_died", "failed: URL answered status 500: told."],
-])("a call answered %i -> %s, once: %s", async (status, code, sentence) => {
+])("a call answered %i -> %s after one request: %s", async (status, code, sentence) => {
   const server = await serve(onCall((response) => response.writeHead(status).end("told")));
   const { connection } = await connect(server);
   const error = await failed(call(connection));
@@ -149,7 +149,7 @@ test.each<[number, string, string]>([
   await connection.close(soon);
 });
 
-test("a JSON-RPC error under status 400 is the server's rejection", async () => {
+test("a JSON-RPC error with status 400 -> call_rejected", async () => {
   const server = await serve(
     onCall((response, id) =>
       response
@@ -173,7 +173,7 @@ test.each<[string, (response: ServerResponse) => void]>([
     (response) => response.writeHead(200, { "content-type": "application/json" }).write("{"),
   ],
   ["a stream that breaks off", (response) => startEvents(response).write(`data: ${PROGRESS}\n\n`)],
-])("a call whose answer is %s fails at once, and no other", async (_name, begin) => {
+])("a call's answer is %s -> that call fails at once, and no other request", async (_name, begin) => {
   const server = await serve(
     onCall((response) => {
       begin(response);
@@ -189,14 +189,14 @@ test.each<[string, (response: ServerResponse) => void]>([
   await connection.close(soon);
 });
 
-test("a call whose stream ends without the answer and without ids fails at once", async () => {
+test("a call's stream ends without the answer and without ids -> the call fails at once", async () => {
   const server = await serve(onCall((response) => startEvents(response).end(`data: ${PROGRESS}\n\n`)));
   const { connection } = await connect(server);
   expect((await failed(call(connection))).code).toBe("server_died");
   await connection.close(soon);
 });
 
-test("a broken stream with ids is resumed after the time that the server names", async () => {
+test("a broken stream with ids -> resumed after the server's retry time", async () => {
   let id: number | string | undefined;
   const server = await serve((asked, response) => {
     const { message, http, headers } = asked;
@@ -216,7 +216,7 @@ test("a broken stream with ids is resumed after the time that the server names",
 test.each([
   ["CR only", "\r"],
   ["CRLF", "\r\n"],
-])("events with line ends %s arrive while the stream stays open", async (_name, end) => {
+])("events with line ends %s -> arrive while the stream stays open", async (_name, end) => {
   const server = await serve(
     onCall((response, id) => {
       startEvents(response).write(
@@ -229,7 +229,7 @@ test.each([
   await connection.close(soon);
 });
 
-test("an event of 32 MiB in small pieces arrives", async () => {
+test("an event of 32 MiB in small pieces -> arrives", async () => {
   const text = "x".repeat(1024 * 1024);
   const server = await serve(
     onCall((response, id) => {
@@ -248,7 +248,7 @@ test("an event of 32 MiB in small pieces arrives", async () => {
 test.each([
   ["JSON", "application/json"],
   ["an event", "text/event-stream"],
-])("a call whose answer is %s without end fails with message_too_large", async (_name, type) => {
+])("a call's answer is %s without end -> message_too_large", async (_name, type) => {
   const server = await serve(
     onCall((response) => {
       response.writeHead(200, { "content-type": type });
@@ -269,7 +269,7 @@ test.each([
   await connection.close(soon);
 });
 
-test.each(["gzip", "br"])("an answer compressed with %s is read", async (encoding) => {
+test.each(["gzip", "br"])("an answer compressed with %s -> read", async (encoding) => {
   const { gzipSync, brotliCompressSync } = await import("node:zlib");
   const pack = encoding === "br" ? brotliCompressSync : gzipSync;
   const server = await serve(
@@ -284,7 +284,7 @@ test.each(["gzip", "br"])("an answer compressed with %s is read", async (encodin
   await connection.close(soon);
 });
 
-test("a cancelled call ends its request and tells the server", async () => {
+test("a cancelled call -> its request ends, and the server gets notifications/cancelled", async () => {
   const abort = new AbortController();
   let ended = (): void => undefined;
   const gone = new Promise<void>((resolve) => {
@@ -303,7 +303,7 @@ test("a cancelled call ends its request and tells the server", async () => {
   await connection.close(soon);
 });
 
-test.each([400, 404, 405, 501])("GET answered %i: no stream, no word", async (status) => {
+test.each([400, 404, 405, 501])("GET is answered with %i -> no stream, no note", async (status) => {
   const server = await serve((asked, response) => {
     if (asked.http === "GET") response.writeHead(status).end("no");
     else answerWell(asked, response);
@@ -317,7 +317,7 @@ test.each([400, 404, 405, 501])("GET answered %i: no stream, no word", async (st
   await connection.close(soon);
 });
 
-test("a notification stream that drops is opened again with the last id, noted once", async () => {
+test("a notification stream drops again and again -> opened again with the last id, one note", async () => {
   const server = await serve((asked, response, nth) => {
     if (asked.http !== "GET") answerWell(asked, response);
     else if (nth < 4) startEvents(response).end(`id: ${nth}\nretry: 5\ndata: ${PROGRESS}\n\n`);
@@ -333,7 +333,7 @@ test("a notification stream that drops is opened again with the last id, noted o
   await connection.close(soon);
 });
 
-test("an event that is no message is noted and costs nothing else", async () => {
+test("an event that is not a message -> noted; the call works", async () => {
   const server = await serve(
     onCall((response, id) =>
       startEvents(response).end(
@@ -347,7 +347,7 @@ test("an event that is no message is noted and costs nothing else", async () => 
   await connection.close(soon);
 });
 
-test("close ends the session at the server with DELETE", async () => {
+test("close with a session -> DELETE with the session id", async () => {
   const server = await serve((asked, response) => answerWell(asked, response, { "mcp-session-id": "s-1" }));
   const { connection, closed } = await connect(server, { headers: { "x-key": "k" } });
   await connection.close(soon);
@@ -358,14 +358,14 @@ test("close ends the session at the server with DELETE", async () => {
   });
 });
 
-test("close without a session sends nothing", async () => {
+test("close without a session -> no DELETE", async () => {
   const server = await serve(answerWell);
   const { connection } = await connect(server);
   await connection.close(soon);
   expect(server.log).not.toContain("DELETE");
 });
 
-test("close settles although the server answers neither DELETE nor the call that is open", async () => {
+test("close while the server answers neither DELETE nor the open call -> settles", async () => {
   const server = await serve((asked, response) => {
     if (asked.http === "DELETE" || asked.message.method === "tools/call") return;
     answerWell(asked, response, { "mcp-session-id": "s-1" });
@@ -378,7 +378,7 @@ test("close settles although the server answers neither DELETE nor the call that
   expect(server.log.at(-1)).toBe("DELETE");
 });
 
-test("a legacy stream that ends closes the connection and fails its call at once", async () => {
+test("a legacy stream ends -> the connection closes, and its call fails at once", async () => {
   let stream: ServerResponse | undefined;
   const server = await serve(({ http, message }, response) => {
     if (http === "GET") {
@@ -397,7 +397,7 @@ test("a legacy stream that ends closes the connection and fails its call at once
   expect(error.message).toContain("closed the connection without an answer");
 });
 
-test("a legacy server that refuses a message fails that call", async () => {
+test("a legacy server refuses a message -> that call fails", async () => {
   let stream: ServerResponse | undefined;
   const server = await serve(({ http, message }, response) => {
     if (http === "GET") {

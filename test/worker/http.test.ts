@@ -1,4 +1,4 @@
-/** Owns: the real connection worker with servers over HTTP, good and bad. */
+/** Owns: the real connection worker with working and faulty servers over HTTP. */
 import { describe, expect, it, test } from "vitest";
 import { freePort, start, startEverything, startHttp, textOf } from "./support.ts";
 
@@ -22,7 +22,7 @@ describe("connection worker: server-everything over HTTP", () => {
   );
 });
 
-describe("connection worker: addresses that are no MCP server", () => {
+describe("connection worker: addresses without an MCP server", () => {
   it.each([
     ["a web page", 200, "text/html", "<!doctype html><p>hello", "connect_failed", /web page \(HTML\)/],
     ["a web page for an error", 500, "text/html", "<html>oops</html>", "connect_failed", /500/],
@@ -30,7 +30,7 @@ describe("connection worker: addresses that are no MCP server", () => {
     ["403 without a challenge", 403, "text/plain", "no", "connect_failed", /403/],
     ["404 to everything", 404, "text/plain", "nothing here", "connect_failed", /404/],
     ["503", 503, "text/plain", "later", "connect_failed", /503/],
-    ["JSON that is no JSON-RPC", 200, "application/json", '{"hello":1}', "connect_failed", /./],
+    ["JSON that is not JSON-RPC", 200, "application/json", '{"hello":1}', "connect_failed", /./],
   ])("$0 -> $4", async (_name, status, type, body, code, message) => {
     const origin = await startHttp((_request, response) => {
       response.writeHead(status, { "content-type": type }).end(body);

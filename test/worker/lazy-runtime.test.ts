@@ -1,4 +1,4 @@
-/** Owns: the runtime of a session from its first moment on, before its code is there. */
+/** Owns: the runtime of a session from its first moment, before its code is loaded. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ function start() {
 }
 
 describe("startRuntimeLater", () => {
-  test("asked and told before it has started -> both are done when it has", async () => {
+  test("a request and a log line before the start -> both are handled after the start", async () => {
     const { runtime, failures, sessions } = start();
     runtime.log("info", "told at once");
     expect((await runtime.ask("status", {})).servers).toEqual([]);
@@ -49,7 +49,7 @@ describe("startRuntimeLater", () => {
     await expect(runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
   });
 
-  test("stopped before it has started -> never starts; who asked is told, nothing is thrown at others", async () => {
+  test("stopped before the start -> never starts; open requests reject, no other code gets an error", async () => {
     const { runtime, failures, sessions } = start();
     const asked = runtime.ask("status", {});
     runtime.post("turnEnded", {});

@@ -1,7 +1,7 @@
 /**
- * Owns: a server whose tools keep the real cache worker busy for ever, beside a sound one, in the real connection
- * worker. The packed worker files are copied, and the cache worker among them hangs at a tool named for it, as one
- * faulty schema made it do.
+ * Owns: one server whose tools keep the real cache worker busy for ever, and one healthy server, in the real connection
+ * worker. The test copies the packed worker files; its cache worker hangs at a tool named `hang`, as a faulty schema
+ * repair once did.
  */
 import { cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -32,11 +32,11 @@ async function breakingWorker(): Promise<URL> {
 
 const tools = (...names: string[]): string => JSON.stringify(names.map((name) => ({ name })));
 
-/** The thread starts anew for each publication, on a busy machine. */
+/** A new thread starts for each publication, so the limits leave time for a start on a busy machine. */
 const limits = { publishMs: 2_000, publishAloneMs: 4_000 };
 
 describe("connection worker (built)", () => {
-  test("one server keeps the cache worker busy for ever -> the other's tools are there, and each session opens", async () => {
+  test("one server keeps the cache worker busy for ever -> the other's tools are published, each session opens", async () => {
     const place = await createPlace();
     const at = await start(
       {
@@ -61,7 +61,7 @@ describe("connection worker (built)", () => {
     const names = (): string[] => newestCatalog(at).tools.map(({ name }) => name);
     const failures = async (): Promise<number> => (await at.log()).split("cache worker failed").length - 1;
 
-    // While the thread hangs.
+    // The second session starts while the cache worker hangs.
     await until(async () => (await at.log()).match(/bad connected/) ?? undefined);
     await session(2);
     await at.event("catalog", ({ snapshot }) => catalogFrom(snapshot)?.tools.length === 2);

@@ -1,4 +1,7 @@
-/** Owns: when servers start, end, come back and are left alone, and what the user sees of each; real threads and processes. */
+/**
+ * Owns: when servers start, end, reconnect or stay as they are, and what the user sees; with real threads and
+ * processes.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
@@ -28,17 +31,17 @@ import {
 
 type Entry = Record<string, unknown>;
 
-/** 300 ms, in minutes. */
+/** An idle timeout of 300 ms, in minutes. */
 const SHORT_IDLE = 0.005;
 
 const countsEntry = (place: Place, more: Entry = {}): Entry =>
   fixture("counts.mjs", { RECORD: join(place.cwd, "record") }, more);
 
-/** How often the fixture wrote that line. */
+/** How often the fixture wrote the line. */
 const count = async (place: Place, line: "start" | "list" | "call"): Promise<number> =>
   (await readIfThere(join(place.cwd, "record"))).split("\n").filter((found) => found === line).length;
 
-/** A place where the tools of these servers are known from an earlier session. */
+/** Creates a place where an earlier session has learned the tools of these servers. */
 async function learned(servers: (place: Place) => Record<string, Entry>): Promise<Place> {
   const place = await createPlace();
   const first = await start(servers(place), { place });
@@ -52,13 +55,13 @@ const inState =
   ({ status }: { status: ServerStatus }): boolean =>
     status.name === name && status.state === state;
 
-/** Idle after it was connected: a server whose tools are known. */
+/** Matches the status of a server that is idle and whose tools are known, as after a connection. */
 const unused =
   (name: string) =>
   ({ status }: { status: ServerStatus }): boolean =>
     status.name === name && status.state === "idle" && status.toolsKnown;
 
-/** Of the first connection, also where that is closed already. */
+/** The pid of the server's first connection, even if that connection is closed by now. */
 async function connectedPid(at: Started, name: string): Promise<{ pid: number }> {
   const { status } = await at.event("server", inState(name, "connected"));
   return { pid: status.pid ?? 0 };
@@ -77,7 +80,7 @@ async function killServer(at: Started, name: string): Promise<number> {
 }
 
 describe("a lazy server", () => {
-  test("tools known -> connects at the first call, once, however many calls come", async () => {
+  test("tools known -> connects at the first call, once for many calls", async () => {
     const servers = (place: Place) => ({ s: countsEntry(place) });
     const place = await learned(servers);
     const at = await start(servers(place), { place });
@@ -91,7 +94,7 @@ describe("a lazy server", () => {
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
   });
 
-  test("nothing uses it -> closed after its idle timeout, its tools stay; the next call connects again", async () => {
+  test("unused -> closed after its idle timeout, its tools stay; the next call connects again", async () => {
     const at = await start({ s: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }) });
     const { pid } = await connectedPid(at, "s");
     await at.event("server", unused("s"));
@@ -112,7 +115,7 @@ describe("a lazy server", () => {
       { place },
     );
     const called = at.call("busy", "work", { file });
-    // The other server's clock runs out meanwhile, as this one's would.
+    // The other server's idle timeout ends twice meanwhile; without the open call this one's would end too.
     await at.event("server", unused("unused"));
     const since = at.events.length;
     await at.settled("busy");
@@ -124,7 +127,7 @@ describe("a lazy server", () => {
     await at.event("server", unused("busy"), since);
   });
 
-  test("idleTimeout 0 -> not closed while another server is, over and over", async () => {
+  test("idleTimeout 0 -> stays connected while another server is closed again and again", async () => {
     const at = await start({
       stays: fixture("noisy.mjs", {}, { idleTimeout: 0 }),
       goes: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }),
@@ -154,7 +157,7 @@ describe("a lazy server", () => {
 });
 
 describe("an eager server", () => {
-  test("tools known -> connects at the session's start all the same", async () => {
+  test("tools known -> still connects at the session's start", async () => {
     const servers = (place: Place) => ({ s: countsEntry(place, { lifecycle: "eager" }) });
     const place = await learned(servers);
     const at = await start(servers(place), { place });
@@ -162,7 +165,7 @@ describe("an eager server", () => {
     expect(await count(place, "start")).toBe(2);
   });
 
-  test("dropped -> says why; back at the end of a turn, once", async () => {
+  test("dropped -> its status says why; connected again once, at the end of a turn", async () => {
     const place = await createPlace();
     const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
     await at.settled("s");
@@ -177,7 +180,7 @@ describe("an eager server", () => {
     expect(await count(place, "start")).toBe(2);
   });
 
-  test("dropped -> back at the next call", async () => {
+  test("dropped -> connected again at the next call", async () => {
     const place = await createPlace();
     const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
     await at.settled("s");
@@ -186,7 +189,7 @@ describe("an eager server", () => {
     expect(await count(place, "start")).toBe(2);
   });
 
-  test("the end of a turn while all is well, or a lazy one is idle -> nothing starts", async () => {
+  test("a turn ends while the eager server is connected and a lazy one is idle -> nothing starts", async () => {
     const place = await createPlace();
     const at = await start(
       {
@@ -200,13 +203,13 @@ describe("an eager server", () => {
     const since = at.events.length;
     at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
-    // The end of the idle one's process may be told a moment after its state.
+    // The event for the end of the idle server's process may follow its state.
     expect(at.events.slice(since).filter(({ type }) => type !== "exited")).toEqual([]);
   });
 });
 
 describe("a keep-alive server", () => {
-  test("its process is killed, twice -> comes back by itself each time, as another process", async () => {
+  test("its process is killed twice -> connected again each time without a call, as another process", async () => {
     const place = await createPlace();
     const entry = countsEntry(place, { lifecycle: "keep-alive" });
     const at = await start({ s: entry }, { place, limits: { reconnectMs: 100 } });
@@ -223,7 +226,7 @@ describe("a keep-alive server", () => {
     expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
   });
 
-  test("ends soon after each connect -> comes back ever more slowly, and its status says so", async () => {
+  test("ends soon after each connect -> connected again after longer and longer pauses, its status says so", async () => {
     const place = await createPlace();
     const entry = fixture(
       "dies-soon.mjs",
@@ -248,14 +251,14 @@ describe("a keep-alive server", () => {
     });
     expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 2_000 });
     expect(await count(place, "start")).toBe(3);
-    // The user does not wait, and begins the count anew.
+    // A reconnect by the user does not wait and resets the count.
     const since = at.events.length;
     await at.runtime.ask("reconnect", { server: "s" });
     const again = await at.event("server", inState("s", "idle"), since);
     expect(again.status.error?.data?.failures).toBeUndefined();
   });
 
-  test("cannot connect -> tries again by itself and is up once it can", async () => {
+  test("cannot connect -> tried again without a call, connected once possible", async () => {
     const place = await createPlace();
     const READY = join(place.cwd, "ready");
     const RECORD = join(place.cwd, "record");
@@ -269,13 +272,13 @@ describe("a keep-alive server", () => {
     expect(await count(place, "start")).toBeGreaterThanOrEqual(3);
   });
 
-  test("does not pass its health check -> dropped with the reason, then back", async () => {
+  test("fails its health check -> dropped with the reason, then connected again", async () => {
     const place = await createPlace();
     await configure(place, { s: fixture("rejects-ping.mjs", {}, { lifecycle: "keep-alive" }) });
     const { servers, settings } = await loadConfig(configFacts({ ...place, projectTrusted: true }));
     const statuses: ServerStatus[] = [];
     const events: WorkerEvent[] = [];
-    // Only the health check counts in intervals: its 30 s pass at once, everything else is real.
+    // Only the health check uses intervals: its 30 s pass at once, all other timers are real.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onCleanup(async () => vi.useRealTimers());
     const supervisor = createSupervisor({
@@ -313,7 +316,7 @@ describe("a connect that fails", () => {
     return { at, place, repair: () => writeFile(READY, "") };
   }
 
-  test("calls within 60 s -> not tried again; the error says when it will be and how to have it sooner", async () => {
+  test("calls within 60 s -> not tried again; the error tells the time of the next attempt and how to try now", async () => {
     const { at, place, repair } = await failing();
     await repair();
     for (let i = 0; i < 3; i++) {
@@ -327,14 +330,14 @@ describe("a connect that fails", () => {
     expect(await count(place, "start")).toBe(1);
   });
 
-  test("turn ends of an eager one within 60 s -> not tried again", async () => {
+  test("an eager server, turns end within 60 s -> not tried again", async () => {
     const { at, place } = await failing({ lifecycle: "eager" });
     for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
     expect(await count(place, "start")).toBe(1);
   });
 
-  test.each(["s", undefined])("reconnect %s -> tried at once; calls work then", async (name) => {
+  test.each(["s", undefined])("reconnect %s -> tried at once; then calls work", async (name) => {
     const { at, place, repair } = await failing();
     await repair();
     await at.runtime.ask("reconnect", { server: name });
@@ -343,7 +346,7 @@ describe("a connect that fails", () => {
     expect(await count(place, "start")).toBe(2);
   });
 
-  test("reconnect that fails as well -> its status says so, with a fresh pause", async () => {
+  test("reconnect that fails too -> the status says so, with a new pause", async () => {
     const { at, place } = await failing();
     await at.runtime.ask("reconnect", { server: "s" });
     expect(await statusOf(at, "s")).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
@@ -352,7 +355,7 @@ describe("a connect that fails", () => {
 });
 
 describe("reconnect", () => {
-  test("a connected server -> another process, the old one with its child gone", async () => {
+  test("a connected server -> another process; the old one and its child are gone", async () => {
     const place = await createPlace();
     const RECORD = join(place.cwd, "child");
     const at = await start({ s: fixture("with-child.mjs", { RECORD, CHILD_STDIO: "ignore" }) }, { place });
@@ -363,7 +366,7 @@ describe("reconnect", () => {
     expect(await waitGone([pid, child], 10_000)).toEqual([]);
   });
 
-  test("a server that ignores SIGTERM and the end of stdin -> another process, the old one gone", async () => {
+  test("a server that ignores SIGTERM and the end of stdin -> another process; the old one is gone", async () => {
     const limits = { closeTermMs: 100, closeKillMs: 300 };
     const at = await start({ s: fixture("ignores-end.mjs") }, { limits });
     const { pid = 0 } = await at.settled("s");
@@ -373,7 +376,7 @@ describe("reconnect", () => {
     expect(await waitGone([pid], 10_000)).toEqual([]);
   });
 
-  test("an unknown server -> unknown_server with the known ones", async () => {
+  test("an unknown server -> unknown_server with the names of the known servers", async () => {
     const at = await start({ s: fixture("noisy.mjs") });
     const failed = at.runtime.ask("reconnect", { server: "nope" });
     await expect(failed).rejects.toMatchObject({ code: "unknown_server", data: { known: ["s"] } });
@@ -386,7 +389,7 @@ describe("reconnect", () => {
     });
   });
 
-  test("a server that is connecting -> joins the attempt", async () => {
+  test("a server that is connecting -> waits for the same attempt", async () => {
     const place = await createPlace();
     const at = await start({ s: countsEntry(place) }, { place });
     await at.runtime.ask("reconnect", { server: "s" });
@@ -396,7 +399,7 @@ describe("reconnect", () => {
 });
 
 describe("servers beside each other", () => {
-  test("twelve that hang in initialize -> a call to a healthy lazy one returns, ten are tried at a time", async () => {
+  test("twelve servers hang in initialize -> a call to a healthy lazy one returns, ten connect at a time", async () => {
     const names = Array.from({ length: 12 }, (_, i) => `hangs${i}`);
     const hanging = Object.fromEntries(names.map((name) => [name, fixture("hangs.mjs")]));
     const at = await start({ ...hanging, healthy: fixture("noisy.mjs") });
@@ -409,7 +412,7 @@ describe("servers beside each other", () => {
     expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(names);
   });
 
-  test("a call to one that hangs and then a second to it, cancelled -> freed at once, the first still waits", async () => {
+  test("two calls to a server that hangs, the second cancelled -> it ends at once, the first still waits", async () => {
     const at = await start({ s: fixture("hangs.mjs") });
     const controller = new AbortController();
     const first = at.failedCall("s", "work");
@@ -422,7 +425,7 @@ describe("servers beside each other", () => {
   });
 });
 
-/** Name of the first tool that main was told last. */
+/** Name of the first tool in main's newest catalog. */
 const newestTool = (at: Started): string | undefined =>
   at.events.some(({ type }) => type === "catalog") ? newestCatalog(at).tools[0]?.name : undefined;
 
@@ -442,7 +445,7 @@ describe("tool lists", () => {
     },
   );
 
-  test("a flood of list_changed over three intervals -> one list an interval, and the last change is not lost", async () => {
+  test("a flood of list_changed over three intervals -> one list per interval, and the last change is not lost", async () => {
     const refreshIntervalMs = 200;
     const at = await start({ s: fixture("grows.mjs") }, { limits: { refreshIntervalMs } });
     await at.settled("s");
@@ -451,21 +454,21 @@ describe("tool lists", () => {
     const { tookMs } = JSON.parse(textOf(await at.call("s", "grow", { method, ms: 3 * refreshIntervalMs })));
     await at.event("server", ({ status }) => status.toolCount === 2, since);
     const { lists } = JSON.parse(textOf(await at.call("s", "grown1")));
-    // One at the connect, one an interval while the flood lasts, one for its last change.
+    // One list at the connect, one per interval during the flood, one for the last change.
     expect(lists).toBeGreaterThanOrEqual(3);
     expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / refreshIntervalMs));
   });
 
-  test("another list each time, told a thousand times -> listed ever more slowly; the last one arrives", async () => {
+  test("a new list each time, each with 1,000 notifications -> listed after longer pauses; the last list arrives", async () => {
     const place = await createPlace();
     const entry = fixture("changes-always.mjs", { RECORD: join(place.cwd, "record"), LISTS: "5" });
     const at = await start({ s: entry }, { place, limits: { refreshIntervalMs: 200 } });
     await until(async () => (newestTool(at) === "s__tool5" ? true : undefined));
     const lists = (await readIfThere(join(place.cwd, "record"))).trim().split("\n").map(Number);
     expect(lists).toHaveLength(5);
-    // At the connect, soon after it, and then after 1, 2 and 4 intervals.
+    // The lists come at the connect, soon after it, and then after 1, 2 and 4 intervals.
     expect((lists[4] ?? 0) - (lists[0] ?? 0)).toBeGreaterThan(1_390);
-    // One for each list, and one before the first.
+    // One catalog for each list, and one before the first list.
     expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(6);
   });
 
@@ -475,7 +478,7 @@ describe("tool lists", () => {
     expect(textOf(await at.call("s", "tool199"))).toBe("tool199");
   });
 
-  test("slow pages without end -> connect_timeout, the process gone", async () => {
+  test("slow pages without end -> connect_timeout, the process is gone", async () => {
     const at = await start({
       s: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
     });
@@ -488,7 +491,7 @@ describe("tool lists", () => {
     });
   });
 
-  test("a server that never answers tools/list -> connect_timeout that says so, the process gone; the others work", async () => {
+  test("a server that never answers tools/list -> connect_timeout, its process is gone; other servers work", async () => {
     const at = await start({
       s: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
       healthy: fixture("noisy.mjs"),
@@ -505,14 +508,14 @@ describe("tool lists", () => {
     expect(status.error?.remedy).toContain("startupTimeoutMs");
   });
 
-  test("a server that exits at tools/list -> connect_failed with how it ended and what it wrote", async () => {
+  test("a server that exits at tools/list -> connect_failed with its exit code and its stderr", async () => {
     const at = await start({ s: fixture("exits-at-list.mjs") });
     const status = await at.settled("s");
     expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(status.error?.message).toMatch(/exited with code 6.*index is corrupt/s);
   });
 
-  test("two tools of one name, one without a schema, one with a wrong one -> each once, all can be called", async () => {
+  test("two tools with one name, a tool without a schema, one with a wrong schema -> each once, all callable", async () => {
     const at = await start({ s: fixture("odd-tools.mjs") });
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
     const catalog = await currentCatalog(at);
@@ -537,7 +540,7 @@ describe("messages of 64 MiB", () => {
     expect(/\[….*?left out here\./.exec(text)?.[0]).toMatch(/^\[… 67,\d{3},\d{3} bytes of /);
   });
 
-  test("one byte more -> message_too_large with the limit; the process gone, the next call works", async () => {
+  test("one byte more -> message_too_large with the limit; the process is gone, the next call works", async () => {
     const at = await start({ s: fixture("big-line.mjs") });
     const { pid = 0 } = await at.settled("s");
     const error = await at.failedCall("s", "work", { bytes: LIMITS.messageBytes + 1 });
@@ -552,7 +555,7 @@ describe("messages of 64 MiB", () => {
 });
 
 describe("calls under way", () => {
-  test("progress for longer than the timeout -> the call is not given up; the user sees it, at most 10 a second", async () => {
+  test("progress for longer than the timeout -> the call continues; the user sees at most 10 steps a second", async () => {
     const at = await start({ s: fixture("progresses.mjs", {}, { requestTimeoutMs: 1_000 }) });
     const { progress, tookMs } = JSON.parse(textOf(await at.call("s", "work", { ms: 2_500 })));
     expect(tookMs).toBeGreaterThan(2_000);
@@ -564,7 +567,7 @@ describe("calls under way", () => {
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });
 
-  test("no progress for as long -> call_timeout, the server stays and answers the next call", async () => {
+  test("no progress until the timeout -> call_timeout, the server stays and answers the next call", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("waits.mjs", {}, { requestTimeoutMs: 300 }) }, { place });
     const { pid } = await at.settled("s");
@@ -575,7 +578,7 @@ describe("calls under way", () => {
     expect(await statusOf(at, "s")).toMatchObject({ state: "connected", pid });
   });
 
-  test("fifty at once, one cancelled, one that the server never answers -> each of the others gets its own answer", async () => {
+  test("fifty calls at once and a cancelled call without an answer -> each of the fifty gets its own answer", async () => {
     const place = await createPlace();
     const at = await start({ s: fixture("waits.mjs") }, { place });
     const file = join(place.cwd, "go");

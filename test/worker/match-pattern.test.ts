@@ -1,4 +1,6 @@
-/** Owns: regular expressions over the tools: matched off main, on a thread that is ended when it takes too long. */
+/**
+ * Owns: regular expressions over the tools: they match on a thread of their own, which ends when one takes too long.
+ */
 import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
@@ -20,7 +22,7 @@ const TEXTS = [
   "é É ß",
 ];
 
-/** Against hangs only: no test waits for it. */
+/** This deadline ends hangs only; no test waits for it. */
 const deadlineMs = 60_000;
 
 const patterns = createPatternMatcher();
@@ -31,7 +33,7 @@ const match = (
 ): Promise<Matches> =>
   patterns.match({ pattern, columns: columns.map((texts) => texts.join("\u0000")) }, signal);
 
-describe("matches what RegExp matches in either case", () => {
+describe("matches the same rows as a case-insensitive RegExp", () => {
   it.each([
     "",
     "A",
@@ -59,7 +61,7 @@ describe("matches what RegExp matches in either case", () => {
     expect(await match(source, [TEXTS])).toEqual({ rows });
   });
 
-  test("a row matches by any of its columns, each on its own", async () => {
+  test("several columns -> a row matches if one of its columns does", async () => {
     const columns = [
       ["fs__read", "fs__write"],
       ["read", "write"],
@@ -72,10 +74,10 @@ describe("matches what RegExp matches in either case", () => {
   });
 });
 
-/** V8 gives up some patterns before the time is over: at the size of their code, or at the depth of its own stack. */
+/** V8 refuses some patterns before the time limit, because their code is too large or its stack too deep. */
 const TOO_MUCH = /^it (took longer than 200 ms|could not be tried: .*(too large|call stack size exceeded))/;
 
-describe("refuses, with the reason and the place", () => {
+describe("refuses a pattern, with the reason and the place", () => {
   it.each([
     ["(a", 'Unterminated group at character 1: "("'],
     ["a)b", "Unmatched ')' at character 2: \"a)\""],
@@ -86,7 +88,7 @@ describe("refuses, with the reason and the place", () => {
     expect(await match(source, [TEXTS])).toEqual({ problem });
   });
 
-  test("more characters than anybody writes", async () => {
+  test("more than 500 characters -> refused", async () => {
     expect(await match("a".repeat(501), [TEXTS])).toEqual({ problem: "it is longer than 500 characters" });
   });
 
@@ -96,15 +98,15 @@ describe("refuses, with the reason and the place", () => {
     ["(a*)*b", "a".repeat(60)],
     ["(x+x+)+y", "x".repeat(60)],
     ["((((((a?){50}){50}){50}){50}){50})\\x01", "b".repeat(250)],
-  ])("%j, for which an engine needs years -> told so", async (source, text) => {
+  ])("%j, for which an engine needs years -> refused with the reason", async (source, text) => {
     expect(await match(source, [[text]])).toEqual({
       problem: expect.stringMatching(TOO_MUCH),
     });
-    // The next pattern has a thread of its own.
+    // The next pattern gets a new thread.
     expect(await match("^b$", [["a", "b"]])).toEqual({ rows: [1] });
   });
 
-  test("a search that is cancelled -> answered at once, the thread is ended", async () => {
+  test("a search is cancelled -> answered at once, the thread ends", async () => {
     const controller = new AbortController();
     const slow = match("(a|a)*b", [["a".repeat(60)]], controller.signal);
     controller.abort();
@@ -122,7 +124,7 @@ describe("in the connection worker", () => {
     }
   });
 
-  test("patterns that never end, many at once -> the worker answers whether it lives before each of them", async () => {
+  test("four patterns that never end at once -> the worker answers a ping before all of them", async () => {
     const thread = startThread({
       logFile: "/dev/null",
       url: connectionWorkerUrl(),

@@ -1,6 +1,6 @@
 /**
- * Owns: no message of a server ends the process or the worker: what would not fit is refused, the connection or the
- * request alone fails with a reason, and the other servers go on.
+ * Owns: no message of a server ends the process or the worker. A message that would not fit is refused: only its
+ * connection or its request fails, with a reason, and the other servers continue.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ interface Report {
   servers: { name: string; state: string; error?: WireError }[];
 }
 
-/** A session in a process of its own: one that is ended by a message fails the test, and no more. */
+/** Runs a session in a separate process. If a message ends that process, the test fails but the test run continues. */
 async function runSession(servers: Record<string, Entry>, calls: readonly Call[]): Promise<Report> {
   const place = await createPlace();
   await configure(place, { ...servers, good: fixture("noisy.mjs") });
@@ -49,7 +49,7 @@ async function runSession(servers: Record<string, Entry>, calls: readonly Call[]
 const serverOf = ({ servers }: Report, name: string) => servers.find((server) => server.name === name);
 const DENSE = /one message of some \d\d,\d{3},\d{3} keys and values, more than 2,000,000\.$/;
 const objects = (mebibytes: number): string => `{},`.repeat((mebibytes * 1024 * 1024) / 3);
-/** Answers the request with so many MiB of empty objects; the id of the answer comes first or last. */
+/** A server that answers `method` with this many MiB of empty objects; the answer's id comes first or last. */
 const dense = (method: string, mebibytes: number, idPlace: string): Entry => {
   const { args, ...entry } = fixture("dense.mjs");
   return { ...entry, args: [...(args as string[]), method, String(mebibytes), idPlace] };
@@ -57,14 +57,14 @@ const dense = (method: string, mebibytes: number, idPlace: string): Entry => {
 
 describe("many MiB of empty objects", () => {
   it.each([
-    // JSON.parse would make 1.3 GB of them, which the heap does not hold.
+    // JSON.parse would make 1.3 GB of objects from this, more than the heap can hold.
     ["tools/list", 60, "first", "failed", /^bad answered tools\/list with one/],
     ["tools/list", 20, "last", "failed", /^bad answered tools\/list with one/],
     ["initialize", 20, "first", "failed", /^bad answered initialize with one/],
     ["tools/call", 20, "first", "connected", /^bad\/work got no answer: bad sent one/],
     ["tools/call", 20, "last", "connected", /^bad\/work got no answer: bad sent one/],
   ])(
-    "over stdio to %s, %i MiB, the id %s -> that request fails alone, the server is %s",
+    "over stdio to %s, %i MiB, the id %s -> only that request fails, the server is %s",
     async (method, mebibytes, idPlace, state, words) => {
       const report = await runSession({ bad: dense(method, mebibytes, idPlace) }, [["bad", "work"]]);
       const [failed] = report.results;
@@ -78,7 +78,7 @@ describe("many MiB of empty objects", () => {
     },
   );
 
-  /** Answers a request of that method with the objects, packed to some 20 KB. */
+  /** Answers requests with the method with 20 MiB of objects, compressed to about 20 KB. */
   const gzipped =
     (method: string, type: string): Handler =>
     (asked, response) => {
@@ -93,7 +93,7 @@ describe("many MiB of empty objects", () => {
     ["tools/list", "application/json"],
     ["tools/call", "application/json"],
     ["tools/call", "text/event-stream"],
-  ])("over HTTP with gzip to %s as %s -> that request fails alone", async (method, type) => {
+  ])("over HTTP with gzip to %s as %s -> only that request fails", async (method, type) => {
     const server = await serve(gzipped(method, type));
     const report = await runSession({ bad: { url: server.url } }, [["bad", "echo"]]);
     expect(report.results[0]).toMatchObject({ code: "message_too_large", data: { server: "bad" } });
@@ -103,7 +103,7 @@ describe("many MiB of empty objects", () => {
     });
   });
 
-  test("over HTTP on the stream of notifications -> the connection goes on", async () => {
+  test("over HTTP on the notification stream -> the connection continues", async () => {
     let streams = 0;
     const server = await serve((asked, response) => {
       if (asked.http !== "GET") return answerWell(asked, response);
@@ -117,7 +117,7 @@ describe("many MiB of empty objects", () => {
 });
 
 describe("messages of many servers at once", () => {
-  test("eight results of 40 MiB, together more than the bytes that may come in at a time -> all arrive", async () => {
+  test("eight results of 40 MiB, together more than the limit for bytes in flight -> all arrive", async () => {
     const names = Array.from({ length: 8 }, (_, i) => `s${i}`);
     const servers = Object.fromEntries(
       names.map((name) => [name, fixture("big-line.mjs", {}, { timeout: 300 })]),
@@ -133,14 +133,14 @@ describe("messages of many servers at once", () => {
   });
 });
 
-describe("what a server says unasked", () => {
+describe("messages that are not answers", () => {
   const notification = {
     before: '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"',
     after: '"}}',
   };
   const mebibyte = "x".repeat(1024 * 1024);
 
-  test("a notification of more than 16 MiB -> the connection is closed, and says why; the next call connects", async () => {
+  test("a notification of more than 16 MiB -> the connection closes with a reason; the next call connects", async () => {
     const at = await start({ s: fixture("sends.mjs"), good: fixture("noisy.mjs") });
     const error = await at.failedCall("s", "work", { ...notification, piece: mebibyte, times: 16 });
     expect(error).toMatchObject({
@@ -154,11 +154,11 @@ describe("what a server says unasked", () => {
   });
 
   test.each([
-    ["no message at all", '{"jsonrpc":"2.0","odd":'],
-    ["an answer to nothing", '{"jsonrpc":"2.0","id":99,"result":{},"odd":'],
-    ["an error that is none", '{"jsonrpc":"2.0","id":99,"error":'],
+    ["a value that is not a message", '{"jsonrpc":"2.0","odd":'],
+    ["an answer without a request", '{"jsonrpc":"2.0","id":99,"result":{},"odd":'],
+    ["a malformed error", '{"jsonrpc":"2.0","id":99,"error":'],
   ])(
-    "%s, 50,000 levels deep, of which the SDK makes a text -> noted, the worker lives",
+    "%s, 50,000 levels deep, which the SDK turns into text -> noted in the log, the worker lives",
     async (_name, before) => {
       const at = await start({ s: fixture("sends.mjs") });
       const levels = 50_000;
@@ -171,7 +171,7 @@ describe("what a server says unasked", () => {
     },
   );
 
-  test("an answer that comes when its call was cancelled, 40 MiB long -> not even parsed", async () => {
+  test("an answer of 40 MiB without an open request -> not parsed", async () => {
     const at = await start({ s: fixture("sends.mjs") });
     const controller = new AbortController();
     await at.settled("s");
@@ -193,7 +193,7 @@ describe("what a server says unasked", () => {
       /^s sent more than 1,000 requests that wait/,
     ],
   ])(
-    "requests without end of a server %s -> its connection is closed, the worker lives",
+    "requests without end from a server %s -> its connection is closed, the worker lives",
     async (_name, servers, words) => {
       const at = await start({ ...servers, good: fixture("noisy.mjs") });
       const error = await at.failedCall("s", "work");
@@ -206,7 +206,7 @@ describe("what a server says unasked", () => {
     },
   );
 
-  test("requests without end over HTTP -> closed, with few answers under way at a time", async () => {
+  test("requests without end over HTTP -> closed, with at most ten answers in flight", async () => {
     let underWay = 0;
     let most = 0;
     const origin = await startHttp((request, response) => {
@@ -218,7 +218,7 @@ describe("what a server says unasked", () => {
       request.on("end", () => {
         const message = body === "" ? {} : JSON.parse(body);
         if (request.method === "POST" && message.method === undefined) {
-          // An answer of ours: never accepted.
+          // The server never accepts this answer of the client.
           most = Math.max(most, ++underWay);
           response.once("close", () => underWay--);
         } else if (message.method === "tools/call") {
@@ -238,8 +238,8 @@ describe("what a server says unasked", () => {
   });
 });
 
-describe("a list that is longer than may be kept", () => {
-  test("four pages of 10 MiB of tools -> the first 32 MiB can be called, the others are named in the log", async () => {
+describe("a list over the limit of kept bytes", () => {
+  test("four pages of 10 MiB of tools -> the first 32 MiB can be called, the log names the others", async () => {
     const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: "100" }) });
     const { toolCount, state } = await at.settled("s");
     expect(state).toBe("connected");

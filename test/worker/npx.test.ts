@@ -1,6 +1,6 @@
 /**
- * npx commands against the real npm: what is resolved is what npx itself runs, and no npm stays. All tests
- * share one folder as npm's cache, clean at the start; each has a cache file and a project of its own.
+ * Owns: npx commands with the real npm: the resolved program is the one that npx itself runs, and no npm process stays.
+ * All tests share one folder as npm's cache, which is empty at first; each test has its own cache file and project.
  */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -40,7 +40,7 @@ beforeEach(async () => {
   neutralFolder = join(folder, "agent", "mcp-npm");
   await mkdir(join(folder, "agent"), { recursive: true });
   await mkdir(cwd, { recursive: true });
-  // Not the settings of whoever runs the tests: `yes=false` there would refuse installs.
+  // The settings of the person who runs the tests are left out: `yes=false` there would refuse installs.
   env = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc") };
   notes = [];
   spawned = [];
@@ -53,7 +53,7 @@ interface Options {
   signal?: AbortSignal;
   now?: () => number;
   onSpawn?: (pid: number) => void;
-  /** Where npm runs for the user's own servers; left out: in the project, which defines the server. */
+  /** The folder in which npm runs for the user's own servers. Default: the project, as for a project's server. */
   neutral?: string | undefined;
 }
 
@@ -73,14 +73,14 @@ const npx = (args: string[], { signal = live, now = Date.now, onSpawn, neutral }
     },
   );
 
-/** The file that is started, below npm's cache folder for the packages. */
+/** Path of the started file below `node_modules` in npm's cache. */
 function fileOf(launch: NpxLaunch | undefined): string {
   const path = launch?.args[0] ?? "";
   expect(path.startsWith(join(npmCache, "_npx"))).toBe(true);
   return path.slice(join(npmCache, "_npx", "0123456789abcdef/node_modules/").length);
 }
 
-/** Runs until it ends by itself. */
+/** Starts the program and answers its output after its end. */
 async function outputOf(command: string, args: string[], more: Record<string, string> = {}): Promise<string> {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env, ...more } });
   let text = "";
@@ -91,7 +91,7 @@ async function outputOf(command: string, args: string[], more: Record<string, st
   return text;
 }
 
-test("on a clean npm cache a server is installed and found where npx itself starts it", async () => {
+test("an empty npm cache -> the server is installed and found at the path that npx itself starts", async () => {
   const launch = await npx(["-y", MEMORY, "an argument", "--", "-x"]);
   expect(notes).toEqual([]);
   expect(fileOf(launch)).toBe(".bin/mcp-server-memory");
@@ -104,7 +104,7 @@ test("on a clean npm cache a server is installed and found where npx itself star
     detached: true,
   });
   try {
-    // The server says on stderr that it runs.
+    // The server reports on stderr that it runs.
     await new Promise((resolve) => child.stderr.on("data", (text) => /running/i.test(text) && resolve(0)));
     const server = (await descendants(child.pid ?? 0)).at(-1);
     const [program, ...rest] = server?.command.split(" ") ?? [];
@@ -115,7 +115,7 @@ test("on a clean npm cache a server is installed and found where npx itself star
   }
 });
 
-test("a second resolution runs no npm, and none of the user's own servers does in another project", async () => {
+test("a second resolution -> runs no npm, for the user's own servers also in another project", async () => {
   const first = await npx(["-y", MEMORY]);
   const users = await npx(["-y", MEMORY], { neutral: neutralFolder });
   spawned = [];
@@ -133,7 +133,7 @@ test.each([
   ["-y -p semver@7.7.2 -- semver v1.2.3", "1.2.3"],
   ["--package=semver@~7.6 semver 1.2.3", "1.2.3"],
   ["semver@latest 3.2.1", "3.2.1"],
-])("npx %s gives what npx gives", async (line, expected) => {
+])("npx %s -> the same output as npx itself", async (line, expected) => {
   const launch = await npx(line.split(" "));
   expect(notes).toEqual([]);
   expect(fileOf(launch)).toBe(".bin/semver");
@@ -142,7 +142,7 @@ test.each([
   expect(await outputOf("npx", line.split(" "))).toBe(ours);
 });
 
-test("npm exec is resolved as npx is", async () => {
+test("npm exec -> resolved like npx", async () => {
   const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
   const args = ["exec", "--yes", "--", "semver@7.7.2", "1.0.0"];
   const launch = await resolveNpx(
@@ -152,17 +152,17 @@ test("npm exec is resolved as npx is", async () => {
   expect(fileOf(launch)).toBe(".bin/semver");
 });
 
-test("an exact version that npm's cache holds needs no install", async () => {
+test("an exact version in npm's cache -> no install", async () => {
   await npx(["-y", "semver@7.7.2"]);
   await rm(cacheFile);
   spawned = [];
-  // npm is asked for its folders, but could not reach a registry.
+  // npm is asked for its folders only: it cannot reach a registry.
   env.npm_config_registry = "http://127.0.0.1:9/";
   expect(fileOf(await npx(["-y", "semver@7.7.2"]))).toBe(".bin/semver");
   expect(spawned).toHaveLength(1);
 });
 
-test("the newest version is asked for again after 24 hours", async () => {
+test("no version, 24 hours later -> npm looks for the newest version again", async () => {
   await npx(["-y", "semver"]);
   spawned = [];
   const later = Date.now() + DAY_MS + 60_000;
@@ -173,7 +173,7 @@ test("the newest version is asked for again after 24 hours", async () => {
   expect(spawned).toEqual([]);
 });
 
-test("a corrupt cache file costs one run of npm and is replaced", async () => {
+test("a corrupt cache file -> one run of npm, and the file is replaced", async () => {
   await writeFile(cacheFile, '{"version":1,"entries":{"x":');
   expect(await npx(["-y", "semver@7.7.2"])).toBeDefined();
   expect(spawned).toHaveLength(1);
@@ -185,7 +185,7 @@ test("a corrupt cache file costs one run of npm and is replaced", async () => {
 
 const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
 
-test("a package that is gone from npm's cache is installed again", async () => {
+test("a package was deleted from npm's cache -> installed again", async () => {
   const first = await npx(["-y", "semver@7.7.2"]);
   await rm(modulesOf(first), { recursive: true });
   spawned = [];
@@ -193,7 +193,7 @@ test("a package that is gone from npm's cache is installed again", async () => {
   expect(spawned).toHaveLength(2);
 });
 
-test("a binary that is gone though its package is there, which npx does not repair, ends at npx", async () => {
+test("a binary was deleted but not its package, which npx does not repair -> npx itself is started", async () => {
   const first = await npx(["-y", "semver@7.7.2"]);
   await rm(first?.args[0] ?? "");
   expect(await npx(["-y", "semver@7.7.2"])).toBeUndefined();
@@ -201,7 +201,7 @@ test("a binary that is gone though its package is there, which npx does not repa
   await rm(modulesOf(first), { recursive: true });
 });
 
-test("an installed version outside the range is not taken", async () => {
+test("an installed version outside the range -> not used", async () => {
   const first = await npx(["-y", "semver@^6"]);
   const file = join(modulesOf(first), "semver", "package.json");
   const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
@@ -211,21 +211,21 @@ test("an installed version outside the range is not taken", async () => {
   await rm(modulesOf(first), { recursive: true });
 });
 
-test("a refusal to install in npm's settings is respected", async () => {
+test("npm's settings refuse installs -> no install without -y", async () => {
   await writeFile(join(cwd, ".npmrc"), "yes=false\n");
   expect(await npx(["semver@7.5.3"])).toBeUndefined();
   expect(notes[0]).toMatch(/npx canceled due to missing packages/);
   expect(await npx(["-y", "semver@7.5.3"])).toBeDefined();
 });
 
-test("concurrent resolutions of one spec share one run of npm", async () => {
+test("five resolutions of one spec at once -> one shared install", async () => {
   const launches = await Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
   expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(1);
-  // One asks npm for its folders, one installs.
+  // One run of npm tells its folders, the other installs.
   expect(spawned).toHaveLength(2);
 });
 
-test("different specs at once share the question for npm's folders", async () => {
+test("two specs at once -> one shared run that tells npm's folders", async () => {
   const launches = await Promise.all(["7.5.0", "7.5.1"].map((version) => npx(["-y", `semver@${version}`])));
   expect(launches.every((launch) => launch !== undefined)).toBe(true);
   expect(spawned).toHaveLength(3);
@@ -234,7 +234,7 @@ test("different specs at once share the question for npm's folders", async () =>
 test.each([
   ["is asked for its folders", 1],
   ["installs", 2],
-])("an abort while npm %s ends its whole group before it rejects", async (_title, runs) => {
+])("an abort while npm %s -> npm's whole process group ends before the rejection", async (_title, runs) => {
   const aborting = new AbortController();
   const resolving = npx(["-y", `semver@7.3.${runs}`], {
     signal: aborting.signal,
@@ -248,7 +248,7 @@ test.each([
   expect(await waitGone(spawned, 0)).toEqual([]);
 });
 
-test("a package that does not exist and a setting of npm's end at npx", async () => {
+test("a package that does not exist, or npm_config_package -> npx itself is started, with a note", async () => {
   expect(await npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"])).toBeUndefined();
   expect(notes[0]).toMatch(/^is started through npm itself: npm ended with code 1: .*404/);
   env.npm_config_package = "semver";
@@ -256,7 +256,7 @@ test("a package that does not exist and a setting of npm's end at npx", async ()
   expect(notes[1]).toMatch(/npm_config_package is set/);
 });
 
-test("a server that is configured with npx has node as its process, and no npm stays", async () => {
+test("a server with the command npx -> its process is node, and no npm process stays", async () => {
   const entry = { command: "npx", args: ["-y", MEMORY], env };
   const { definition } = parseEntry("memory", entry, { file: "mcp.json", origin: "user" });
   if (!definition) throw new Error("the entry is wrong");

@@ -1,4 +1,4 @@
-/** Owns: a system that refuses to end a server's processes: the connection ends all the same, and nothing waits. */
+/** Owns: a system that refuses to end a server's processes: the connection still ends, and nothing waits for them. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,36 +12,36 @@ const workerUrl = pathToFileURL(join(fixtures, "workers", "refuses-kill.mjs"));
 const spawned = ({ events }: Started): number[] =>
   events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
 
-/** From now on no group of processes can be signalled. */
+/** From now on the system refuses every signal to a process group. */
 const refuseAll = ({ agentDir }: Started): Promise<void> =>
   writeFile(join(agentDir, "mcp-threads.log.refuse"), "");
 
-/** An overloaded machine may have the worker replaced; the refusal must not. */
+/** Asserts that no refusal (EPERM) ended the worker. An overloaded machine may end it for other reasons. */
 const expectNoThrow = ({ crashes }: Started): void =>
   expect(crashes.filter(({ reason }) => /EPERM/.test(reason))).toEqual([]);
 
-/** Ours to end, as nobody else may. */
+/** Ends the processes after the test, because the worker cannot. */
 function endAfterTest(pids: readonly number[]): void {
   onCleanup(async () => {
     for (const pid of pids) {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended.
+        // The process has already ended.
       }
     }
     await waitGone(pids, 5_000);
   });
 }
 
-test("a server that ends, and whose group can no longer be signalled -> died, the next call connects again", async () => {
+test("a server ends, and its group refuses signals -> server_died, the next call connects again", async () => {
   const at = await start({ dies: fixture("dies-in-call.mjs") }, { workerUrl });
   for (let i = 1; i <= 2; i++) {
     const error = await at.failedCall("dies", "work");
     expect(error).toMatchObject({ code: "server_died", data: { server: "dies" } });
     expect((await at.settled("dies")).state).not.toBe("connected");
     expect(spawned(at)).toHaveLength(i);
-    // What was reported as started is reported as gone.
+    // Each process with a spawned event also gets an exited event.
     await at.event("exited", ({ pid }) => pid === spawned(at).at(-1));
   }
   expectNoThrow(at);
@@ -73,7 +73,7 @@ test("a server that ignores the end of its stdin and cannot be ended -> a new co
   expectNoThrow(at);
 });
 
-test("a !command that cannot be ended -> the server fails when its time is over", async () => {
+test("a !command that cannot be ended -> the server fails after the time limit", async () => {
   const at = await start({ slow: fixture("noisy.mjs", { TOKEN: "!exec sleep 300" }) }, { workerUrl });
   const { pid } = await at.event("spawned");
   endAfterTest([pid]);

@@ -13,7 +13,7 @@ import {
   until,
 } from "./support.ts";
 
-/** Names of the tools of all lists so far. */
+/** Names of the tools in the current catalog. */
 const catalogOf = async (started: Started): Promise<string[]> =>
   (await currentCatalog(started)).tools.map(({ name }) => name);
 
@@ -21,7 +21,7 @@ interface StoredCache {
   servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[]; prompts: unknown[] }>;
 }
 
-test("server-everything: its resources and templates are tools that read them", async () => {
+test("server-everything has resources and templates -> tools that read them", async () => {
   const started = await start({ everything: everything() });
   await started.settled("everything");
   const names = await catalogOf(started);
@@ -44,7 +44,7 @@ test("server-everything: its resources and templates are tools that read them", 
   expect((await started.failedCall("everything", "get_nothing")).code).toBe("unknown_tool");
 });
 
-test("all pages, twins marked, malformed ones left out; images and bytes as in results; a new one appears", async () => {
+test("resources on several pages -> tools; same names get a hash, malformed ones are left out, a new one appears", async () => {
   const started = await start({ s: fixture("resources.mjs") });
   await started.settled("s");
   const names = await catalogOf(started);
@@ -71,13 +71,13 @@ test("all pages, twins marked, malformed ones left out; images and bytes as in r
   await started.event("catalog", () => true, before);
   expect(await catalogOf(started)).toContain("s__get_added");
   expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
-  // Listed twice, told once.
+  // The template was listed twice but is reported once.
   const told = "s has resource templates that nobody could fill in, so they are no tools: ";
   const lines = (await started.log()).split("\n").filter((line) => line.includes(told));
   expect(lines.map((line) => line.slice(line.indexOf(told) + told.length))).toEqual(['"{"']);
 });
 
-test("the next start knows them from the cache without connecting", async () => {
+test("the next start -> knows the resources from the cache without connecting", async () => {
   const place = await createPlace();
   const servers = { s: fixture("resources.mjs") };
   const first = await start(servers, { place });
@@ -93,7 +93,7 @@ test("the next start knows them from the cache without connecting", async () => 
     { uriTemplate: "db://{table}/{id}", name: "row" },
     { uriTemplate: "{", name: "{" },
   ]);
-  // Not offered to the model; other readers of the cache find them there.
+  // Prompts are stored for other readers of the cache; the model does not see them.
   expect(cache.servers.s?.prompts).toEqual([
     { name: "ask", description: "Asks.", arguments: [{ name: "what", required: true }] },
     { name: "tell" },
@@ -106,14 +106,14 @@ test("the next start knows them from the cache without connecting", async () => 
   expect(textOf(await second.call("s", "get_row", { table: "t", id: "1" }))).toContain("db://t/1");
 });
 
-test("exposeResources: false -> none, and none are asked for", async () => {
+test("exposeResources: false -> no resource is a tool, and no list is requested", async () => {
   const started = await start({ s: fixture("resources.mjs", {}, { exposeResources: false }) });
   await started.settled("s");
   expect(await catalogOf(started)).toEqual(["s__add"]);
   expect((await started.failedCall("s", "get_pixel")).code).toBe("unknown_tool");
 });
 
-test("rules name them like tools", async () => {
+test("excludeTools and toolExposure name resources -> the rules apply as to tools", async () => {
   const rules = { excludeTools: ["get_note*", "s__get_x_bare"], toolExposure: { "get_b*": "hidden" } };
   const started = await start({ s: fixture("resources.mjs", {}, rules) });
   await started.settled("s");
@@ -136,7 +136,7 @@ describe("a link in a result", () => {
       ],
     ],
     [
-      "names it as toolPrefix does",
+      "names the tool with toolPrefix",
       { toolPrefix: "mcp" },
       [
         "Read it with the tool mcp__s__get_pixel.",
@@ -146,12 +146,12 @@ describe("a link in a result", () => {
       ],
     ],
     [
-      "does not name a tool that is withheld",
+      "does not name an excluded tool",
       { excludeTools: ["get_row"] },
       ["Read it with the tool s__get_pixel.", CANNOT, CANNOT, "Fetch it by its URI."],
     ],
     [
-      "does not name tools where resources are none",
+      "names no tool if resources are off",
       { exposeResources: false },
       [CANNOT, CANNOT, CANNOT, "Fetch it by its URI."],
     ],
@@ -162,7 +162,7 @@ describe("a link in a result", () => {
     expect(text.split("\n").filter((line) => !line.startsWith("[Resource link:"))).toEqual(expected);
   });
 
-  test("names the tool as it is called beside another of its name", async () => {
+  test("two servers whose tools have the same name -> the link uses the tool's final name", async () => {
     const started = await start({
       "a-b": fixture("resources.mjs"),
       a_b: fixture("resources.mjs"),
@@ -178,7 +178,7 @@ describe("a link in a result", () => {
   });
 });
 
-test("lists that fail or never come -> the tools are there, the failure is in the log", async () => {
+test("resource lists that fail or never come -> the tools work, the failure is in the log", async () => {
   const started = await start({
     none: fixture("resources.mjs", { RESOURCES: "none" }),
     hang: fixture("resources.mjs", { RESOURCES: "hang" }),
@@ -188,7 +188,7 @@ test("lists that fail or never come -> the tools are there, the failure is in th
   expect(await started.log()).toContain("none does not list its resources: MCP error -32603: broken");
 });
 
-test("300 resources -> 200 of them, and one line in the log", async () => {
+test("300 resources -> 200 tools, and one line in the log", async () => {
   const started = await start({ s: fixture("resources.mjs", { COUNT: "300" }) });
   await started.settled("s");
   // The broken template counts too.

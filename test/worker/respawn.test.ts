@@ -1,4 +1,6 @@
-/** Owns: a worker that crashes, ends, hangs or runs out of memory, and a cache worker that fails: the session goes on. */
+/**
+ * Owns: a worker that crashes, ends, hangs or runs out of memory, and a failing cache worker: the session continues.
+ */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
@@ -46,7 +48,7 @@ async function startBreakable(): Promise<Started> {
     { workerUrl: breakable },
   );
   expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
-  // What is stored need not be learned again by the next worker.
+  // The next worker knows stored tools without a connect, so the tests wait until they are stored.
   const cache = join(at.agentDir, "mcp-cache.json");
   await until(async () => (await readIfThere(cache)).includes('"stubborn"') || undefined);
   return at;
@@ -89,7 +91,7 @@ describe("a connection worker that breaks", () => {
     },
   );
 
-  test("requests while no worker runs -> wait for the next one", async () => {
+  test("requests while no worker runs -> wait for the next worker", async () => {
     const at = await startBreakable();
     await tellWorker(at, "crash");
     await at.crash(1);
@@ -104,7 +106,7 @@ describe("a connection worker that breaks", () => {
     expect(results[3].pending).toEqual([]);
   });
 
-  test("more than five times a minute -> not started again; every request says so and how to go on", async () => {
+  test("more than five times a minute -> not started again; each request fails and says how to continue", async () => {
     const allowed = LIMITS.respawnsAMinute;
     const limits = { respawnMs: [10], respawnsAMinute: allowed };
     const at = await start({ s: fixture("noisy.mjs") }, { workerUrl: breakable, limits });
@@ -121,7 +123,7 @@ describe("a connection worker that breaks", () => {
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
   }, 90_000);
 
-  test("while servers are being connected -> none of the first set is left, the second connects", async () => {
+  test("while servers connect -> no process of the first worker is left, the next worker connects all", async () => {
     const place = await createPlace();
     const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
     const servers = Object.fromEntries(names.map((name) => [name, fixture("ignores-end.mjs")]));
@@ -138,7 +140,7 @@ describe("a connection worker that breaks", () => {
     expect((await processesWithMarker(place.agentDir)).map(({ pid }) => pid).sort()).toEqual(pids);
   });
 
-  test("stopped in the pause after a crash -> settles, nothing is left", async () => {
+  test("stopped in the pause after a crash -> settles, no process is left", async () => {
     const at = await startBreakable();
     await tellWorker(at, "crash");
     await at.crash(1);
@@ -146,7 +148,7 @@ describe("a connection worker that breaks", () => {
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
   });
 
-  test("stopped while it hangs -> settles without its help, nothing is left", async () => {
+  test("stopped while the worker hangs -> settles, no process is left", async () => {
     const at = await startBreakable();
     const open = at.failedCall("stubborn", "work");
     await tellWorker(at, "hang");
@@ -159,7 +161,7 @@ describe("a connection worker that breaks", () => {
   });
 
   test.skipIf(process.platform === "win32")(
-    "stopped while it is in native code, which cannot be interrupted -> settles, nothing is left",
+    "stopped while the worker is in native code, which cannot be interrupted -> settles, no process is left",
     async () => {
       const at = await startBreakable();
       const fifo = join(at.agentDir, "mcp-threads.log.fifo");
@@ -172,14 +174,14 @@ describe("a connection worker that breaks", () => {
       await at.runtime.stop();
       expect(await open).toMatchObject({ code: "runtime_stopped" });
       expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
-      // The thread is in there still: only now it gets on, and ends.
+      // The thread is still in native code; this write lets it continue and end.
       closeSync(openSync(fifo, "w"));
       expect(at.crashes).toEqual([]);
     },
   );
 });
 
-describe("a server at whose message the worker ends", () => {
+describe("a server whose message ends the worker", () => {
   const say =
     (name: string, state: ServerState) =>
     ({ status }: { status: ServerStatus }): boolean =>
@@ -192,7 +194,7 @@ describe("a server at whose message the worker ends", () => {
     ["hangs", { lifecycle: "eager", env: { WAY: "hang" } }, /\(it did not answer for 5 s\)/],
     ["runs out of memory", { lifecycle: "eager", env: { WAY: "oom" } }, /\(.*(memory|5 s)/],
   ])(
-    "the worker %s, %j -> the next one connects the others, not that one, and says so by name",
+    "the worker %s, %j -> the next worker connects the other servers only, and names the held-back one",
     async (_name, { env, ...more }, reason) => {
       const bad = fixture("breaks-worker.mjs", env as Record<string, string> | undefined, more);
       const good = fixture("noisy.mjs", {}, { lifecycle: "eager" });
@@ -216,7 +218,7 @@ describe("a server at whose message the worker ends", () => {
     },
   );
 
-  test("over HTTP -> held back just as well", async () => {
+  test("over HTTP -> held back too", async () => {
     const server = await serve((asked, response) => {
       if (asked.message.method !== "tools/list") return answerWell(asked, response);
       const tools = [{ name: "work", description: "break-the-worker:exit" }];
@@ -229,7 +231,7 @@ describe("a server at whose message the worker ends", () => {
     expect(server.log.filter((line) => line === "POST tools/list")).toHaveLength(1);
   });
 
-  test("wanted by the user all the same -> connected, and held back again after it", async () => {
+  test("the user reconnects the server -> connected, ends the worker, held back again", async () => {
     const place = await createPlace();
     const RECORD = join(place.cwd, "record");
     const starts = async (): Promise<number> => (await readIfThere(RECORD)).split("\n").length - 1;
@@ -248,7 +250,7 @@ describe("a server at whose message the worker ends", () => {
     expect(await starts()).toBe(2);
   });
 
-  test("a call of it breaks the worker, then its definition is edited -> the server is connected again", async () => {
+  test("a call breaks the worker, then the server's definition is edited -> the server is connected again", async () => {
     const place = await createPlace();
     const bad = fixture("breaks-worker.mjs", { CALL: "1" }, { lifecycle: "eager" });
     const at = await start({ bad }, { place, workerUrl: breaksOnMessage });
@@ -276,7 +278,7 @@ describe("a cache that cannot be written", () => {
       (place: Place) => writeFile(join(place.agentDir, "mcp-snapshots"), ""),
       /mcp-snapshots.* could not be written/,
     ],
-  ])("%s -> the session works, the log says so once", async (_name, damage, problem) => {
+  ])("%s -> the session works, one line in the log", async (_name, damage, problem) => {
     const place = await createPlace();
     await damage(place);
     const at = await start({ s: fixture("noisy.mjs") }, { place });
@@ -291,7 +293,7 @@ describe("a cache that cannot be written", () => {
     expect(lines.filter((line) => problem.test(line))).toHaveLength(1);
   });
 
-  test("writable again before the session ends -> what was learned is in it after all", async () => {
+  test("writable again before the session ends -> contains the learned tools", async () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await start({ s: fixture("noisy.mjs") }, { place });
@@ -302,7 +304,7 @@ describe("a cache that cannot be written", () => {
     expect(Object.keys(stored.servers)).toEqual(["s"]);
   });
 
-  test("writable again before another server is listed -> both are in it", async () => {
+  test("writable again before another list arrives -> contains both servers", async () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await start({ s: fixture("noisy.mjs"), grows: fixture("grows.mjs") }, { place });
@@ -318,14 +320,14 @@ describe("a cache that cannot be written", () => {
 });
 
 describe("the packed workers (built)", () => {
-  /** A copy of the packed workers that can be broken and deleted, and a temp folder of its own. */
+  /** Copies the packed workers, so that a test can break and delete them, and sets a separate temp folder. */
   async function copyOfWorkers(place: Place): Promise<{ folder: string; temp: string; workerUrl: URL }> {
     const folder = join(place.cwd, "..", "package");
     const temp = join(place.cwd, "..", "tmp");
     await mkdir(temp);
     await cp(join(import.meta.dirname, "../../dist/workers"), folder, { recursive: true });
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
-    // The real worker, and beside it what ends the thread once a file is there.
+    // The copy runs the real worker and ends the thread once the trigger file exists.
     await rename(join(folder, "connection.js"), join(folder, "real.js"));
     const trigger = JSON.stringify(join(place.agentDir, "mcp-threads.log.break"));
     const lines = [
@@ -343,7 +345,7 @@ describe("the packed workers (built)", () => {
     return { folder, temp, workerUrl: pathToFileURL(join(folder, "connection.js")) };
   }
 
-  test("deleted under the running session, then the worker ends -> it comes back, twice, and leaves no copy behind", async () => {
+  test("deleted during the session, then the worker ends twice -> restarts each time, leaves no copy behind", async () => {
     const place = await createPlace();
     const { folder, temp, workerUrl } = await copyOfWorkers(place);
     const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
@@ -356,11 +358,11 @@ describe("the packed workers (built)", () => {
       expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     }
     await at.runtime.stop();
-    // Node's own compile cache lies there as well.
+    // Node's own compile cache may also be in this folder.
     expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
   });
 
-  test("the cache worker cannot even be started -> servers connect, calls work, the log says so", async () => {
+  test("the cache worker cannot start -> servers connect, calls work, the log has the failure", async () => {
     const place = await createPlace();
     const { folder, workerUrl } = await copyOfWorkers(place);
     await rm(join(folder, "cache.js"));

@@ -1,4 +1,4 @@
-/** Results through the real connection worker: of server-everything, and of a server that sends anything. */
+/** Owns: results through the real connection worker, from server-everything and from a server that sends any JSON. */
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ beforeAll(async () => {
     own: { command: process.execPath, args: [own], env: { SECRET } },
   };
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
-  // Left by a session of last month.
+  // This file stands for an old session's stored result.
   const old = join(agentDir, "mcp-results", "old-session", "old.txt");
   await mkdir(join(old, ".."), { recursive: true });
   await writeFile(old, "old");
@@ -69,7 +69,7 @@ afterAll(async () => {
   await rm(agentDir, { recursive: true, force: true });
 });
 
-test("everything: annotations, an image for the model", async () => {
+test("everything: annotations -> text for the model, an image for the user only", async () => {
   const result = await call("everything", "get-annotated-message", {
     messageType: "error",
     includeImage: true,
@@ -78,12 +78,12 @@ test("everything: annotations, an image for the model", async () => {
   expect(result.forUser).toMatch(/^\[Image: image\/png, .* for you only; saved to .*\.png\]$/);
 });
 
-test("everything: an image", async () => {
+test("everything: an image -> an image for the model", async () => {
   const { content } = await call("everything", "get-tiny-image");
   expect(content[1]).toMatchObject({ type: "image", mimeType: "image/png" });
 });
 
-test("everything: resource links with name, URI, description and the tool that reads them", async () => {
+test("everything: resource links -> each with name, URI, description and the tool that reads it", async () => {
   const text = textOf(await call("everything", "get-resource-links", { count: 2 }));
   expect(text.match(/^\[Resource link: .*\] demo:\/\/resource\//gm)).toHaveLength(2);
   const readers = [...text.matchAll(/^Read it with the tool everything__(\w+) and (\{.*\})\.$/gm)];
@@ -91,20 +91,20 @@ test("everything: resource links with name, URI, description and the tool that r
     ["get_dynamic_blob_resource", { resourceId: "1" }],
     ["get_dynamic_text_resource", { resourceId: "2" }],
   ]);
-  // What the sentence says is what reads it.
+  // The named tool with the named arguments reads the resource.
   const [, tool = "", args = ""] = readers[1] ?? [];
   const read = textOf(await call("everything", tool, JSON.parse(args)));
   expect(read).toContain("[Resource: demo://resource/dynamic/text/2]");
 });
 
-test("everything: an embedded resource", async () => {
+test("everything: an embedded resource -> text with the URI", async () => {
   const text = textOf(
     await call("everything", "get-resource-reference", { resourceType: "Text", resourceId: 1 }),
   );
   expect(text).toMatch(/\[Resource: demo:\/\/resource\/dynamic\/text\/1\]\n/);
 });
 
-test("everything: structured content once to the model, as it is to who asks", async () => {
+test("everything: structured content -> once for the model, unchanged for a caller that wants it", async () => {
   const args = { location: "Chicago" };
   const plain = await call("everything", "get-structured-content", args);
   expect(plain.content).toHaveLength(1);
@@ -117,13 +117,13 @@ test("everything: structured content once to the model, as it is to who asks", a
   expect(JSON.parse(textOf(asked))).toEqual(value);
 });
 
-test("everything: progress with a total", async () => {
+test("everything: a call with steps -> progress with a total", async () => {
   await call("everything", "trigger-long-running-operation", { duration: 1, steps: 2 });
   const told = events.filter((event) => event.type === "progress" && event.callId === `call-${calls}`);
   expect(told.at(-1)).toMatchObject({ total: 2, progress: expect.any(Number), message: expect.any(String) });
 });
 
-test("a thousand steps at once reach main as a few, the last one among them", async () => {
+test("a thousand progress steps at once -> a few reach main, the last one among them", async () => {
   await call("own", "steps");
   const told = events.filter((event) => event.type === "progress" && event.callId === `call-${calls}`);
   expect(told[0]).toMatchObject({ progress: 0, total: 1_000, message: "step 0" });
@@ -131,7 +131,7 @@ test("a thousand steps at once reach main as a few, the last one among them", as
   expect(told.length).toBeLessThan(20);
 });
 
-test("20 MB of text: start and end to main, all of it in a private file of the session", async () => {
+test("20 MB of text -> start and end reach main, a private file of the session holds all", async () => {
   const piece = "a line of the log\n";
   const result = await call("own", "big", { piece, times: 1_165_084 });
   const { storedAt = "", bytes } = result;
@@ -143,7 +143,7 @@ test("20 MB of text: start and end to main, all of it in a private file of the s
   expect((await readFile(storedAt, "utf8")).endsWith("log\n")).toBe(true);
 });
 
-test("anything that a server may send arrives as something", async () => {
+test("results of any shape -> each arrives as text", async () => {
   const results: [Record<string, unknown>, RegExp][] = [
     [{}, /^\[The tool returned nothing\]$/],
     [{ content: null, structuredContent: [] }, /^\[\]$/],
@@ -190,16 +190,16 @@ test.each<[string, Record<string, unknown>, RegExp]>([
     { around: ['{"content":[', "0]}"], open: '{"type":"text","text":"x"},', close: "", times: 100_000 },
     /^(x\n)+\[… .* left out here\. Full text: .*\]\n/,
   ],
-])("%s: arrives as something, and the next call goes through", async (_name, args, expected) => {
+])("%s -> arrives as text, and the next call works", async (_name, args, expected) => {
   const text = textOf(await call("own", "raw", args));
   expect(text).toMatch(expected);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(51_200);
   expect(textOf(await call("own", "answer", { content: ["next"] }))).toBe("next");
 });
 
-// The SDK uses both codes itself, for a timeout and for a closed connection.
+// The SDK itself uses -32001 for a timeout and -32000 for a closed connection.
 test.each([-32001, -32000, -32602, 7])(
-  "error %i of the server keeps its data, bounded, and shows no secret",
+  "the server's error %i -> keeps its data within a limit, without secrets",
   async (rpcCode) => {
     const failure = await call("own", "fail", {
       code: rpcCode,
@@ -215,7 +215,7 @@ test.each([-32001, -32000, -32602, 7])(
   },
 );
 
-test("statistics: none, then captured, then to a path that cannot be written: one warning, the calls go on", async () => {
+test("statistics off, then captured, then to a path that cannot be written -> one warning, the calls work", async () => {
   const configure = (settings: object): Promise<void> =>
     writeFile(
       join(agentDir, "mcp.json"),
@@ -259,6 +259,6 @@ test("statistics: none, then captured, then to a path that cannot be written: on
   ]);
 });
 
-test("files of old sessions are gone", async () => {
+test("a file of an old session -> deleted", async () => {
   await expect.poll(() => readdir(join(agentDir, "mcp-results", "old-session"))).toEqual([]);
 });

@@ -1,4 +1,7 @@
-/** Owns: requests to a worker thread: each settles, whatever the worker does, and none holds a process for ever. */
+/**
+ * Owns: requests to a worker thread. Each request settles in every case, and no request keeps a process alive for
+ * ever.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +12,7 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { fixtures } from "./support.ts";
 
-/** Against hangs only: no test waits for it. */
+/** This deadline ends hangs only; no test waits for it. */
 const deadlineMs = 60_000;
 
 interface Started {
@@ -56,13 +59,13 @@ const failure = async (request: Promise<unknown>): Promise<ThreadsError> => {
 };
 
 describe("rpc.request", () => {
-  test("a worker that answers -> the value, nothing left open", async () => {
+  test("a worker that answers -> the value, no open request is left", async () => {
     const { rpc } = start("answers.mjs");
     expect(await rpc.request("status", {}, { deadlineMs })).toBe(1);
     expect(rpc.open).toBe(0);
   });
 
-  test("a hundred at once -> each gets its own answer", async () => {
+  test("a hundred requests at once -> each gets its own answer", async () => {
     const { rpc } = start("answers.mjs");
     const requests = Array.from({ length: 100 }, () => rpc.request("status", {}, { deadlineMs }));
     expect(rpc.open).toBe(100);
@@ -80,7 +83,7 @@ describe("rpc.request", () => {
     });
   });
 
-  test("an exception from the other side -> internal", async () => {
+  test("an exception in the worker -> internal", async () => {
     const { rpc } = start("rejects.mjs");
     const error = await failure(rpc.request("log", { level: "info", message: "" }, { deadlineMs }));
     expect(error).toMatchObject({ code: "internal", message: "thrown across" });
@@ -104,7 +107,7 @@ describe("rpc.request", () => {
     expect(rpc.open).toBe(0);
   });
 
-  test("after the exit -> fails at once with runtime_restarted", async () => {
+  test("a request after the exit -> fails at once with runtime_restarted", async () => {
     const { rpc, thread } = start("exits-in-call.mjs");
     await failure(rpc.request("status", {}, { deadlineMs }));
     expect(await thread.exited).toMatchObject({ exitCode: 9, reason: undefined });
@@ -113,7 +116,7 @@ describe("rpc.request", () => {
     });
   });
 
-  test("a worker that throws outside of a request -> runtime_restarted with the reason", async () => {
+  test("a worker that throws outside a request -> runtime_restarted with the reason", async () => {
     const { rpc, thread } = start("throws-in-timer.mjs");
     const error = await failure(rpc.request("status", {}, { deadlineMs }));
     expect(error).toMatchObject({ code: "runtime_restarted", data: { exitCode: 1 } });
@@ -139,7 +142,7 @@ describe("rpc.request", () => {
     expect(await request).toMatchObject({ code: "runtime_restarted" });
   });
 
-  test("a worker that never answers -> deadline with its length, and the worker is told", async () => {
+  test("a worker that never answers -> deadline with its length, and the worker gets a cancel", async () => {
     const { rpc, nextEvent } = start("never-answers.mjs");
     const error = await failure(rpc.request("status", {}, { deadlineMs: 20 }));
     expect(error).toMatchObject({ code: "deadline", data: { deadlineMs: 20 } });
@@ -148,7 +151,7 @@ describe("rpc.request", () => {
     expect(rpc.open).toBe(0);
   });
 
-  test("a signal that is aborted -> cancelled, and the worker is told of this request only", async () => {
+  test("a signal is aborted -> cancelled, and the worker gets a cancel for this request only", async () => {
     const { rpc, nextEvent } = start("never-answers.mjs");
     const controller = new AbortController();
     const other = failure(rpc.request("status", {}, { deadlineMs }));
@@ -161,7 +164,7 @@ describe("rpc.request", () => {
     expect(await other).toMatchObject({ code: "runtime_restarted" });
   });
 
-  test("a signal that was aborted before -> cancelled, nothing is sent", async () => {
+  test("a signal was aborted before the request -> cancelled, nothing is sent", async () => {
     const { rpc } = start("answers.mjs");
     const error = await failure(rpc.request("status", {}, { deadlineMs, signal: AbortSignal.abort() }));
     expect(error.code).toBe("cancelled");
@@ -192,19 +195,19 @@ describe("rpc.request", () => {
 });
 
 describe("startThread", () => {
-  test("a worker that says much and ends with it -> all of it has come when its end is told", async () => {
+  test("a worker sends 1,000 events and ends -> all events arrive before its end is reported", async () => {
     const events: WorkerEvent[] = [];
     const { rpc, thread } = start("says-and-ends.mjs", events);
     await rpc.request("ping", {}, { deadlineMs });
     const failed = failure(rpc.request("status", {}, { deadlineMs }));
-    // Main stands still meanwhile, so that it learns everything at once, the end first.
+    // Main is blocked meanwhile, so that all messages and the end of the thread are waiting at the same time.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
     await failed;
     await thread.exited;
     expect(events).toHaveLength(1_000);
   });
 
-  test("ended again and again -> no listener is left behind each time", async () => {
+  test("a thread is terminated 30 times -> no listener is left behind", async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on("warning", onWarning);
@@ -216,23 +219,23 @@ describe("startThread", () => {
   });
 });
 
-describe("startThread in a process of its own", () => {
+describe("startThread in a separate process", () => {
   const run = (script: string, worker: string): Promise<{ stdout: string; stderr: string }> =>
     promisify(execFile)(process.execPath, [join(fixtures, script), worker], { timeout: 20_000 });
 
-  test("a thread and no request -> the process ends by itself", async () => {
+  test("a thread without a request -> the process ends", async () => {
     expect(await run("thread-idle.mjs", "never-answers.mjs")).toEqual({ stdout: "started\n", stderr: "" });
   });
 
-  test("an open request -> the process waits for the answer, then ends by itself", async () => {
+  test("an open request -> the process waits for the answer, then ends", async () => {
     expect(await run("thread-asks.mjs", "answers.mjs")).toEqual({ stdout: "answer 1\n", stderr: "" });
   });
 
-  test("a worker that prints to every output -> nothing of it reaches the terminal", async () => {
+  test("a worker that prints to every output -> nothing reaches the terminal", async () => {
     expect(await run("thread-asks.mjs", "prints.mjs")).toEqual({ stdout: "answer 1\n", stderr: "" });
   });
 
-  test("a worker that throws at its start, with nobody asking -> the process ends well", async () => {
+  test("a worker that throws at its start, without a request -> the process ends without an error", async () => {
     expect(await run("thread-idle.mjs", "throws-at-start.mjs")).toEqual({ stdout: "started\n", stderr: "" });
   });
 });

@@ -1,4 +1,4 @@
-/** What servers log, through the real connection worker into the real file: over stdio and HTTP. */
+/** Owns: log messages of servers over stdio and HTTP, through the real connection worker into the real log file. */
 import { readdir, stat } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { everything, fixture, type Started, start, startEverything, textOf, unti
 
 const SECRET = "s3cr3t-of-the-test";
 
-/** The lines of the log that hold the text, once there are some. */
+/** Waits until lines of the log contain the text, and answers these lines. */
 const lines = (started: Started, text: string): Promise<string[]> =>
   until(async () => {
     const found = (await started.log()).split("\n").filter((line) => line.includes(text));
@@ -41,7 +41,7 @@ describe("over stdio", () => {
     expect(log).toContain("\\x1b[2J");
     expect(log).not.toContain(SECRET);
     expect(log.match(/^2026-01-01/gm)).toBeNull();
-    // Nothing of it reaches main, and so the terminal.
+    // No message reaches main, so none reaches the terminal.
     expect(JSON.stringify(started.events)).not.toContain("pool");
   });
 
@@ -50,23 +50,26 @@ describe("over stdio", () => {
     ["answers", { debug: true }, "debug"],
     ["refuses", {}, "info"],
     ["is silent", {}, "info"],
-  ])("a server with the capability that %s, %j -> asked for %s, and works", async (capable, more, level) => {
-    const started = await start({ s: logs({ CAPABLE: capable }, more) });
-    expect(textOf(await started.call("s", "say", { messages: [] }))).toBe("said");
-    expect(await lines(started, "asked for")).toEqual([
-      expect.stringMatching(`s notice: asked for ${level}$`),
-    ]);
-    if (capable === "refuses") await lines(started, "does not take a log level");
-  });
+  ])(
+    "a server with the logging capability that %s, %j -> asked for level %s, and works",
+    async (capable, more, level) => {
+      const started = await start({ s: logs({ CAPABLE: capable }, more) });
+      expect(textOf(await started.call("s", "say", { messages: [] }))).toBe("said");
+      expect(await lines(started, "asked for")).toEqual([
+        expect.stringMatching(`s notice: asked for ${level}$`),
+      ]);
+      if (capable === "refuses") await lines(started, "does not take a log level");
+    },
+  );
 
-  test("a server without the capability -> not asked, its messages are kept all the same", async () => {
+  test("a server without the logging capability -> not asked for a level, its messages are still kept", async () => {
     const started = await start({ s: logs() });
     await started.call("s", "say", { messages: [{ level: "info", data: "hello" }] });
     await lines(started, "hello");
     expect(await started.log()).not.toContain("asked for");
   });
 
-  test("a flood -> bounded, told as dropped, the call goes through, the log is whole", async () => {
+  test("a flood of messages -> limited, the log counts the dropped ones, other servers' messages are kept", async () => {
     const started = await start({ loud: logs(), calm: logs() });
     const messages = [{ level: "info", data: "x".repeat(3_000) }];
     await started.call("loud", "say", { messages, times: 20_000 });
@@ -84,7 +87,7 @@ describe("over stdio", () => {
     );
   });
 
-  test("debug: a secret that the server writes to stderr in pieces -> whole lines, without it", async () => {
+  test("debug: the server writes a secret to stderr in pieces -> whole lines, without the secret", async () => {
     const script = `
       const key = process.env.TOKEN, rest = key.slice(9) + " was refused\\n";
       process.stderr.write("key " + key.slice(0, 9), () =>
@@ -115,7 +118,7 @@ describe("over HTTP", () => {
     expect((await lines(started, "SessionId")).join("\n")).toMatch(/ web \w+: \w+[- ]level[- ]message/);
   });
 
-  test("a message that repeats the key of the URL -> without it", async () => {
+  test("a message that repeats the key of the URL -> shown without the key", async () => {
     const server = await serve((asked, response) => {
       if (asked.message.method !== "tools/call") return answerWell(asked, response);
       const params = { level: "error", logger: "web", data: `refused key ${SECRET}` };
@@ -130,7 +133,7 @@ describe("over HTTP", () => {
   });
 });
 
-test("whatever fails of a server -> each line of the log names it once", async () => {
+test("servers fail in ten ways -> each line of the log names its server once", async () => {
   const legacy = await serve(({ http, message }, response) => {
     if (http === "GET") {
       stream = startEvents(response);

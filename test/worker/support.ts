@@ -1,4 +1,4 @@
-/** Owns: the real connection worker in a temp agent folder, real servers, and their end after each test. */
+/** Owns: the real connection worker in a temporary agent folder, real servers, and their end after each test. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
@@ -23,9 +23,9 @@ import { killMarked, processesWithMarker, waitGone } from "../support/processes.
 const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
 
-/** test/support/built-setup.ts sees to it that the packed files are newer than the sources. */
+/** test/support/built-setup.ts builds the packed files again if a source is newer. */
 export const builtWorker = pathToFileURL(join(root, "dist", "workers", "connection.js"));
-/** The raw worker strips 200 files of TypeScript at each start: only tests of both builds start it. */
+/** Only tests of both builds start the raw worker, because it strips types from 200 files at each start. */
 export const BUILDS = ["raw", "built"] as const;
 export type Build = (typeof BUILDS)[number];
 
@@ -62,7 +62,10 @@ export interface Place {
   cwd: string;
 }
 
-/** A temp agent folder and working directory. What still runs with it at the end is killed and fails the test. */
+/**
+ * Creates a temporary agent folder and working directory. A process that still runs with it at the end fails the
+ * test.
+ */
 export async function createPlace(): Promise<Place> {
   const dir = await mkdtemp(join(await realpath(tmpdir()), "pmt-worker-"));
   const place = { agentDir: join(dir, "agent"), cwd: join(dir, "project") };
@@ -77,7 +80,7 @@ export async function createPlace(): Promise<Place> {
   return place;
 }
 
-/** Every server that is a process carries the agent folder in its environment, so that none is overlooked. */
+/** Writes mcp.json. Every stdio server gets the agent folder in its environment, so that leftovers can be found. */
 export async function configure({ agentDir }: Place, servers: Record<string, Entry>): Promise<void> {
   const marked = Object.entries(servers).map(([name, entry]) => [
     name,
@@ -90,27 +93,27 @@ export interface Started extends Place {
   runtime: Runtime;
   events: readonly WorkerEvent[];
   crashes: readonly Crash[];
-  /** The first event, past or to come, at or behind index `since`, that fits. */
+  /** The first past or future event at or after index `since` that fits. */
   event<T extends WorkerEvent["type"]>(
     type: T,
     fits?: (event: Extract<WorkerEvent, { type: T }>) => boolean,
     since?: number,
   ): Promise<Extract<WorkerEvent, { type: T }>>;
-  /** The crash of that number, from 1, past or to come. */
+  /** The crash with the number `count`, from 1; waits for it if it has not happened yet. */
   crash(count: number): Promise<Crash>;
   call(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<CallResult>;
   /** The error of a call that must fail. */
   failedCall(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<ThreadsError>;
-  /** Waits for all tool lists, then the server's status. */
+  /** Waits for all tool lists, then answers the server's status. */
   settled(name: string): Promise<ServerStatus>;
   log(): Promise<string>;
 }
 
-/** The worker of `tellWorker`. */
+/** A worker that obeys `tellWorker`. */
 export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.mjs"));
-/** A worker that breaks at a message of `breaks-worker.mjs`. */
+/** A worker that breaks at a message of the fixture `breaks-worker.mjs`. */
 export const breaksOnMessage = pathToFileURL(join(fixtures, "workers", "breaks-on-message.mjs"));
-/** The catalog that main was sent last. Its file may not be written yet. */
+/** The last catalog that main received. Its file may not be written yet. */
 export function newestCatalog({ events }: Started): Catalog {
   const event = events.findLast(({ type }) => type === "catalog");
   const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
@@ -118,7 +121,7 @@ export function newestCatalog({ events }: Started): Catalog {
   return catalog;
 }
 
-/** The catalog of all lists so far. Its event can arrive after the reply that names it: each has its own port. */
+/** The catalog of all lists so far. Events and replies use different ports, so the event may arrive after the reply. */
 export async function currentCatalog(at: Started): Promise<Catalog> {
   const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   await at.event("catalog", ({ snapshot }) => snapshotChecksum(snapshot) === checksum);
@@ -127,7 +130,10 @@ export async function currentCatalog(at: Started): Promise<Catalog> {
 
 export type Way = "crash" | "exit" | "hang" | "oom" | "stuck";
 let told = 0;
-/** Breaks the worker, or has it write what its heap holds. The file appears whole: it must not be read half written. */
+/**
+ * Makes the worker break or write its heap size. A rename creates the file, so that the worker never reads half of
+ * it.
+ */
 export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promise<void> {
   const trigger = join(agentDir, "mcp-threads.log.break");
   const unfinished = `${trigger}.${++told}`;
@@ -136,10 +142,13 @@ export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promi
 }
 
 let marks = 0;
-/** A dead worker writes no mark. */
+/** The wait for a mark ends after this time, because a dead worker writes no mark. */
 const MARK_WAIT_MS = 2_000;
 
-/** The log with all lines so far: the worker writes them late, so a mark is sent after them and awaited. */
+/**
+ * Answers the log with all lines so far. The worker writes lines late, so this sends a mark after them and waits for
+ * it.
+ */
 async function readWholeLog(runtime: Runtime, file: string): Promise<string> {
   const mark = `mark ${++marks} of a test`;
   runtime.log("info", mark);
@@ -153,13 +162,13 @@ async function readWholeLog(runtime: Runtime, file: string): Promise<string> {
 }
 
 export interface StartOptions {
-  /** The packed worker where nothing is said. */
+  /** Default: the packed worker. */
   build?: Build;
   place?: Place;
   facts?: Partial<SessionFacts>;
-  /** Another worker than that of a build. */
+  /** A worker that replaces the one of the build. */
   workerUrl?: URL;
-  /** In the place of those of `LIMITS`. */
+  /** These limits override those of `LIMITS`. */
   limits?: Partial<SessionLimits> & KeepLimits;
 }
 
@@ -202,7 +211,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       for (const watcher of watchers) watcher();
     },
     onStartFailed: (error) => {
-      // A worker that crashed meanwhile has a successor, which plans.
+      // If the worker crashed, the next worker plans the session.
       if (!(error instanceof ThreadsError && error.code === "runtime_restarted")) planned.reject(error);
     },
     ...workerOf(options),
@@ -223,7 +232,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     );
   });
   await planned.promise;
-  /** What the check gives, asked again at each event and crash. */
+  /** Resolves with the first defined result of `check`, which runs again at each event and crash. */
   const when = <T>(check: () => T | undefined): Promise<T> =>
     new Promise((resolve) => {
       const look = (): void => {
@@ -269,7 +278,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
 export const textOf = (result: CallResult): string =>
   result.content.map((content) => (content.type === "text" ? content.text : `<${content.type}>`)).join("\n");
 
-/** Waits until the check gives something; the test's own time limit ends it. */
+/** Waits until `check` gives a defined value. The test's own time limit ends the wait. */
 export async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await check();
@@ -289,7 +298,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** server-everything over HTTP; settles when it listens. Answers its origin. */
+/** Starts server-everything over HTTP, waits until it listens, and answers its origin. */
 export async function startEverything(mode: "streamableHttp" | "sse"): Promise<string> {
   const port = await freePort();
   const [script = ""] = everything().args as string[];
@@ -311,7 +320,7 @@ export async function startEverything(mode: "streamableHttp" | "sse"): Promise<s
   return `http://127.0.0.1:${port}`;
 }
 
-/** An HTTP server of one behaviour. Answers its origin. */
+/** Starts an HTTP server with one handler and answers its origin. */
 export async function startHttp(answer: RequestListener): Promise<string> {
   const server = createHttpServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");
