@@ -39,11 +39,6 @@ const trustOf = async (at: PiHome): Promise<{ server: string; decision: string }
   return (JSON.parse(text) as { consents: { server: string; decision: string }[] }).consents;
 };
 
-const untilAwaiting = (at: PiHome): Promise<void> =>
-  expect
-    .poll(() => trustOf(at), { timeout: PATIENCE_MS })
-    .toMatchObject([{ server: "evil", decision: "awaiting" }]);
-
 /** Starts Pi again with the same home and checks that the server is asked for and has not run. */
 async function isAskedAgain(at: PiHome): Promise<Opened> {
   const pi = await open({ at });
@@ -104,73 +99,6 @@ describe("a model writes .pi/mcp.json", () => {
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
     await isAskedAgain(at);
   });
-
-  test("hotReload off, which asks nothing -> the next start asks", async () => {
-    const pi = await open({ trusted: true, mcp: { settings: { hotReload: "off" } } });
-    const { at } = pi;
-    await pi.status();
-    await pi.prompt(writesEvil(at));
-    await untilAwaiting(at);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    await pi.rpc.stop();
-    await isAskedAgain(at);
-  });
-
-  test("another server ran from the start -> the next start asks only for the new server", async () => {
-    const own = live(["own"], {}, { lifecycle: "eager" });
-    const pi = await open({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
-    const { at } = pi;
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    await pi.prompt(writesEvil(at, { own }));
-    await pi.dialog();
-    await untilAwaiting(at);
-    await pi.rpc.stop();
-    const again = await isAskedAgain(at);
-    await again.statusLine("MCP 1/1 · 1 tool");
-    expect(dialogsOf(again.rpc)).toHaveLength(1);
-  });
-});
-
-test("the user writes .pi/mcp.json while Pi does not run -> the server runs without a question", async () => {
-  const pi = await open({ trusted: true });
-  await pi.status();
-  await pi.rpc.stop();
-  await pi.at.writeFile(".pi/mcp.json", config({ evil: evil(pi.at) }));
-  const again = await open({ at: pi.at });
-  await again.statusLine("MCP 1/1 · 1 tool");
-  expect(await hasRun(pi.at)).toBe(true);
-  expect(dialogsOf(again.rpc)).toEqual([]);
-  expect(await trustOf(pi.at)).toEqual([]);
-});
-
-test("a broken mcp-trust.json -> one notice, no server of the project runs without consent, the file is kept", async () => {
-  const at = await home({ trusted: true, files: { ".mcp.json": config({ shared: live() }) } });
-  await at.writeFile(".pi/mcp.json", config({ evil: evil(at) }));
-  await writeFile(join(at.agentDir, "mcp-trust.json"), '{"version":1,"consents":[{');
-  const pi = await open({ at });
-  await pi.notice(/mcp-trust\.json: no consent in it counts: it is no whole JSON/);
-  // The second question comes after the first answer.
-  pi.answer(await pi.dialog(), { value: "Not now" });
-  await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBe(2);
-  expect(await hasRun(at)).toBe(false);
-  const said = notices(pi.rpc.events).filter(({ message }) => message.includes("mcp-trust.json"));
-  expect(said).toHaveLength(1);
-  const names = (await readdir(at.agentDir)).filter((name) => name.startsWith("mcp-trust.json."));
-  expect(names).toEqual([expect.stringMatching(/^mcp-trust\.json\.corrupt-/)]);
-  expect(await readFile(join(at.agentDir, names[0] ?? ""), "utf8")).toBe('{"version":1,"consents":[{');
-});
-
-test("mcp-trust.json cannot be written -> the answer holds for this session, and a notice says so", async () => {
-  const at = await home({ files: { ".mcp.json": config({ s: live() }) } });
-  await mkdir(join(at.agentDir, "mcp-trust.json"));
-  const pi = await open({ at });
-  await pi.notice(/mcp-trust\.json: no consent in it counts: it cannot be read \(EISDIR/);
-  pi.answer(await pi.dialog(), { value: "Allow" });
-  await pi.notice(/mcp-trust\.json: it cannot be written .* Your answer holds for this session only\./);
-  await pi.statusLine("MCP 1/1 · 1 tool");
-  await pi.rpc.stop();
-  const again = await open({ at });
-  expect((await again.dialog()).title).toContain("live.mjs");
 });
 
 describe("the connection worker ends while a question is open", () => {
@@ -226,20 +154,5 @@ describe("the connection worker ends while a question is open", () => {
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
     expect(notices(pi.rpc.events).filter(({ level }) => level === "error")).toEqual([]);
-  });
-
-  test("the file has changed by then -> the old answer allows nothing, the new entry is asked for", async () => {
-    const at = await home({ files: { ".mcp.json": config({ evil: live(["one"]) }) } });
-    const pi = await openBreakable(at);
-    const asked = await pi.dialog();
-    await breakWorker(pi);
-    await pi.at.writeFile(".mcp.json", config({ evil: evil(at) }));
-    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("live.mjs evil");
-    const since = pi.rpc.events.length;
-    pi.answer(asked, { value: "Allow" });
-    expect((await pi.dialog(since)).title).toContain("live.mjs evil");
-    await pi.status();
-    expect(await trustOf(at)).toEqual([]);
-    expect(await hasRun(at)).toBe(false);
   });
 });

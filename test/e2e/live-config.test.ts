@@ -2,9 +2,8 @@
  * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions.
  */
 import { createHash } from "node:crypto";
-import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
@@ -160,56 +159,6 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("ten edits within a second -> the last edit holds, one process of the server is left", async () => {
-    const pi = await openShared({ mcpServers: { keep: live(), s: live(["start"]) } });
-    const record = join(pi.at.cwd, "record");
-    await pi.prompt(searchFor("select:keep__work,s__work"));
-    const kept = await pi.ask("keep__work");
-    await pi.ask("s__work");
-    for (let i = 0; i < 10; i++) {
-      await pi.at.writeMcp({ mcpServers: { keep: live(), s: live([String(i)], { RECORD: record }) } });
-      await sleep(60);
-    }
-    await expect.poll(() => readIfThere(record), { timeout: PATIENCE_MS }).toMatch(/\["9"\]\n$/);
-    expect((await pi.ask("s__work")).argv).toEqual(["9"]);
-    expect((await pi.ask("keep__work")).pid).toBe(kept.pid);
-    await expect.poll(async () => (await serversOf(pi.at)).length, { timeout: PATIENCE_MS }).toBe(2);
-    expect(await pi.notice(/~ s \(args/, pi.from)).toMatch(/^mcp\.json: ~ s \(args(, env)?\)$/);
-    expectClean(pi);
-  });
-
-  test("the file deleted, then written again -> its servers go and come back", async () => {
-    const mcp = { mcpServers: { s: live() } };
-    const pi = await openShared(mcp);
-    await pi.prompt(searchFor("select:s__work"));
-    const { pid } = await pi.ask("s__work");
-    let since = pi.rpc.events.length;
-    await rm(pi.at.mcpFile);
-    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: - s");
-    expect(await waitGone([pid], 10_000)).toEqual([]);
-    since = pi.rpc.events.length;
-    await pi.at.writeMcp(mcp);
-    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + s (1 tool)");
-    await pi.prompt(searchFor("select:s__work"));
-    expect((await pi.ask("s__work")).argv).toEqual([]);
-    expectClean(pi);
-  });
-
-  test("the file replaced by a rename, with another server -> the first server keeps its process", async () => {
-    const pi = await openShared({ mcpServers: { s: live() } });
-    await pi.prompt(searchFor("select:s__work"));
-    const first = await pi.ask("s__work");
-    for (const name of ["one", "two"]) {
-      const since = pi.rpc.events.length;
-      const temp = join(pi.at.agentDir, "mcp.json.new");
-      await writeFile(temp, JSON.stringify({ mcpServers: { s: live(), [name]: live() } }));
-      await rename(temp, pi.at.mcpFile);
-      expect(await pi.notice(/^mcp\.json: /, since)).toContain(`+ ${name} (1 tool)`);
-    }
-    expect(await pi.ask("s__work")).toEqual(first);
-    expectClean(pi);
-  });
-
   test("a broken file, then a mended file -> the last good configuration stays in use, the line is named, then the mended file applies", async () => {
     const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));
@@ -233,50 +182,6 @@ describe("an edit while calls are in flight", () => {
     expect(await pi.ask("s__work")).toEqual(first);
     expect(await pi.status()).not.toContain("not valid JSON");
     expectClean(pi);
-  });
-});
-
-describe("hotReload", () => {
-  const settings = (hotReload: string, servers: Record<string, unknown>) => ({
-    settings: { hotReload },
-    mcpServers: servers,
-  });
-
-  test("ask -> a dialog with the effect; no applies nothing, yes applies the edit", async () => {
-    const pi = await open({ mcp: settings("ask", { s: live() }) });
-    await pi.prompt(searchFor("select:s__work"));
-    const first = await pi.ask("s__work");
-    let since = pi.rpc.events.length;
-    await pi.at.writeMcp(settings("ask", { s: live(), docs: live() }));
-    const refused = await pi.dialog(since);
-    expect(refused).toMatchObject({ method: "confirm", message: "mcp.json: + docs" });
-    pi.answer(refused, { confirmed: false });
-    expect(await pi.status()).not.toContain("docs");
-
-    since = pi.rpc.events.length;
-    await pi.at.writeMcp(settings("ask", { s: live(), docs: live(), more: live() }));
-    const asked = await pi.dialog(since);
-    expect(asked.message).toBe("mcp.json: + docs, + more");
-    pi.answer(asked, { confirmed: true });
-    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + docs (1 tool), + more (1 tool)");
-    expect(await pi.ask("s__work")).toEqual(first);
-    await close(pi);
-  });
-
-  test("off -> the edit is neither applied nor asked for; the next start applies it", async () => {
-    const pi = await open({ mcp: settings("off", { s: live() }) });
-    await pi.prompt(searchFor("select:s__work"));
-    await pi.at.writeMcp(settings("off", { s: live(), docs: live() }));
-    await expect
-      .poll(() => readLog(pi.at), { timeout: PATIENCE_MS })
-      .toContain('an edit of the configuration waits: hotReload is "off"');
-    expect(await pi.status()).not.toContain("docs");
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    expect(effectsOf(pi.rpc)).toEqual([]);
-    await close(pi);
-    const again = await open({ at: pi.at });
-    expect(await again.status()).toContain("docs: ");
-    await close(again);
   });
 });
 
@@ -381,17 +286,6 @@ describe("consent", () => {
     await close(again);
   });
 
-  test("Not now -> not remembered, /mcp trust asks again in the same session", async () => {
-    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
-    pi.answer(await pi.dialog(), { value: "Not now" });
-    expect(await pi.status()).toContain("waits for your consent: s: ");
-    const since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp trust", PATIENCE_MS);
-    pi.answer(await pi.dialog(since), { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool", since);
-    await close(pi);
-  });
-
   test("Refuse -> remembered, the next start shows a notice without a dialog; /mcp trust asks again", async () => {
     const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
     pi.answer(await pi.dialog(), { value: "Refuse" });
@@ -422,23 +316,6 @@ describe("consent", () => {
     );
     expect(scripted.requests[1] && toolResultTexts(scripted.requests[1])[0]).toContain("No such tool");
     expect(await readLog(pi.at)).not.toContain("connected over");
-  });
-
-  test("a project that is not trusted -> none of its servers runs, nothing is asked", async () => {
-    const files = { ".mcp.json": project({ a: live() }), ".pi/mcp.json": project({ b: live() }) };
-    const pi = await open({ trusted: false, files, mcp: project({ own: live() }) });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    const status = await pi.status();
-    expect(status).toContain("MCP: 1 of 1 server connected");
-    await pi.at.writeFile(".pi/mcp.json", project({ b: live(["edited"]) }));
-    await pi.at.writeFile(".mcp.json", project({ a: live(["edited"]) }));
-    const since = pi.rpc.events.length;
-    // The notice of this later edit proves that the earlier edits have been seen.
-    await pi.at.writeMcp(project({ own: live(), last: live() }));
-    await pi.notice(/^mcp\.json: \+ last/, since);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    expect(await serversOf(pi.at)).toHaveLength(2);
-    await close(pi);
   });
 });
 

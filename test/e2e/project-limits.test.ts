@@ -2,7 +2,7 @@
  * Owns: tests of the limits of a project's files, which a model can write, in the real Pi. Without the user's consent the
  * files start no imported servers, write no files, undo no exclusion of the user, and switch on no server of the user.
  */
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { PiHome } from "../support/pi-run.ts";
@@ -43,25 +43,6 @@ test("a model writes imports into .pi/mcp.json -> no imported server runs, a not
   expect(await exists(record)).toBe(false);
 });
 
-test("files of other programs in the project folder -> each server is asked for, no server runs before the answer", async () => {
-  const at = await home({ mcp: { imports: ["cursor", "vscode", "codex", "opencode"] } });
-  const record = join(at.cwd, "record");
-  const entry = (name: string) => live([name], { RECORD: record }) as { command: string; args: string[] };
-  await at.writeFile(".cursor/mcp.json", { mcpServers: { cursor: entry("cursor") } });
-  await at.writeFile(".vscode/mcp.json", { servers: { vscode: entry("vscode") } });
-  const { command, args } = entry("codex");
-  const toml = `[mcp_servers.codex]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { RECORD = ${JSON.stringify(record)} }\n`;
-  await at.writeFile(".codex/config.toml", toml);
-  const opencode = { type: "local", command: [command, ...args], environment: { RECORD: record } };
-  await at.writeFile("opencode.json", { mcp: { opencode } });
-  const pi = await open({ at });
-  const status = await pi.status();
-  for (const name of ["cursor", "vscode", "codex", "opencode"])
-    expect(status).toContain(`waits for your consent: ${name}: `);
-  await pi.prompt(searchFor("work"));
-  expect(await exists(record)).toBe(false);
-});
-
 test("settings in the .mcp.json of a folder without an answer of the user -> no file is written, a notice names each setting and its line", async () => {
   const at = await home({ mcp: { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } } });
   const stats = join(at.dir, "stats");
@@ -98,17 +79,6 @@ test(".mcp.json undoes the user's exclusions -> the exclusions hold, and so do t
   expect((await pi.ask("db__work")).argv).toEqual([]);
 });
 
-test(".pi/mcp.json switches on a server that the user switched off -> asked for at the start", async () => {
-  const own = live(["own"], {}, { enabled: false });
-  const at = await home({ trusted: true, mcp: { mcpServers: { own } } });
-  await at.writeFile(".pi/mcp.json", { mcpServers: { own: { enabled: true } } });
-  const pi = await open({ at });
-  const asked = await pi.dialog();
-  expect(asked.title).toContain(`which ${at.mcpFile} switches off and ${project(at)} on`);
-  pi.answer(asked, { value: "Not now" });
-  expect(await pi.status()).toContain("own: disabled");
-});
-
 test("/mcp enable --project of the user's own switched-off server -> it runs without a question, at a later start too", async () => {
   const own = live(["own"], {}, { enabled: false, lifecycle: "eager" });
   const pi = await open({ trusted: true, mcp: { mcpServers: { own } } });
@@ -124,15 +94,4 @@ test("/mcp enable --project of the user's own switched-off server -> it runs wit
   // The command covers only the entry that the user's own file had at that time.
   await again.at.writeMcp({ mcpServers: { own: live(["other"], {}, { enabled: false }) } });
   expect((await again.dialog()).title).toContain("live.mjs other");
-});
-
-test("/mcp enable --project of a server that the project defines -> the server is still asked for", async () => {
-  const pi = await open({ trusted: true });
-  await pi.status();
-  const evil = { mcpServers: { evil: live(["evil"], {}, { enabled: false }) } };
-  await pi.prompt(call("write", { path: project(pi.at), content: JSON.stringify(evil) }));
-  await pi.notice(/\+ evil \(disabled\)/);
-  await pi.rpc.command("/mcp enable evil --project", PATIENCE_MS);
-  expect((await pi.dialog()).title).toContain("live.mjs evil");
-  expect(await readFile(project(pi.at), "utf8")).toContain('"enabled":true');
 });
