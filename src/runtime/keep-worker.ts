@@ -5,9 +5,12 @@
 
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { Crash, CrashPolicy, KeepLimits } from "./contract.ts";
+import { afterCrash, type PastCrash } from "./after-crash.ts";
+import type { Crash, KeepLimits } from "./contract.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
+import { createNextWorker } from "./next-worker.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
+import { STOPPED } from "./stopped.ts";
 import type { RuntimeThread } from "./thread.ts";
 
 export interface KeptWorker {
@@ -46,17 +49,8 @@ const MINUTE_MS = 60_000;
 /** A thread that runs JavaScript ends within some milliseconds. */
 const TERMINATE_MS = 200;
 
-function createNext(): PromiseWithResolvers<Rpc> {
-  const next = Promise.withResolvers<Rpc>();
-  // Nobody may be waiting when the promise rejects.
-  next.promise.catch(() => undefined);
-  return next;
-}
-
 const stoppedError = (message: string): ThreadsError =>
   new ThreadsError("runtime_stopped", message, { remedy: "/reload starts the MCP servers again." });
-
-const STOPPED = "The MCP servers of this session are stopped.";
 
 /** Settles with the promise, also if that rejects, or after `ms` milliseconds. */
 async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
@@ -68,146 +62,123 @@ async function settledWithin(promise: Promise<unknown>, ms: number): Promise<voi
   clearTimeout(timer);
 }
 
-/** The end of one worker. */
-export interface PastCrash {
-  /** Milliseconds of the same clock as `now`. */
-  at: number;
-  /** Whether the crash counts towards giving up: no server is to blame for it. */
-  isCounted: boolean;
+interface Watched {
+  thread: RuntimeThread;
+  rpc: Rpc;
+  heartbeat: Heartbeat;
 }
 
-export type AfterCrash =
-  /** `recent`: the crashes of the last minute. */
-  | { action: "restart"; delayMs: number; recent: readonly PastCrash[] }
-  /** `count`: the counted crashes of the last minute. */
-  | { action: "give-up"; count: number; recent: readonly PastCrash[] };
+class Keeper implements KeptWorker {
+  readonly #options: KeepOptions;
+  readonly #next = createNextWorker();
+  #crashes: readonly PastCrash[] = [];
+  #current: Watched | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopping = false;
 
-/** Decides what follows a crash. `crashes`: all that are remembered, the newest last. Pure. */
-export function afterCrash(
-  crashes: readonly PastCrash[],
-  now: number,
-  { respawnMs, respawnsAMinute }: CrashPolicy = LIMITS,
-): AfterCrash {
-  const recent = crashes.filter(({ at }) => now - at < MINUTE_MS);
-  const count = recent.filter(({ isCounted }) => isCounted).length;
-  if (count > respawnsAMinute) return { action: "give-up", count, recent };
-  return {
-    action: "restart",
-    delayMs: respawnMs[Math.min(recent.length, respawnMs.length) - 1] ?? 0,
-    recent,
-  };
-}
+  constructor(options: KeepOptions) {
+    this.#options = options;
+    this.#startQuietly();
+  }
 
-export function keepWorker(options: KeepOptions): KeptWorker {
-  const heartbeatMs = options.limits?.heartbeatMs ?? LIMITS.heartbeatMs;
-  let crashes: readonly PastCrash[] = [];
-  let current: { thread: RuntimeThread; rpc: Rpc; heartbeat: Heartbeat } | undefined;
-  let next = createNext();
-  /** Whether `next` has been resolved. */
-  let kept = false;
-  let timer: NodeJS.Timeout | undefined;
-  let stopping = false;
-
-  const onEnd = (end: WorkerEnd): void => {
-    current?.heartbeat.stop();
-    current = undefined;
+  async #start(): Promise<void> {
     try {
-      options.onGone();
-    } catch {
-      // A failed clean-up must not keep the next worker from starting.
+      const thread = await this.#options.start();
+      if (this.#isStopping) thread.terminate().catch(() => undefined);
+      else this.#watch(thread);
+    } catch (error) {
+      this.#onEnd({ reason: messageOf(error), outOfMemory: false });
     }
-    if (stopping) return;
-    // Callers that wait keep waiting for the next worker. A promise that is resolved already is replaced.
-    if (kept) next = createNext();
-    kept = false;
-    const heldBack = options.blame?.(end) ?? [];
-    const now = performance.now();
-    const decided = afterCrash([...crashes, { at: now, isCounted: heldBack.length === 0 }], now, {
-      ...LIMITS,
-      ...options.limits,
-    });
-    crashes = decided.recent;
-    const { reason } = end;
-    const givenUp = decided.action === "give-up";
-    if (givenUp) {
-      const told = `The connection worker crashed ${decided.count} times within a minute (${reason}).`;
-      next.reject(stoppedError(told));
-    } else timer = setTimeout(start, decided.delayMs);
-    options.onCrash({ reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
-  };
+  }
+
+  ready(signal: AbortSignal | undefined): Promise<Rpc> {
+    if (this.#isStopping) return Promise.reject(new ThreadsError("runtime_stopped", STOPPED));
+    return this.#current ? Promise.resolve(this.#current.rpc) : this.#next.wait(signal);
+  }
+
+  async stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#timer);
+    this.#next.reject(stoppedError(STOPPED));
+    if (!this.#current) return;
+    const { thread, rpc, heartbeat } = this.#current;
+    heartbeat.stop();
+    await farewell(rpc).catch(() => undefined);
+    await settledWithin(
+      thread.terminate().then(() => thread.exited),
+      TERMINATE_MS,
+    );
+    rpc.end(new ThreadsError("runtime_stopped", STOPPED));
+  }
 
   /** Watches a thread until its end, and reports that end once. */
-  const watch = (thread: RuntimeThread): void => {
+  #watch(thread: RuntimeThread): void {
     const rpc = createRpc(thread);
     let known: string | undefined;
     const end = (reason: string): void => {
       known ??= reason;
       thread.terminate().catch(() => undefined);
     };
-    const heartbeat = startHeartbeat({
-      timeoutMs: heartbeatMs,
-      ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
-      onHang: () => end(`it did not answer for ${heartbeatMs / 1_000} s`),
-    });
-    current = { thread, rpc, heartbeat };
+    this.#current = { thread, rpc, heartbeat: this.#startHeartbeat(rpc, end) };
     thread.exited
       .then(({ exitCode, reason, outOfMemory = false }) =>
-        onEnd({ reason: known ?? reason ?? `exit code ${exitCode}`, outOfMemory }),
+        this.#onEnd({ reason: known ?? reason ?? `exit code ${exitCode}`, outOfMemory }),
       )
       // A callback that throws must not end Pi.
       .catch(() => undefined);
     try {
-      options.onStart(rpc);
+      this.#options.onStart(rpc);
     } catch (error) {
       // A worker without the session's facts must end before the next one starts.
       end(messageOf(error));
       return;
     }
-    kept = true;
-    next.resolve(rpc);
-  };
+    this.#next.resolve(rpc);
+  }
 
-  const run = async (): Promise<void> => {
+  #startHeartbeat(rpc: Rpc, end: (reason: string) => void): Heartbeat {
+    const timeoutMs = this.#options.limits?.heartbeatMs ?? LIMITS.heartbeatMs;
+    return startHeartbeat({
+      timeoutMs,
+      ask: () => rpc.request("ping", {}, { deadlineMs: MINUTE_MS, background: true }),
+      onHang: () => end(`it did not answer for ${timeoutMs / 1_000} s`),
+    });
+  }
+
+  #onEnd(end: WorkerEnd): void {
+    this.#current?.heartbeat.stop();
+    this.#current = undefined;
     try {
-      const thread = await options.start();
-      if (stopping) thread.terminate().catch(() => undefined);
-      else watch(thread);
-    } catch (error) {
-      onEnd({ reason: messageOf(error), outOfMemory: false });
+      this.#options.onGone();
+    } catch {
+      // A failed clean-up must not keep the next worker from starting.
     }
-  };
-  const start = (): void => {
-    run().catch(() => undefined);
-  };
+    if (this.#isStopping) return;
+    this.#next.renew();
+    const heldBack = this.#options.blame?.(end) ?? [];
+    const givenUp = this.#startOrGiveUp(end, heldBack.length === 0);
+    this.#options.onCrash({ reason: end.reason, givenUp, ...(heldBack.length === 0 ? {} : { heldBack }) });
+  }
 
-  start();
-  return {
-    ready: (signal) => {
-      if (stopping) return Promise.reject(new ThreadsError("runtime_stopped", STOPPED));
-      if (current) return Promise.resolve(current.rpc);
-      return new Promise((resolve, reject) => {
-        const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
-        if (signal?.aborted) {
-          cancel();
-          return;
-        }
-        signal?.addEventListener("abort", cancel, { once: true });
-        next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
-      });
-    },
-    stop: async (farewell) => {
-      stopping = true;
-      clearTimeout(timer);
-      next.reject(stoppedError(STOPPED));
-      if (!current) return;
-      const { thread, rpc, heartbeat } = current;
-      heartbeat.stop();
-      await farewell(rpc).catch(() => undefined);
-      await settledWithin(
-        thread.terminate().then(() => thread.exited),
-        TERMINATE_MS,
-      );
-      rpc.end(new ThreadsError("runtime_stopped", STOPPED));
-    },
-  };
+  /** Answers whether no other worker is started. */
+  #startOrGiveUp({ reason }: WorkerEnd, isCounted: boolean): boolean {
+    const now = performance.now();
+    const policy = { ...LIMITS, ...this.#options.limits };
+    const decided = afterCrash([...this.#crashes, { at: now, isCounted }], now, policy);
+    this.#crashes = decided.recent;
+    if (decided.action === "give-up") {
+      const times = `The connection worker crashed ${decided.count} times within a minute`;
+      this.#next.reject(stoppedError(`${times} (${reason}).`));
+      return true;
+    }
+    this.#timer = setTimeout(() => this.#startQuietly(), decided.delayMs);
+    return false;
+  }
+
+  #startQuietly(): void {
+    // `onCrash` reports why a start failed; a callback that throws must not end Pi.
+    this.#start().catch(() => undefined);
+  }
 }
+
+export const keepWorker = (options: KeepOptions): KeptWorker => new Keeper(options);

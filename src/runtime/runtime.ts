@@ -8,8 +8,10 @@
  */
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
+import { STOPPED } from "./stopped.ts";
 
 export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
+export { STOPPED } from "./stopped.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
@@ -23,7 +25,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   const ready = async (): Promise<Runtime> => {
     const runtime = await started;
     if (runtime) return runtime;
-    throw new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped.");
+    throw new ThreadsError("runtime_stopped", STOPPED);
   };
   /** Runs the task if the runtime starts; `onStartFailed` reports why it does not. */
   const quietly = (task: (runtime: Runtime) => void): void => {

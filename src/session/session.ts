@@ -7,7 +7,7 @@
  */
 import type { FinishedMessage, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
-import { startRuntimeLater } from "../runtime/runtime.ts";
+import { STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
@@ -55,7 +55,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const running: WhileRunning = () => current;
   const runningOrThrow = (): Running => {
     if (current) return current;
-    throw new ThreadsError("runtime_stopped", "The MCP servers of this session are stopped.", {
+    throw new ThreadsError("runtime_stopped", STOPPED, {
       remedy: "/reload starts them again.",
     });
   };

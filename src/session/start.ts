@@ -9,10 +9,9 @@ import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import type { SessionFacts } from "../shared/protocol/session.ts";
 import { LOG_FILE } from "../shared/snapshot/file-name.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
-import { createDialogs, type Dialogs } from "../ui/dialogs.ts";
+import { createDialogs } from "../ui/dialogs.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
 import { type StartFacts, toRegistered } from "./facts.ts";
 import type { Running, WhileRunning } from "./running.ts";
@@ -70,11 +69,27 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
   });
 
   const { onPlanned, onProgress } = options;
-  const targets = { ctx, state: ifCurrent, store, registrar, dialogs, onPlanned, onProgress };
-  const handle = createEventHandler(targets);
+  const handle = createEventHandler({
+    ctx,
+    state: ifCurrent,
+    store,
+    registrar,
+    dialogs,
+    onPlanned,
+    onProgress,
+  });
   const runtime = startRuntime({
     logFile: join(known.agentDir, LOG_FILE),
-    facts: () => factsOf(pi, known, { accepted: ifCurrent()?.accepted, checksum: store.checksum() }),
+    facts: () => {
+      const accepted = ifCurrent()?.accepted;
+      return {
+        ...known,
+        // Read for each worker of the session, because extensions register servers at any time.
+        registered: toRegistered(pi.getMcpServers()),
+        ...(accepted ? { accepted } : {}),
+        snapshotChecksum: store.checksum(),
+      };
+    },
     onEvent: (event) => guarded(() => handle(event)),
     onCrash: (crash) =>
       guarded(() => {
@@ -88,32 +103,14 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       guarded(() => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
     },
   });
-  return begin(ctx, known.generation, { runtime, dialogs });
+  return {
+    generation: known.generation,
+    runtime,
+    dialogs,
+    warn: (text) => notify(ctx, text, "warning"),
+    statuses: new Map(),
+    planned: Promise.withResolvers<void>(),
+    settings: undefined,
+    accepted: undefined,
+  };
 }
-
-/** Read anew for each worker of the session: extensions register servers at any time. */
-const factsOf = (
-  pi: Pi,
-  known: StartFacts,
-  { accepted, checksum }: { accepted: Running["accepted"]; checksum: number | undefined },
-): SessionFacts => ({
-  ...known,
-  registered: toRegistered(pi.getMcpServers()),
-  ...(accepted ? { accepted } : {}),
-  snapshotChecksum: checksum,
-});
-
-const begin = (
-  ctx: PiContext,
-  generation: number,
-  { runtime, dialogs }: { runtime: Runtime; dialogs: Dialogs },
-): Running => ({
-  generation,
-  runtime,
-  dialogs,
-  warn: (text) => notify(ctx, text, "warning"),
-  statuses: new Map(),
-  planned: Promise.withResolvers<void>(),
-  settings: undefined,
-  accepted: undefined,
-});

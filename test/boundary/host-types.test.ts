@@ -1,6 +1,6 @@
 /**
- * `src/pi/api.ts` states by hand which part of Pi's API is used. Here it is compiled against the types that
- * the pinned Pi publishes, so that a change on either side is seen.
+ * Owns: the check that `src/pi/api.ts`, a hand-written copy of the used part of Pi's API, still fits Pi. The tests
+ * compile the file against the published types of the pinned Pi, so a change on either side fails a test.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** Output of the compiler for one program; empty where it compiles. */
+/** Resolves with the compiler's output for one program; empty if the program compiles. */
 async function compile(name: string, program: string): Promise<string> {
   const { packageDir, typesDir } = await ensurePi();
   const file = join(dir, `${name}.ts`);
@@ -35,7 +35,7 @@ async function compile(name: string, program: string): Promise<string> {
         lib: ["es2024", "dom"],
         types: ["node"],
         typeRoots: [join(root, "node_modules", "@types")],
-        // Pi's declarations are compiled without these two.
+        // Pi compiles its declarations without these two options.
         exactOptionalPropertyTypes: false,
         erasableSyntaxOnly: false,
         paths: {
@@ -60,7 +60,7 @@ import type { ExtensionAPI, ExtensionContext, ExtensionToolContext, ExtensionFac
 import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "api.ts")}";
 `;
 
-test("src/pi/api.ts fits the published types of the pinned Pi", async () => {
+test("src/pi/api.ts and the published types of the pinned Pi -> they fit each other", async () => {
   const program = `${IMPORTS}
 import factory from "${join(root, "src", "index.ts")}";
 declare const api: ExtensionAPI;
@@ -85,6 +85,6 @@ test.each([
   ["a context field of another type", "export const x: { cwd: number } = null! as ExtensionContext;"],
   ["a result that is not content", "export const x: AgentToolResult<unknown> = { content: 1, details: 2 };"],
   ["an exposure that Pi does not know", 'export const x: ToolDefinition["exposure"] = "secret";'],
-])("the check is real: %s is refused", async (name, line) => {
+])("%s -> the compiler refuses it, so the check is real", async (name, line) => {
   expect(await compile(name.replaceAll(" ", "-"), `${IMPORTS}${line}\n`)).toMatch(/error TS2/);
 });

@@ -1,4 +1,4 @@
-/** The layout of the house as its sources say it: no circle, and no import against the direction of the design. */
+/** Owns: the rules of the source layout: no import circle, and no import against the direction of the design. */
 import { readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   edges = await importsOf(files);
 });
 
-/** For each rule an import that breaks it, and one that is nearly the same and does not. */
+/** For each rule an import that breaks the rule, and a similar import that does not. */
 const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [string, string]]> = {
   "src/shared imports nothing but src/shared and pure packages": [
     ["src/shared/text/size.ts", "node:fs"],
@@ -61,11 +61,11 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
 };
 
 describe.each(Object.keys(RULES))("%s", (rule) => {
-  test("no import breaks it", () => {
+  test("no import breaks the rule", () => {
     expect(broken(rule, edges)).toEqual([]);
   });
 
-  test("the rule is real: it finds an import that breaks it, and no other", () => {
+  test("an import that breaks the rule -> the rule finds it, and finds no other import", () => {
     const [breaks, fits] = CONTROLS[rule] ?? [];
     if (!breaks || !fits) throw new Error("a rule without its control");
     const edge = ([from, to]: [string, string]): Import => ({ from, to });
@@ -90,7 +90,7 @@ describe("circles", () => {
     expect(circles(folders)).toEqual([]);
   });
 
-  test("the search is real: it finds a circle of three, also through a type and an import()", () => {
+  test("a circle of three files through a type and an import() -> the search finds it", () => {
     const found = [
       ...importsIn("src/a.ts", 'import type { B } from "./b.ts";'),
       ...importsIn("src/b.ts", 'const c = await import("./c.ts");'),
@@ -99,13 +99,13 @@ describe("circles", () => {
     expect(circles(found.map(({ from, to }) => [from, to]))).toEqual([["src/a.ts", "src/b.ts", "src/c.ts"]]);
   });
 
-  test("the sources are all there", () => {
+  test("the lists of files and imports are complete", () => {
     expect(files.length).toBeGreaterThan(250);
     expect(between().length).toBeGreaterThan(700);
   });
 });
 
-test("each folder with an entry opens it with what the folder is for", async () => {
+test("the entry of each folder -> it opens with a comment about the folder", async () => {
   const entries = files.filter((file) => posix.basename(file, ".ts") === posix.basename(posix.dirname(file)));
   expect(entries.length).toBeGreaterThan(20);
   const texts = await Promise.all(entries.map((file) => readFile(join(root, file), "utf8")));

@@ -1,6 +1,5 @@
 /**
- * What the built files may contain and import: the direction of the design, held on what is shipped.
- * `npm test` builds first.
+ * Owns: the limits of the built files: what they may contain and import, and their size. `npm test` builds first.
  */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +7,7 @@ import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
-/** What Pi's main thread loads before its first paint, and what it loads in all. */
+/** The files that Pi's main thread loads before its first paint, and all files that it loads. */
 const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
 const FIRST_BYTES = 67 * 1024;
@@ -20,7 +19,7 @@ async function sourcesOf(output: string): Promise<string[]> {
   return (JSON.parse(text) as Record<string, string[]>)[output] ?? [];
 }
 
-/** Every specifier that the file imports, requires or imports dynamically. */
+/** Resolves with every specifier that the file imports, requires or imports dynamically. */
 async function importsOf(file: string): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: [join(root, file)],
@@ -70,7 +69,7 @@ describe("built files", () => {
     );
   });
 
-  test("workers hold nothing of src but what is shared", async () => {
+  test("workers hold no file of src except src/shared", async () => {
     const sources = [
       ...(await sourcesOf("dist/workers/connection.js")),
       ...(await sourcesOf("dist/workers/cache.js")),
@@ -89,7 +88,7 @@ describe("built files", () => {
     ];
     expect(foreign(cache, "connection")).toEqual([]);
     expect(foreign(connection, "cache")).toEqual([]);
-    // The filter is real: each worker holds its own files.
+    // Each worker holds its own files, which proves that the filter is real.
     expect(foreign(cache, "cache").length).toBeGreaterThan(10);
     expect(foreign(connection, "connection").length).toBeGreaterThan(100);
   });
@@ -99,7 +98,7 @@ describe("built files", () => {
     expect([...new Set(packages)].sort()).toEqual(["@eslint-community/regexpp", "msgpackr"]);
   });
 
-  test.each(OUTPUTS)("%s imports nothing but Node's own modules and what lies beside it", async (file) => {
+  test.each(OUTPUTS)("%s imports only Node's own modules and its sibling chunks", async (file) => {
     const builtin =
       /^node:|^(assert|buffer|child_process|crypto|events|fs|http|https|module|net|os|path|perf_hooks|stream|string_decoder|tls|url|util|worker_threads|zlib)(\/|$)/;
     const imports = await importsOf(file);
@@ -119,7 +118,7 @@ describe("built files", () => {
   test.each([
     ["before Pi's first paint", FIRST, FIRST_BYTES],
     ["in all", MAIN, MAIN_BYTES],
-  ])("what main loads %s is bounded", async (what, files, limit) => {
+  ])("the code that main loads %s -> its size is bounded", async (what, files, limit) => {
     const sizes = await Promise.all(files.map(async (file) => (await stat(join(root, file))).size));
     const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
     process.stdout.write(`main loads ${(size / 1024).toFixed(1)} KB ${what}\n`);

@@ -1,4 +1,4 @@
-/** What others see, as literals: change one on purpose, never by accident. */
+/** Owns: literal copies of values that users, models and files depend on, so that none changes by accident. */
 import { expect, test } from "vitest";
 import { CONNECTION_METHODS } from "../../src/shared/protocol/api.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";

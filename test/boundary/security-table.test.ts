@@ -1,6 +1,6 @@
 /**
- * Owns: the table "input -> bound -> what happens beyond it" of docs/security.md says what the code says. A row names
- * its constant: `LIMITS.<key>`, or `<file>: <NAME>` for one that stands beside its code.
+ * Owns: the check that the tables of limits in docs/security.md have the numbers of the code. A row names its constant:
+ * `LIMITS.<key>`, or `<file>: <NAME>` for a constant in another file.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const UNITS: Record<string, number> = {
   days: 86_400_000,
 };
 
-/** Limits that bound no input: how often or how long the extension itself does something. */
+/** Limits that bound no input; they set how often or how long the extension itself does something. */
 const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
   "searchResults",
   "searchResultsMost",
@@ -69,7 +69,7 @@ function readTable(text: string): Row[] {
   });
 }
 
-/** The number that a constant of a source file has. Products and sums of numbers only. */
+/** Returns the number of a constant in a source file. The constant must be a product or sum of numbers. */
 function constantIn(source: string, name: string): number {
   const [, expression = ""] = new RegExp(`\\b${name}(?:: \\w+)? = ([^;]+);`).exec(source) ?? [];
   if (!/^[\d_.\s*+()]+$/.test(expression)) throw new Error(`${name} is not a number: ${expression}`);
@@ -93,7 +93,7 @@ describe("docs/security.md", () => {
     expect(amountOf(bound), `${constant} in docs/security.md`).toBe(await numberOf(constant));
   });
 
-  test("each limit of the code has a row, or paces the extension itself", () => {
+  test("each limit of the code -> it has a row, or sets the extension's own pace", () => {
     const named = new Set(rows.map(({ constant }) => constant.replace("LIMITS.", "")));
     const missing = Object.keys(LIMITS).filter(
       (key) => !named.has(key) && !OWN_PACE.includes(key as keyof typeof LIMITS),
@@ -113,7 +113,7 @@ describe("the check itself", () => {
     expect(amountOf(bound)).toBe(value);
   });
 
-  test("a number that differs, a constant that is missing -> found", () => {
+  test("a number that differs, a constant that is missing -> the check finds it", () => {
     expect(constantIn("const A = 4 * 1_024;\n", "A")).toBe(4096);
     expect(() => constantIn("const A = 4;\n", "B")).toThrow("B is not a number");
     const [row] = readTable("| a name | 65 characters | `LIMITS.toolNameChars` | cut |");

@@ -1,6 +1,6 @@
 /**
- * Owns: who starts processes. Each place starts a program by its whole path: a bare name would be looked for, on
- * Windows in the current folder first.
+ * Owns: the list of files that start processes. Each file starts a program by its whole path, because the system searches
+ * for a bare name, on Windows first in the current folder.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
 
-test("three files of the product start processes, and none by a bare name", async () => {
+test("files of the product that start processes -> there are three, and none uses a bare name", async () => {
   const starting: string[] = [];
   for (const folder of ["src", "workers"]) {
     for (const name of await readdir(join(root, folder), { recursive: true })) {

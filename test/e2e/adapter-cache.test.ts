@@ -1,4 +1,7 @@
-/** Owns: a cache that the real pi-mcp-adapter wrote in the real Pi: we read it, and leave its own fields alone. */
+/**
+ * Owns: tests of a cache that the real pi-mcp-adapter wrote in the real Pi: the extension reads it and keeps its own
+ * fields.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,9 +12,9 @@ import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { call, ENTRY, home, model, readLog, SERVERS, searchFor } from "./support.ts";
 
-/** What both processes see, and what the second definition puts into its hash. */
+/** A variable in the environment of both clients; the second definition's hash depends on it. */
 const SECRET = { PMT_ADAPTER_SECRET: "between us" };
-// biome-ignore lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
 const WITH_SECRET = { ...SERVERS.memory, env: { TOKEN: "${PMT_ADAPTER_SECRET}" } };
 const DEFINITIONS = { everything: SERVERS.everything, memory: WITH_SECRET };
 
@@ -25,7 +28,7 @@ const stored = async (agentDir: string): Promise<Record<string, StoredServer>> =
   return (cache as { servers: Record<string, StoredServer> }).servers;
 };
 
-test(`written by pi-mcp-adapter ${ADAPTER_VERSION} -> read, used without a connect, and not damaged`, async () => {
+test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} wrote -> it is read, used without a connect, and not damaged`, async () => {
   const at = await home({ mcp: { mcpServers: DEFINITIONS } });
   const theirs = await runPrint({
     home: at,
@@ -63,18 +66,21 @@ test(`written by pi-mcp-adapter ${ADAPTER_VERSION} -> read, used without a conne
   expect(after.memory).toEqual(before.memory);
 });
 
-describe("hashesOf: the hash that the real adapter computes is among them", () => {
-  // biome-ignore-start lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+describe("a definition -> hashesOf includes the hash that the real adapter computes", () => {
+  // biome-ignore-start lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
   it.each<[string, Record<string, unknown>]>([
-    ["nothing but a command", { command: "node" }],
+    ["only a command", { command: "node" }],
     [
       "every plain key",
       { command: "a", args: ["b", 'ü\n"'], env: { Z: "1", A: "" }, cwd: "/x", auth: "oauth" },
     ],
     ["a url", { url: "https://h/mcp?x=1", headers: { B: "1", a: "2" }, auth: "bearer", bearerToken: "t" }],
     ["filters", { command: "a", includeTools: ["x"], excludeTools: [], exposeResources: false }],
-    ["what stays out", { command: "a", lifecycle: "eager", idleTimeout: 3, debug: true, directTools: ["x"] }],
-    ["what only it knows", { command: "a", socket: "~/s", protocolVersion: "2025-06-18" }],
+    [
+      "keys that are not part of the hash",
+      { command: "a", lifecycle: "eager", idleTimeout: 3, debug: true, directTools: ["x"] },
+    ],
+    ["keys that only the adapter knows", { command: "a", socket: "~/s", protocolVersion: "2025-06-18" }],
     ["variables in env", { command: "a", env: { A: "${PMT_A} $env:PMT_A {env:PMT_A} ${PMT_NONE}" } }],
     ["variables in headers", { url: "https://h", headers: { A: "Bearer ${PMT_A}" } }],
     ["a variable in the url", { url: "https://h/${PMT_A}" }],
@@ -82,7 +88,7 @@ describe("hashesOf: the hash that the real adapter computes is among them", () =
     ["a token's variable", { url: "https://h", bearerTokenEnv: "PMT_A" }],
     ["a token's variable that is not set", { url: "https://h", bearerTokenEnv: "PMT_NONE" }],
     [
-      "a command for a secret, and an escaped one",
+      "a command for a secret, and an escaped command",
       { command: "a", env: { A: "!echo $PMT_A", B: "!!${PMT_A}" } },
     ],
   ])("%s", async (_name, definition) => {
@@ -93,5 +99,5 @@ describe("hashesOf: the hash that the real adapter computes is among them", () =
     const environment = { PMT_A: "1" };
     expect(hashesOf(definition, environment)).toContain(computeServerHash(definition, environment));
   });
-  // biome-ignore-end lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+  // biome-ignore-end lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
 });

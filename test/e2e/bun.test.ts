@@ -1,4 +1,4 @@
-/** The main job with Pi on Bun in place of Node: the packed package, from the search to the end of every process. */
+/** Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process. */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -11,15 +11,15 @@ import { call, entryOf, readLog, SERVERS, searchFor } from "./support.ts";
 
 afterAll(async () => (await unpackTarball()).dispose());
 
-/** Its install script puts the program for this machine there. */
+/** The install script of the package bun puts the program for this machine here. */
 const BUN = join(dirname(createRequire(import.meta.url).resolve("bun/package.json")), "bin", "bun.exe");
 
-/** Says what runs Pi. */
+/** An extension whose command shows the version of Bun that runs Pi. */
 const TELLS_RUNTIME = `export default (pi) => pi.registerCommand("runtime", {
   description: "x", handler: async (args, ctx) => ctx.ui.notify(String(process.versions.bun)),
 });`;
 
-test("search, load, call, an edit of mcp.json while Pi runs, and the end with nothing left", async () => {
+test("search, load, call, an edit of mcp.json while Pi runs, and the end -> each works, and no process is left", async () => {
   const { everything } = SERVERS;
   const pi = await open({
     mcp: { mcpServers: { everything, s: live(["one"]) } },

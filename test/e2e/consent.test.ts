@@ -1,6 +1,6 @@
 /**
- * Owns: what a model wrote into `.pi/mcp.json` and nobody agreed to, across starts of the real Pi: it never runs
- * unasked. And the question itself, when the connection worker dies under it.
+ * Owns: tests of servers that a model wrote into `.pi/mcp.json`, across starts of the real Pi: such a server never runs
+ * without consent. Also tests of an open question when the connection worker ends.
  */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 const recordOf = (at: PiHome): string => join(at.cwd, "record");
 const evil = (at: PiHome) => live(["evil"], { RECORD: recordOf(at) });
 const projectFile = (at: PiHome): string => join(at.cwd, ".pi", "mcp.json");
-/** The model's turn that adds a server to the project, beside those that are there. */
+/** Returns the model's turn that adds a server to the project's servers. */
 const writesEvil = (at: PiHome, beside: Record<string, unknown> = {}) =>
   call("write", { path: projectFile(at), content: JSON.stringify(config({ ...beside, evil: evil(at) })) });
 
@@ -44,7 +44,7 @@ const untilAwaiting = (at: PiHome): Promise<void> =>
     .poll(() => trustOf(at), { timeout: PATIENCE_MS })
     .toMatchObject([{ server: "evil", decision: "awaiting" }]);
 
-/** Another start with the same home: asked, and nothing of it has run. */
+/** Starts Pi again with the same home and checks that the server is asked for and has not run. */
 async function isAskedAgain(at: PiHome): Promise<Opened> {
   const pi = await open({ at });
   const asked = await pi.dialog();
@@ -53,14 +53,14 @@ async function isAskedAgain(at: PiHome): Promise<Opened> {
   return pi;
 }
 
-/** `pi -p` whose model does this and then ends. */
+/** Runs `pi -p`; the model gives these turns and then ends. */
 async function print(at: PiHome, ...turns: ReturnType<typeof call>[]) {
   const scripted = await model([...turns, { text: "ok" }]);
   return runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
 }
 
 describe("a model writes .pi/mcp.json", () => {
-  test("Not now, restart -> asked again; Allow -> runs; restart -> runs unasked", async () => {
+  test("Not now, restart -> asked again; Allow -> the server runs; restart -> it runs without a question", async () => {
     const pi = await open({ trusted: true });
     const { at } = pi;
     await pi.status();
@@ -80,7 +80,7 @@ describe("a model writes .pi/mcp.json", () => {
     expect(dialogsOf(third.rpc)).toEqual([]);
   });
 
-  test("Pi is killed while it asks -> refused with a line in print mode, asked at the next start", async () => {
+  test("Pi is killed during the question -> print mode refuses with one line, the next start asks", async () => {
     const pi = await open({ trusted: true });
     const { at } = pi;
     await pi.status();
@@ -89,7 +89,7 @@ describe("a model writes .pi/mcp.json", () => {
     pi.rpc.kill("SIGKILL");
     await pi.rpc.exited;
 
-    // The search waits until it is known what runs; a shorter run may end before.
+    // The search waits for the configuration; a run without a search may end before that.
     expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
       code: 0,
       stdout: "ok\n",
@@ -98,14 +98,14 @@ describe("a model writes .pi/mcp.json", () => {
     await isAskedAgain(at);
   });
 
-  test("as the last act of a print run -> the next start asks", async () => {
+  test("the write is the last act of a print run -> the next start asks", async () => {
     const at = await home({ trusted: true });
     expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
     await isAskedAgain(at);
   });
 
-  test("hotReload off, so that nothing is asked -> the next start asks", async () => {
+  test("hotReload off, which asks nothing -> the next start asks", async () => {
     const pi = await open({ trusted: true, mcp: { settings: { hotReload: "off" } } });
     const { at } = pi;
     await pi.status();
@@ -116,7 +116,7 @@ describe("a model writes .pi/mcp.json", () => {
     await isAskedAgain(at);
   });
 
-  test("beside a server that ran from the start -> only the new one is asked for at the next start", async () => {
+  test("another server ran from the start -> the next start asks only for the new server", async () => {
     const own = live(["own"], {}, { lifecycle: "eager" });
     const pi = await open({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
     const { at } = pi;
@@ -131,7 +131,7 @@ describe("a model writes .pi/mcp.json", () => {
   });
 });
 
-test("the user writes .pi/mcp.json while Pi does not run -> it runs unasked", async () => {
+test("the user writes .pi/mcp.json while Pi does not run -> the server runs without a question", async () => {
   const pi = await open({ trusted: true });
   await pi.status();
   await pi.rpc.stop();
@@ -143,13 +143,13 @@ test("the user writes .pi/mcp.json while Pi does not run -> it runs unasked", as
   expect(await trustOf(pi.at)).toEqual([]);
 });
 
-test("a broken mcp-trust.json -> said once, nothing of the project runs unasked, the file is kept", async () => {
+test("a broken mcp-trust.json -> one notice, no server of the project runs without consent, the file is kept", async () => {
   const at = await home({ trusted: true, files: { ".mcp.json": config({ shared: live() }) } });
   await at.writeFile(".pi/mcp.json", config({ evil: evil(at) }));
   await writeFile(join(at.agentDir, "mcp-trust.json"), '{"version":1,"consents":[{');
   const pi = await open({ at });
   await pi.notice(/mcp-trust\.json: no consent in it counts: it is no whole JSON/);
-  // One question at a time.
+  // The second question comes after the first answer.
   pi.answer(await pi.dialog(), { value: "Not now" });
   await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBe(2);
   expect(await hasRun(at)).toBe(false);
@@ -160,7 +160,7 @@ test("a broken mcp-trust.json -> said once, nothing of the project runs unasked,
   expect(await readFile(join(at.agentDir, names[0] ?? ""), "utf8")).toBe('{"version":1,"consents":[{');
 });
 
-test("mcp-trust.json cannot be written -> the answer holds for this session, and that is said", async () => {
+test("mcp-trust.json cannot be written -> the answer holds for this session, and a notice says so", async () => {
   const at = await home({ files: { ".mcp.json": config({ s: live() }) } });
   await mkdir(join(at.agentDir, "mcp-trust.json"));
   const pi = await open({ at });
@@ -179,7 +179,7 @@ describe("the connection worker ends while a question is open", () => {
       .filter(({ command }) => command.includes("fixtures/servers"))
       .map(({ command }) => command.split(" ").at(-1) ?? "");
 
-  test("the answer comes after -> applied to what was asked for, asked once; what ran before runs again", async () => {
+  test("the answer comes after the next worker -> it applies to the server of the question, asked once; earlier servers run again", async () => {
     const own = live(["own"], {}, { lifecycle: "eager" });
     const at = await home({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
     const pi = await openBreakable(at);
@@ -199,7 +199,7 @@ describe("the connection worker ends while a question is open", () => {
     expect((await pidsOf(at)).sort()).toEqual(["evil", "own"]);
   });
 
-  test("the answer comes before the next worker -> applied by that one", async () => {
+  test("the answer comes before the next worker -> the next worker applies it", async () => {
     const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
     const pi = await openBreakable(at);
     const asked = await pi.dialog();
@@ -209,11 +209,11 @@ describe("the connection worker ends while a question is open", () => {
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 
-  test("the worker ends with the answer -> the next one has it", async () => {
+  test("the worker ends while it stores the answer -> the next worker applies it", async () => {
     const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
     const pi = await openBreakable(at);
     const asked = await pi.dialog();
-    // The answer is on its way for as long as somebody else has the file of consents.
+    // A foreign lock on the file of consents keeps the worker from storing the answer.
     const lock = join(at.agentDir, ".mcp-trust.json.lock");
     await mkdir(lock);
     await writeFile(join(lock, "somebody"), "");
@@ -228,7 +228,7 @@ describe("the connection worker ends while a question is open", () => {
     expect(notices(pi.rpc.events).filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("the file is another by then -> the old answer allows nothing, the new one is asked for", async () => {
+  test("the file has changed by then -> the old answer allows nothing, the new entry is asked for", async () => {
     const at = await home({ files: { ".mcp.json": config({ evil: live(["one"]) }) } });
     const pi = await openBreakable(at);
     const asked = await pi.dialog();

@@ -1,4 +1,7 @@
-/** No process outlives Pi, however Pi ends; one set of servers however often the session changes; what the user is told meanwhile. */
+/**
+ * Owns: tests of Pi's ends, session changes and notices: no process outlives Pi, only one set of servers runs after a
+ * change of session, and notices name servers that fail and recover.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,12 +22,12 @@ import { call, ENTRY, entryOf, fixtureServer, home, model, onCleanup, searchFor 
 
 afterAll(async () => (await unpackTarball()).dispose());
 
-/** What users have: the ends of Pi are those of the packed package. */
+/** The tests of Pi's ends use the packed package, as users do. */
 const packed = () => entryOf("packed package");
 
 type Entry = Record<string, unknown>;
 
-/** Waits until the check gives something; the test's own time limit ends it. */
+/** Repeats the check until it gives a value; the test's own time limit ends the wait. */
 async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await check();
@@ -38,13 +41,16 @@ const stubborn = (): Entry => fixtureServer("ignores-end.mjs");
 const parent = (at: PiHome): Entry =>
   fixtureServer("with-child.mjs", { RECORD: join(at.dir, "child"), CHILD_STDIO: "inherit" });
 
-/** Servers, and what they started. */
+/** Resolves with the servers and the processes that they started. */
 const serverProcesses = async (at: PiHome, piPid: number): Promise<ProcessInfo[]> =>
   (await processesWithMarker(at.dir)).filter(({ pid }) => pid !== piPid);
 
 const pidsOf = (processes: readonly ProcessInfo[]): number[] => processes.map(({ pid }) => pid);
 
-/** A home with a server that has a child, one that ignores SIGTERM and the end of its stdin, and plain ones: six processes. */
+/**
+ * Makes a home with six server processes: a server with a child, a server that ignores SIGTERM and the end of its
+ * stdin, and three plain servers.
+ */
 async function homeWithServers(): Promise<PiHome> {
   const at = await home({});
   const mcpServers = { parent: parent(at), stubborn: stubborn(), a: plain(), b: plain(), c: plain() };
@@ -65,7 +71,7 @@ function heldScript(): { script: ModelScript; held: Promise<void> } {
   return { script, held: promise };
 }
 
-/** How Pi without this extension ends at that signal. */
+/** Resolves with how Pi without this extension ends at that signal. */
 async function bareEnd(
   signal: NodeJS.Signals,
   mode: "print" | "rpc",
@@ -88,7 +94,7 @@ async function bareEnd(
   return { code: exit.code, signal: exit.signal };
 }
 
-/** Every process of the home, Pi's too, ends; those that do not are named. */
+/** Expects that every process of the home ends, Pi's too; a failure names the others. */
 async function expectNothingLeft(at: PiHome, pids: readonly number[]): Promise<void> {
   await waitGone(pids, 5_000);
   expect((await processesWithMarker(at.dir)).map(({ command }) => command)).toEqual([]);
@@ -104,7 +110,7 @@ describe("Pi ends, print mode", () => {
   });
 
   test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "%s while the model is asked -> no process is left, and Pi ends as without this extension",
+    "%s during a request to the model -> no process is left, and Pi ends as without this extension",
     async (signal) => {
       const bare = bareEnd(signal, "print");
       const at = await homeWithServers();
@@ -161,7 +167,7 @@ describe("Pi ends, RPC mode", () => {
     },
   );
 
-  test("SIGTERM twice, so that Pi does not wait for its extensions -> no process is left", async () => {
+  test("SIGTERM twice, after which Pi does not wait for its extensions -> no process is left", async () => {
     const at = await homeWithServers();
     const { rpc, pids } = await startConnectedRpc(at);
     rpc.kill("SIGTERM");
@@ -171,7 +177,7 @@ describe("Pi ends, RPC mode", () => {
   });
 });
 
-test("SIGKILL of Pi -> only what ignores the end of its stdin is left", async () => {
+test("SIGKILL of Pi -> only the server that ignores the end of its stdin is left", async () => {
   const at = await home({ mcp: { mcpServers: { a: plain(), b: plain(), stubborn: stubborn() } } });
   const scripted = await model([searchFor("work"), { text: "ok" }]);
   const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
@@ -186,7 +192,7 @@ test("SIGKILL of Pi -> only what ignores the end of its stdin is left", async ()
   expect(left.filter((command) => !command.includes("ignores-end"))).toEqual([]);
 });
 
-/** Runs Pi's own reload, as `/reload` does in the terminal. */
+/** An extension with a command that runs Pi's own reload, as `/reload` does in the terminal. */
 const RELOADER = `
 export default function (pi) {
   pi.registerCommand("again", { description: "x", handler: async (args, ctx) => { await ctx.reload(); } });
@@ -229,7 +235,7 @@ describe("session changes", () => {
     ["new_session", (rpc: RpcSession) => rpc.request({ type: "new_session" })],
     ["reload", (rpc: RpcSession) => rpc.command("/again")],
   ])(
-    "%s five times, each with its server up, then five times at once -> at most one spawn a session, one process",
+    "%s five times with the server up, then five times at once -> at most one spawn for each session, one process",
     async (_name, change) => {
       const { at, rpc, starts, running, connected } = await startCounting();
       await connected();
@@ -256,11 +262,11 @@ describe("session changes", () => {
   );
 });
 
-describe("what the user is told", () => {
+describe("notices and commands", () => {
   const unready = (at: PiHome): Entry =>
     fixtureServer("fails-until.mjs", { RECORD: join(at.dir, "record"), READY: join(at.dir, "ready") });
 
-  test("RPC: a server that fails, is repaired and reconnected -> one notice each, and the status line", async () => {
+  test("RPC: a server that fails, is repaired and reconnected -> one notice for each, and the status line", async () => {
     const at = await home({});
     await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
     const scripted = await model([searchFor("work"), { text: "ok" }, searchFor("work"), { text: "ok" }]);
@@ -297,7 +303,7 @@ describe("what the user is told", () => {
     expect(run.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  test("/mcp and its words -> tools, reconnect of an unknown server, an unknown word", async () => {
+  test("/mcp with tools, reconnect of an unknown server and an unknown word -> a list, an error and a usage line", async () => {
     const at = await home({ mcp: { mcpServers: { good: plain(), other: plain() } } });
     const scripted = await model([searchFor("work"), { text: "ok" }]);
     const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
@@ -322,7 +328,7 @@ describe("what the user is told", () => {
     expect(extensionErrors(rpc.events)).toEqual([]);
   });
 
-  test("progress of a call -> at most ten times a second; Esc during a call without an answer -> freed, the next call works", async () => {
+  test("progress of a call -> at most ten updates a second; Esc during a call without an answer -> the call ends, the next call works", async () => {
     const at = await home({
       mcp: { mcpServers: { p: fixtureServer("progresses.mjs"), w: fixtureServer("waits.mjs") } },
     });

@@ -1,6 +1,6 @@
 /**
- * Owns: what an envFile in the session's folder decides in the real Pi. Of the user's own servers nothing; of a
- * project's servers what was shown and agreed to, whenever the file changes.
+ * Owns: tests of an envFile in the session's folder, in the real Pi. The file decides nothing about which programs the
+ * user's own servers run. For a project's servers it sets only what the user has seen and allowed, also after an edit.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const withEnvFile = (file = ".env", more: Record<string, unknown> = {}) =>
 const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** A folder whose `.env` makes node run its `evil.cjs`, if anybody lets it. */
+/** Returns the files of a folder whose `evil.cjs` runs if a server gets the NODE_OPTIONS of its `.env`. */
 const clone = (env: string): Record<string, string> => ({
   ".env": env,
   "evil.cjs": 'require("node:fs").writeFileSync(require("node:path").join(__dirname, "evil-ran"), "");',
@@ -31,7 +31,9 @@ const evilRan = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-/** Whole at once: a file that is written in place is empty for a moment, which would be asked for on its own. */
+/**
+ * Replaces the file by a rename. A file written in place is empty for a moment, which would cause an extra question.
+ */
 async function setEnv(at: PiHome, text: string): Promise<void> {
   const whole = join(at.dir, "new.env");
   await writeFile(whole, text);
@@ -49,7 +51,7 @@ describe("the user's own server with an envFile", () => {
   };
 
   test.each([true, false])(
-    "in a clone, trusted: %s -> what decides what runs is left out and told",
+    "in a clone, trusted: %s -> variables that decide which programs run are left out, with a notice",
     async (trusted) => {
       const env = `${EVIL}PATH=./bin\nTOKEN=of-the-file\n`;
       const pi = await open({ trusted, files: clone(env), mcp: config({ own: withEnvFile() }) });
@@ -66,7 +68,7 @@ describe("the user's own server with an envFile", () => {
     },
   );
 
-  test("elsewhere, named by an absolute path -> all of it counts", async () => {
+  test("outside the clone, with an absolute path -> all variables count", async () => {
     const at = await home({ files: clone("TOKEN=of-the-clone\n") });
     const file = join(at.dir, "mine.env");
     await writeFile(file, `NODE_OPTIONS=--require=${join(at.cwd, "evil.cjs")}\nTOKEN=mine\n`);
@@ -77,7 +79,7 @@ describe("the user's own server with an envFile", () => {
     expect(notices(pi.rpc.events).filter(({ level }) => level !== "info")).toEqual([]);
   });
 
-  test("reached through a link into the clone, or out of it -> left out", async () => {
+  test("a link into the clone or out of the clone -> variables that decide which programs run are left out", async () => {
     const at = await home({ files: clone(EVIL) });
     const into = join(at.dir, "into.env");
     await symlink(join(at.cwd, ".env"), into);
@@ -108,7 +110,7 @@ describe("a project's server with an envFile", () => {
     return pi;
   }
 
-  test("the question says what the file sets; another secret in it is not asked for, another program is", async () => {
+  test("the question -> it says what the file sets; a new secret in the file needs no new answer, a new program does", async () => {
     const first = await allowed();
     const { at } = first;
     expect(await readFile(join(at.agentDir, "mcp-trust.json"), "utf8")).not.toMatch(/no-warnings|one"/);
@@ -129,7 +131,7 @@ describe("a project's server with an envFile", () => {
     expect(await servers(at)).toBe(0);
   });
 
-  test("edited while it runs -> asked for, and it ends until there is an answer", async () => {
+  test("an edit while the server runs -> the server is asked for again, and does not run until the answer", async () => {
     const pi = await allowed();
     await pi.prompt(searchFor("select:docs__work"));
     const { pid } = await pi.ask("docs__work");
@@ -146,7 +148,7 @@ describe("a project's server with an envFile", () => {
     expect(titles(pi)).toHaveLength(2);
   });
 
-  test("edited between the question and the answer -> the answer runs nothing, what is there now is asked for", async () => {
+  test("an edit between the question and the answer -> the answer runs nothing, the new content is asked for", async () => {
     const pi = await open({ files: project(SAFE) });
     const asked = await pi.dialog();
     const since = pi.rpc.events.length;
@@ -158,7 +160,7 @@ describe("a project's server with an envFile", () => {
     expect(await servers(pi.at)).toBe(0);
   });
 
-  test("a model writes the file of a server that started with the project -> asked for, at the next start too", async () => {
+  test("a model writes the envFile of a server that started with the project -> asked for, at the next start too", async () => {
     const files = { ...clone(SAFE), ".pi/mcp.json": config({ docs: withEnvFile(".env") }) };
     const pi = await open({ trusted: true, files });
     await pi.statusLine("MCP 1/1 · 1 tool");
@@ -171,7 +173,7 @@ describe("a project's server with an envFile", () => {
     expect(await evilRan(pi.at)).toBe(false);
   });
 
-  test("a link, a folder and nothing at all in place of the file -> said in the question, and none of it hangs", async () => {
+  test("a link to itself, a folder or a variable that is not set in place of the file -> the status says so, nothing hangs", async () => {
     const at = await home({
       files: {
         ".mcp.json": config({
@@ -194,7 +196,7 @@ describe("a project's server with an envFile", () => {
   });
 });
 
-test("put off, then the folder is renamed -> asked for there, though the project is trusted there", async () => {
+test("Not now, then the folder is renamed -> asked for in the new folder, although Pi trusts that folder", async () => {
   const pi = await open({ trusted: true });
   const { at } = pi;
   await pi.status();

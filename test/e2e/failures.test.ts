@@ -1,4 +1,4 @@
-/** What the user and the model are told when something is wrong; the other servers go on working. */
+/** Owns: tests of the messages to the user and the model after a failure; the other servers keep working. */
 import { rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -30,8 +30,8 @@ afterAll(async () => (await unpackTarball()).dispose());
 
 const MALFORMED = '{\n  "mcpServers": {\n    "a": {,}\n  }\n}';
 
-// Every mistake and its place: test/unit/workers/connection/config/files/files.test.ts.
-test("a configuration file that cannot be used -> one clear line with its place in /mcp, from the start and after each edit", async () => {
+// test/unit/workers/connection/config/files/files.test.ts tests every mistake and its line.
+test("a configuration file that cannot be used -> one clear line in /mcp with file, line and column, from the start and after each edit", async () => {
   const pi = await open({ mcp: MALFORMED });
   const { agentDir, mcpFile } = pi.at;
   const told = async (expected: string): Promise<void> => {
@@ -52,7 +52,7 @@ test("a configuration file that cannot be used -> one clear line with its place 
   expect(pi.rpc.stderr).toBe("");
 });
 
-describe("entries and servers that do not work, beside one that does", () => {
+describe("entries and servers that do not work, beside a server that works", () => {
   const ENTRIES: [name: string, written: unknown, expected: RegExp][] = [
     ["number", 12, /number: expected an object, found a number/],
     ["nothing", {}, /nothing: neither command nor url is given/],
@@ -69,7 +69,7 @@ describe("entries and servers that do not work, beside one that does", () => {
     ["garbage", fixtureServer("garbage.mjs"), /garbage: failed .*exited with code 0/],
   ];
 
-  /** What `/mcp` says once a search has learned every server's fate. */
+  /** Resolves with the texts of `/mcp`, the log and the search after each server has connected or failed. */
   const learned = once(async () => {
     const web = createServer((_request, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><h1>Welcome</h1>");
@@ -88,7 +88,7 @@ describe("entries and servers that do not work, beside one that does", () => {
   });
 
   test.each(ENTRIES)(
-    "a wrong entry, %s: costs only itself, one clear line",
+    "a wrong entry, %s -> only this entry is lost, one clear line",
     async (_name, _written, expected) => {
       const { status, log } = await learned();
       const lines = status.split("\n").filter((line) => expected.test(line));
@@ -100,7 +100,7 @@ describe("entries and servers that do not work, beside one that does", () => {
   );
 
   test.each(SERVERS_THAT_FAIL)(
-    "a server that fails, %s: one clear line in /mcp and in the log",
+    "a server that fails, %s -> one clear line in /mcp and in the log",
     async (name, _entry, expected) => {
       const { status, log, search } = await learned();
       const lines = status.split("\n").filter((line) => expected.test(line));
@@ -112,7 +112,7 @@ describe("entries and servers that do not work, beside one that does", () => {
     },
   );
 
-  test("an HTTP server that answers HTML: the line says so, without the key in its URL", async () => {
+  test("an HTTP server that answers HTML -> the line says so, without the key in the URL", async () => {
     const { status, log } = await learned();
     expect(status).toMatch(/^html: failed \(http, tools unknown\): .*web page \(HTML\)/m);
     expect(status).toContain("memory: connected");
@@ -143,34 +143,34 @@ describe("calls that fail, in one session", () => {
     },
   );
 
-  test("isError of a real server ends with the expected parameters", async () => {
+  test("isError of a real server -> the text ends with the expected parameters", async () => {
     const { answers, run } = await told("isError");
     expect(answers[1]).toMatch(/ENOENT|no such file/i);
     expect(answers[1]).toMatch(/Expected parameters: fs__read_text_file\(path: string, .*\)$/);
     expect(run).toMatchObject({ code: 0, stdout: "done\n", stderr: "" });
   });
 
-  test("a server that dies during the call: says so, with its stderr, and that the call may have run", async () => {
+  test("a server that dies during the call -> the error says so, with the stderr, and that the call may have run", async () => {
     const { answers } = await told("dies");
     expect(answers[1]).toMatch(/dies\/work got no answer: it exited with code 7.*out of ink.*may have run/s);
     expect(answers[1]).toMatch(/Expected parameters: dies__work\(\)$/);
   });
 
-  test("a JSON-RPC error: the server's own words, then the expected parameters", async () => {
+  test("a JSON-RPC error -> the server's own words, then the expected parameters", async () => {
     const { answers } = await told("rejects");
     expect(answers[1]).toMatch(
       /^rejects rejected work: the printer is on fire\n.*Expected parameters: rejects__work\(\)$/s,
     );
   });
 
-  test("unknown names in select: are named, the others are loaded", async () => {
+  test("unknown names in select -> they are named, the other tools are loaded", async () => {
     const { answers, requests } = await told("unknown");
     expect(answers[0]).toContain("real__echo(message: string)");
     expect(answers[0]).toContain("No such tool: real__ecko");
     expect(requests[1]?.toolNames).toContain("real__echo");
   });
 
-  test("arguments that do not fit the schema are refused by Pi, by the declared schema; we add the parameters", async () => {
+  test("arguments that do not fit the declared schema -> Pi refuses them, and the extension adds the expected parameters", async () => {
     const { answers } = await told("refused");
     expect(answers[0]).toMatch(
       /^Validation failed for tool "real__echo".*Expected parameters: real__echo\(message: string\)$/s,
@@ -178,7 +178,7 @@ describe("calls that fail, in one session", () => {
   });
 });
 
-describe("a tool that is not offered, called all the same: says why", () => {
+describe("a call of a tool that is not available", () => {
   const ROWS: [server: string, why: string, expected: RegExp][] = [
     [
       "less",
@@ -217,15 +217,15 @@ describe("a tool that is not offered, called all the same: says why", () => {
     },
   );
 
-  test.each(ROWS)("%s: %s", async (server, _why, expected) => {
+  test.each(ROWS)("%s__echo, %s -> the answer and the search say why", async (server, _why, expected) => {
     const [search = "", answer = ""] = (await told(server)).answers;
     expect(answer).toMatch(expected);
     expect(search).toContain(`${server}__echo: ${answer.replace(`Tool ${server}__echo not found: `, "")}`);
   });
 });
 
-describe("a server at whose message the connection worker ends", () => {
-  test("Pi lives, the server is named once and not connected again, the healthy one answers", async () => {
+describe("a server whose message ends the connection worker", () => {
+  test("a message of that server -> Pi lives, the server is named once and not connected again, the healthy server answers", async () => {
     const eager = (name: string) => ({ ...fixtureServer(name), lifecycle: "eager" });
     const scripted = await model([searchFor("work"), call("good__work", {}), { text: "ok" }, { text: "ok" }]);
     const at = await home({
@@ -263,7 +263,7 @@ describe("a server at whose message the connection worker ends", () => {
 });
 
 describe("other extensions and projects", () => {
-  test("a second copy stays inert and says so once", async () => {
+  test("a second copy of the extension -> it does nothing and says so once", async () => {
     const scripted = await model([
       searchFor("echo"),
       call("everything__echo", { message: "one" }),
@@ -279,7 +279,7 @@ describe("other extensions and projects", () => {
     expect(scripted.requests[2] && toolResultTexts(scripted.requests[2])[1]).toBe("Echo: one");
   });
 
-  test("another owner of /mcp: one notice names it", async () => {
+  test("another extension with /mcp -> one notice names it", async () => {
     const scripted = await model([{ text: "ok" }]);
     const at = await home({ mcp: { mcpServers: {} } });
     const other = await at.writeFile(
@@ -295,15 +295,18 @@ describe("other extensions and projects", () => {
   test.each([
     [true, "project__read_graph"],
     [false, undefined],
-  ])("a project's .pi/mcp.json counts only where Pi trusts it: trusted %s", async (trusted, expected) => {
-    const scripted = await model([searchFor("read graph"), { text: "ok" }]);
-    const at = await home({
-      trusted,
-      files: { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } },
-    });
-    await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    const loaded = scripted.requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
-    expect(loaded).toBe(expected);
-    if (!trusted) expect(await readLog(at)).not.toContain(join("server-memory"));
-  });
+  ])(
+    "a project's .pi/mcp.json, trusted: %s -> it counts only if Pi trusts the project",
+    async (trusted, expected) => {
+      const scripted = await model([searchFor("read graph"), { text: "ok" }]);
+      const at = await home({
+        trusted,
+        files: { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } },
+      });
+      await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+      const loaded = scripted.requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
+      expect(loaded).toBe(expected);
+      if (!trusted) expect(await readLog(at)).not.toContain(join("server-memory"));
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** Owns: proof that the harness runs the real Pi: print mode, RPC prompts, commands, dialogs, cleanup. */
+/** Owns: tests that prove that the harness runs the real Pi: print mode, RPC prompts, commands, dialogs, cleanup. */
 import { existsSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { type ScriptedModel, startModel, toolResultTexts } from "../support/model.ts";
@@ -55,7 +55,7 @@ async function setUp(
 
 const SHOUT = [{ toolCalls: [{ name: "shout", args: { text: "abc" } }] }, { text: "all \u2028 done" }];
 
-test("runPrint: the model's call reaches the tool, its result the model, the final text stdout", async () => {
+test("runPrint -> the model's call reaches the tool, the result reaches the model, the final text reaches stdout", async () => {
   await ensurePi();
   const { home, model, extension } = await setUp(SHOUT);
   const result = await runPrint({ home, model, extensions: extension, prompt: "go" });
@@ -66,13 +66,13 @@ test("runPrint: the model's call reaches the tool, its result the model, the fin
   expect(model.requests[0]?.arrivedAtMs).toBeGreaterThan(result.startedAtMs);
 }, 120_000);
 
-test("createHome: without -builtin:mcp Pi warns on stderr that /mcp is taken", async () => {
+test("createHome without -builtin:mcp -> Pi warns on stderr that /mcp is taken", async () => {
   const { home, model, extension } = await setUp(SHOUT, { extensions: [] });
   const result = await runPrint({ home, model, extensions: extension, prompt: "go" });
   expect(result.stderr).toContain("built-in extension `mcp` was not loaded");
 });
 
-test("RpcSession: prompt, commands and dialogs resolve with their records", async () => {
+test("a prompt, commands and dialogs of an RpcSession -> they resolve with their records", async () => {
   const { home, model, extension } = await setUp(SHOUT);
   const session = await startRpc({ home, model, extensions: extension });
   cleanups.push(() => session.stop());
@@ -104,7 +104,7 @@ test("RpcSession: prompt, commands and dialogs resolve with their records", asyn
   expect(session.stderr).toBe("from console\n");
 }, 30_000);
 
-test("RpcSession.stop + PiHome.dispose: a server that outlives Pi is found and removed", async () => {
+test("a process that outlives Pi -> RpcSession.stop leaves it, PiHome.dispose finds and ends it", async () => {
   const { home, model, extension } = await setUp([]);
   const session = await startRpc({ home, model, extensions: extension });
   await session.command("/child");

@@ -1,4 +1,4 @@
-/** Owns: with `hotReload` "ask" and "off" an edit is applied by the user's yes alone, whatever else happens. */
+/** Owns: tests of `hotReload` "ask" and "off": no event except the user's yes applies an edit. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { HomeOptions, PiHome } from "../support/pi-run.ts";
@@ -21,7 +21,7 @@ const config = (hotReload: string, more: Record<string, unknown> = {}) => ({
 });
 const added = () => ({ added: live(["added"], {}, EAGER) });
 
-/** Another extension, with a command that registers a server. */
+/** Another extension whose command registers a server. */
 const OTHER = `export default (pi) => {
   pi.registerCommand("register", { description: "x", handler: async () => {
     pi.registerMcpServer("ext", ${JSON.stringify(live(["ext"], {}, EAGER))});
@@ -39,7 +39,7 @@ async function openWith(hotReload: string, options: HomeOptions = {}): Promise<O
   return pi;
 }
 
-/** Edits the user's file and waits until the edit waits. */
+/** Edits the user's file and resolves when the log says that the edit waits. */
 async function edit(pi: Opened, hotReload: string): Promise<void> {
   await pi.at.writeMcp(config(hotReload, added()));
   await expect
@@ -47,7 +47,7 @@ async function edit(pi: Opened, hotReload: string): Promise<void> {
     .toContain(`an edit of the configuration waits: hotReload is "${hotReload}"`);
 }
 
-/** Waits until the log tells so many edits that wait. */
+/** Resolves when the log names `count` edits that wait. */
 async function edits(pi: Opened, count: number): Promise<void> {
   await expect
     .poll(async () => (await readLog(pi.at)).split("an edit of the configuration waits").length - 1, {
@@ -56,7 +56,7 @@ async function edits(pi: Opened, count: number): Promise<void> {
     .toBe(count);
 }
 
-/** The dialogs that ask whether to apply an edit, of which there is one at least. */
+/** Resolves with the dialogs that ask whether to apply an edit, after the first one. */
 async function confirmsOf(pi: Opened): Promise<RpcDialog[]> {
   const confirms = () => dialogsOf(pi.rpc).filter(({ method }) => method === "confirm");
   await expect.poll(() => confirms().length, { timeout: PATIENCE_MS }).toBeGreaterThan(0);
@@ -69,7 +69,7 @@ const HAPPENINGS: [string, command: string, outcome: string][] = [
   ["/mcp trust", "/mcp trust", "own: connected"],
 ];
 
-/** Each is done while the edit waits, and goes on waiting. */
+/** Does each of these while the edit waits, and checks that the edit still waits. */
 async function happen(pi: Opened): Promise<void> {
   for (const [name, command, outcome] of HAPPENINGS) {
     await pi.rpc.command(command, PATIENCE_MS);
@@ -78,7 +78,7 @@ async function happen(pi: Opened): Promise<void> {
   }
 }
 
-describe("an edit waits; another extension registers a server, /mcp enable of another server, /mcp trust -> each is done, the edit goes on waiting", () => {
+describe("an edit waits during a registration by another extension, /mcp enable of another server and /mcp trust -> each is done, the edit still waits", () => {
   test("hotReload off -> nothing is asked", async () => {
     const pi = await openWith("off");
     await edit(pi, "off");
@@ -89,7 +89,7 @@ describe("an edit waits; another extension registers a server, /mcp enable of an
   test.each([
     [false, "MCP 3/3 · 3 tools"],
     [true, "MCP 4/4 · 4 tools"],
-  ])("hotReload ask -> asked once; the answer %s decides the edit alone", async (confirmed, statusLine) => {
+  ])("hotReload ask -> asked once; the answer %s decides only the edit", async (confirmed, statusLine) => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     await happen(pi);
@@ -105,7 +105,7 @@ describe("an edit waits; another extension registers a server, /mcp enable of an
 });
 
 describe("hotReload ask, an edit waits", () => {
-  test("a consent is answered -> that server runs, the edit goes on waiting", async () => {
+  test("a consent is answered -> the allowed server runs, the edit still waits", async () => {
     const shared = { mcpServers: { shared: live(["shared"], {}, EAGER) } };
     const pi = await openWith("ask", { files: { ".mcp.json": shared } });
     const consent = await pi.dialog();
@@ -115,7 +115,7 @@ describe("hotReload ask, an edit waits", () => {
     expect(await pi.status()).not.toContain("added");
   });
 
-  test("the user writes that file in the editor -> what it holds applies, nobody asks", async () => {
+  test("the user saves the waiting file with /mcp edit -> its content applies without a question", async () => {
     const pi = await openWith("off");
     await edit(pi, "off");
     const text = await readFile(pi.at.mcpFile, "utf8");
@@ -125,7 +125,7 @@ describe("hotReload ask, an edit waits", () => {
     expect(dialogsOf(pi.rpc).map(({ method }) => method)).toEqual(["editor"]);
   });
 
-  test("the file is edited again before the answer -> that yes is for what was shown; the rest is shown first", async () => {
+  test("the file is edited again before the answer -> the yes applies nothing; the new effect is shown first", async () => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     const first = await pi.dialog();
@@ -145,7 +145,7 @@ describe("hotReload ask, an edit waits", () => {
 describe("the connection worker ends while an edit waits", () => {
   const openHome = (hotReload: string): Promise<PiHome> => home({ mcp: config(hotReload) });
 
-  test("ask -> the next worker runs what ran, and asks again", async () => {
+  test("ask -> the next worker runs the previous configuration, and asks again", async () => {
     const pi = await openBreakable(await openHome("ask"));
     await pi.statusLine("MCP 1/1 · 1 tool");
     await edit(pi, "ask");
@@ -162,7 +162,7 @@ describe("the connection worker ends while an edit waits", () => {
     await pi.statusLine("MCP 2/2 · 2 tools", since);
   });
 
-  test("ask, while the question is open -> it stays the one question; its yes is for that edit alone", async () => {
+  test("ask, while the question is open -> it stays the only question; its yes is for that edit only", async () => {
     const pi = await openBreakable(await openHome("ask"));
     await pi.statusLine("MCP 1/1 · 1 tool");
     await edit(pi, "ask");
@@ -170,7 +170,7 @@ describe("the connection worker ends while an edit waits", () => {
     let since = pi.rpc.events.length;
     await breakWorker(pi);
     await pi.statusLine("MCP 1/1 · 1 tool", since);
-    // The next worker tells it, too, before the file changes once more.
+    // The next worker also logs the waiting edit before the file changes again.
     await edits(pi, 2);
     since = pi.rpc.events.length;
     await pi.at.writeMcp(config("ask", { more: live(["more"], {}, EAGER) }));
@@ -186,7 +186,7 @@ describe("the connection worker ends while an edit waits", () => {
     expect(await pi.status()).not.toContain("added");
   });
 
-  test("off -> the next worker runs what ran", async () => {
+  test("off -> the next worker runs the previous configuration", async () => {
     const pi = await openBreakable(await openHome("off"));
     await pi.statusLine("MCP 1/1 · 1 tool");
     await edit(pi, "off");

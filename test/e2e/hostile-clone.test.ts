@@ -1,5 +1,5 @@
 /**
- * Owns: the real Pi started in a clone that nobody trusts and that holds a trap for each way in which a folder could
+ * Owns: a test of the real Pi in a clone without trust. The clone holds a trap for each way in which a folder could
  * decide what the user's own servers run. No file of the clone runs, and the servers work.
  */
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { call, entryOf, fixtureServer, home, readLog, searchFor } from "./suppor
 
 afterAll(async () => (await unpackTarball()).dispose());
 
-test("the user's own servers in a hostile clone: nothing of the clone runs, and they work in it", async () => {
+test("the user's own servers in a hostile clone -> no file of the clone runs, and the servers work", async () => {
   const at = await home({});
   const ran = join(at.dir, "ran");
   const npmCache = join(at.dir, "npm-cache");
@@ -21,7 +21,7 @@ test("the user's own servers in a hostile clone: nothing of the clone runs, and 
   const own = `:.:node_modules/.bin:${at.env().PATH}`;
   await at.writeMcp({
     mcpServers: {
-      // As README writes it, but for the version, which needs no registry.
+      // README's entry, with a version, so that npm needs no registry.
       files: { command: "npx", args: ["-y", await filesystemSpec(), "."] },
       named: { command: "node", args, env: { PATH: own } },
       told: {
@@ -46,7 +46,7 @@ test("the user's own servers in a hostile clone: nothing of the clone runs, and 
     "through the noise",
   ]);
   expect(await whatRan(ran)).toBe("");
-  // The program itself, and npm beside the clone where only npm can tell.
+  // npm starts only the server whose command only npm can resolve.
   const log = await readLog(at);
   expect(log).not.toMatch(/files is started through npm itself/);
   expect(log).toMatch(/told is started through npm itself/);

@@ -1,6 +1,6 @@
 /**
- * Owns: a clone whose configuration is a trap, in the real Pi: the start ends, the user's own servers work, the keys
- * arrive, and what is wrong is told once.
+ * Owns: tests of a clone whose configuration is a trap, in the real Pi: the start ends, the user's own servers work, the
+ * keys arrive, and one notice names the mistake.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { symlink } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { ENTRY, home, model, onCleanup, readLog, searchFor } from "./support.ts"
 
 const own = { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } };
 
-/** Something at `.mcp.json`, and what the user reads of it. */
+/** Name of the trap, a function that puts it at `.mcp.json`, and the notice to the user. */
 const TRAPS: [string, (file: string) => Promise<unknown>, RegExp][] = [
   ["a named pipe", (file) => promisify(execFile)("mkfifo", [file]), /it is a named pipe, not a regular file/],
   [
@@ -36,7 +36,7 @@ describe(".mcp.json of a clone", () => {
     expect(notices(pi.rpc.events).filter(({ message }) => told.test(message))).toHaveLength(1);
   });
 
-  test("16,000 entries -> the user's server works, one notice of bounded length, the worker never hung", async () => {
+  test("16,000 entries -> the user's server works, one notice of bounded length, the worker never hangs", async () => {
     const entries = Object.fromEntries(Array.from({ length: 16_000 }, (_, i) => [`s${i}`, i]));
     const at = await home({ mcp: own, files: { ".mcp.json": JSON.stringify({ mcpServers: entries }) } });
     const pi = await open({ at });
@@ -54,11 +54,11 @@ describe(".mcp.json of a clone", () => {
   });
 });
 
-/** What a person types; each key counts. */
+/** The keys that the test types; Pi must get each of them. */
 const KEYS = "abcdefghijklmnopqrst";
 
 test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
-  ".mcp.json of a clone is a link to the terminal -> every key arrives at Pi, Ctrl+C too",
+  ".mcp.json of a clone is a link to the terminal -> every key reaches Pi, Ctrl+C too",
   async () => {
     const at = await home({ mcp: own });
     await symlink("/dev/tty", join(at.cwd, ".mcp.json"));

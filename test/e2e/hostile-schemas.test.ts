@@ -1,6 +1,6 @@
 /**
- * Owns: schemas of a server that could hold Pi's main thread. Pi checks the arguments of every call there: here its own
- * check, and the whole Pi. Beyond the repair each of these takes from minutes to ages.
+ * Owns: tests of a server's schemas that could block Pi's main thread, where Pi checks the arguments of every call. The
+ * tests run Pi's own check, and the whole Pi. Without the repair each of these checks takes minutes or far longer.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { isLinear } from "../../workers/cache/schema/patterns/time.ts";
@@ -24,15 +24,15 @@ const chain = (part: (next: Schema) => Schema): Schema =>
 const deep = (key: string | undefined, depth: number, leaf: unknown): unknown =>
   Array.from({ length: depth }).reduce((value) => (key === undefined ? [value] : { [key]: value }), leaf);
 
-/** Against hangs only, which last for ages. */
+/** This limit catches hangs only. */
 const PATIENCE_MS = 120_000;
 
-/** The pattern, and an argument that it fails to match in as many ways as there are. */
+/** A schema with a pattern that backtracks; `VICTIM` is an argument that makes it backtrack without end. */
 const REDOS = object({ a: { ...STRING, pattern: "^(([a-z])+.)+$" } });
 const VICTIM = `${"a".repeat(60)}!!`;
-/** Each reference is followed twice. */
+/** A schema in which each part follows the next part twice. */
 const DOUBLED = chain((next) => ({ allOf: [next, next] }));
-/** Two ways into each part of a tree. */
+/** A schema with two ways into each part of a tree. */
 const TREE = inside({
   x0: {
     anyOf: [
@@ -41,7 +41,7 @@ const TREE = inside({
     ],
   },
 });
-/** Pi makes a list of what is none, and asks each schema of lists for its items. */
+/** A schema of nested lists. Pi turns another value into a list, and tries each list schema for its items. */
 const LISTS = inside(
   map(15, (i) => [
     `x${i}`,
@@ -55,7 +55,7 @@ describe("Pi's check of arguments", () => {
     check = await piValidator();
   });
 
-  /** What Pi tells the model, or that it runs the tool. */
+  /** Returns `runs` if Pi accepts the arguments, else Pi's message to the model. */
   const verdict = (schema: unknown, args: unknown): string => {
     try {
       check(schema, args);
@@ -147,12 +147,15 @@ describe("Pi's check of arguments", () => {
       { a: deep("c", 20, [1, { d: null }]) },
       "runs",
     ],
-  ])("%s, as real servers have it -> stays as it is, and is checked", (_name, schema, args, says) => {
-    expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
-    expect(verdict(schema, args)).toContain(says);
-  });
+  ])(
+    "%s, as in real servers -> the schema stays unchanged, and the arguments are checked",
+    (_name, schema, args, says) => {
+      expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
+      expect(verdict(schema, args)).toContain(says);
+    },
+  );
 
-  test("random schemas, with references to everywhere -> no slow pattern ever gets to the engine", () => {
+  test("random schemas with references to any place -> no slow pattern reaches the engine", () => {
     const random = createRandom(20_261_122);
     const compiled = new Set<string>();
     const Engine = globalThis.RegExp;
@@ -187,7 +190,9 @@ describe("Pi's check of arguments", () => {
 
 const PATTERNS = ["^a+$", "(a+)+$", "^(([a-z])+.)+$", "(a*)*b"];
 
-/** Small schemas with everything in them that may hold a pattern, and references to where a repair may not look. */
+/**
+ * Returns a small schema with every keyword that can hold a pattern, and references to places that a repair may miss.
+ */
 function randomSchema(random: ReturnType<typeof createRandom>): Schema {
   const pick = <T>(list: readonly T[]): T => list[random.below(list.length)] as T;
   const places = [
@@ -231,7 +236,7 @@ function randomSchema(random: ReturnType<typeof createRandom>): Schema {
 }
 
 test(
-  "in the real Pi: tools with such schemas are called, and answer",
+  "tools with such schemas in the real Pi -> they are called and answer",
   async () => {
     const tools = [
       { name: "matches", inputSchema: REDOS },

@@ -1,4 +1,6 @@
-/** Owns: editing the configuration while the real Pi runs: what changes, what stays, and who is asked first. */
+/**
+ * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions.
+ */
 import { createHash } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +23,7 @@ import { call, ENTRY, fixtureServer, home, model, onCleanup, once, readLog, sear
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
-/** Running processes of the fixture. */
+/** Resolves with the pids of the running fixture servers. */
 const serversOf = async (at: PiHome): Promise<number[]> =>
   (await processesWithMarker(`HOME=${at.dir}`))
     .filter(({ command }) => command.includes("fixtures/servers"))
@@ -35,7 +37,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Ends well: no handler threw, nothing went past the protocol, nothing was said on stderr. */
+/** Ends Pi and expects a clean run: no error of a handler, no output outside the protocol, an empty stderr. */
 async function close({ rpc, at }: Opened): Promise<void> {
   expect(extensionErrors(rpc.events)).toEqual([]);
   expect(rpc.strayLines).toEqual([]);
@@ -44,16 +46,16 @@ async function close({ rpc, at }: Opened): Promise<void> {
   expect(await serversOf(at)).toEqual([]);
 }
 
-/** One Pi for the tests that change nothing but the user's file. The project is not trusted. */
+/** One Pi for the tests that change only the user's file. The project is not trusted. */
 const shared = once(async () => {
   const pi = await open({ mcp: { mcpServers: {} }, trusted: false });
   onCleanup(() => close(pi));
-  // It answers when the configuration has been read.
+  // `/mcp` answers when the configuration has been read.
   await pi.status();
   return pi;
 });
 
-/** That Pi with these servers, after those of the test before have ended; and where the records of the test begin. */
+/** Gives the shared Pi these servers after the earlier ones have ended. `from` is the first record of the test. */
 async function openShared(
   mcp: { mcpServers: Record<string, unknown> } | string,
 ): Promise<Opened & { from: number }> {
@@ -69,7 +71,7 @@ async function openShared(
   return { ...pi, from: pi.rpc.events.length };
 }
 
-/** What ends a test with that Pi: no handler threw, nothing went past the protocol or to stderr. */
+/** Expects a clean test with the shared Pi: no error of a handler, no output outside the protocol, an empty stderr. */
 function expectClean({ rpc }: Opened): void {
   expect(extensionErrors(rpc.events)).toEqual([]);
   expect(rpc.strayLines).toEqual([]);
@@ -88,7 +90,7 @@ async function running({ rpc }: Opened, tools: readonly string[], since: number)
 }
 
 describe("an edit while calls are in flight", () => {
-  test("servers added, changed and removed at once -> each does what it must, one notice, kept ones keep their pid", async () => {
+  test("servers added, changed and removed at once -> each edit applies, one notice, kept servers keep their pid", async () => {
     const docs = live([], { TOOLS: Array.from({ length: 12 }, (_, i) => `page${i}`).join(",") });
     const before = { keep: live(), github: live(["one"]), old: live() };
     const pi = await openShared({ mcpServers: before });
@@ -121,7 +123,7 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("a tool of a removed server -> its call says that the server was removed, the others go on", async () => {
+  test("a tool of a removed server -> its call says that the server was removed, the others keep working", async () => {
     const pi = await openShared({ mcpServers: { keep: live(), old: live() } });
     await pi.prompt(searchFor("select:keep__work,old__work"));
     const since = pi.rpc.events.length;
@@ -134,14 +136,14 @@ describe("an edit while calls are in flight", () => {
     expect(searched?.text).toContain(`old__work: ${removed}`);
     const [end] = await pi.prompt(call("old__work", {}));
     expect(end?.isError).toBe(true);
-    // Pi refuses the call; what the model reads of that says why.
+    // Pi refuses the call, and the text for the model says why.
     const read = toolResultTexts(pi.scripted.requests.at(-1) as ModelRequest).at(-1);
     expect(read).toContain(`Tool old__work not found: ${removed}`);
     expect((await pi.ask("keep__work")).argv).toEqual([]);
     expectClean(pi);
   });
 
-  test("only rules changed -> the same process under the new rules", async () => {
+  test("only rules changed -> the same process runs under the new rules", async () => {
     const env = { TOOLS: "work,extra" };
     const pi = await openShared({ mcpServers: { s: live([], env) } });
     await pi.prompt(searchFor("select:s__work"));
@@ -158,7 +160,7 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("ten edits within a second -> the last one holds, one process is left", async () => {
+  test("ten edits within a second -> the last edit holds, one process of the server is left", async () => {
     const pi = await openShared({ mcpServers: { keep: live(), s: live(["start"]) } });
     const record = join(pi.at.cwd, "record");
     await pi.prompt(searchFor("select:keep__work,s__work"));
@@ -193,7 +195,7 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("the file replaced by rename with another server beside -> the first keeps its process", async () => {
+  test("the file replaced by a rename, with another server -> the first server keeps its process", async () => {
     const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
@@ -208,7 +210,7 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("broken, then mended -> the last good one goes on, the place is told, then the mended one applies", async () => {
+  test("a broken file, then a mended file -> the last good configuration stays in use, the line is named, then the mended file applies", async () => {
     const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
@@ -240,7 +242,7 @@ describe("hotReload", () => {
     mcpServers: servers,
   });
 
-  test("ask -> a dialog with the effect; no leaves it, yes applies it", async () => {
+  test("ask -> a dialog with the effect; no applies nothing, yes applies the edit", async () => {
     const pi = await open({ mcp: settings("ask", { s: live() }) });
     await pi.prompt(searchFor("select:s__work"));
     const first = await pi.ask("s__work");
@@ -261,7 +263,7 @@ describe("hotReload", () => {
     await close(pi);
   });
 
-  test("off -> the edit is neither applied nor asked for; the next start has it", async () => {
+  test("off -> the edit is neither applied nor asked for; the next start applies it", async () => {
     const pi = await open({ mcp: settings("off", { s: live() }) });
     await pi.prompt(searchFor("select:s__work"));
     await pi.at.writeMcp(settings("off", { s: live(), docs: live() }));
@@ -294,7 +296,7 @@ describe("consent", () => {
     const record = join(pi.at.cwd, "record");
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
-    // It answers when the configuration has been read.
+    // `/mcp` answers when the configuration has been read.
     await pi.status();
     const [written] = await pi.prompt(call("write", { path: file, content }));
     expect(written?.isError).toBe(false);
@@ -315,7 +317,7 @@ describe("consent", () => {
     await close(pi);
   });
 
-  test("a model that writes .pi/mcp.json, the user allows it -> it runs; another command is asked for again", async () => {
+  test("a model that writes .pi/mcp.json, the user allows it -> the server runs; another command is asked for again", async () => {
     const pi = await open({ trusted: true });
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const write = (args: string[]) =>
@@ -338,11 +340,11 @@ describe("consent", () => {
     await close(pi);
   });
 
-  test("a .pi/mcp.json that is written before the worker has read any file -> asked for all the same", async () => {
+  test("a .pi/mcp.json that is written before the worker has read any file -> asked for", async () => {
     const at = await home({ trusted: true });
     const record = join(at.cwd, "record");
     const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
-    // Handlers run in turn: the worker is only starting when this one writes.
+    // Handlers run in turn, so the worker is still starting when this handler writes.
     const writer = `
       import { mkdirSync, writeFileSync } from "node:fs";
       export default (pi) => pi.on("session_start", () => {
@@ -357,7 +359,7 @@ describe("consent", () => {
     await close(pi);
   });
 
-  test(".mcp.json -> asked for although the project counts as trusted; Allow runs it and is remembered", async () => {
+  test(".mcp.json -> asked for although the project counts as trusted; Allow runs the server and is remembered", async () => {
     const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
     const asked = await pi.dialog();
     expect(asked.title).toMatch(TITLE);
@@ -390,7 +392,7 @@ describe("consent", () => {
     await close(pi);
   });
 
-  test("Refuse -> remembered, told at the next start without a dialog; /mcp trust asks again", async () => {
+  test("Refuse -> remembered, the next start shows a notice without a dialog; /mcp trust asks again", async () => {
     const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
     pi.answer(await pi.dialog(), { value: "Refuse" });
     await pi.notice(/^MCP server s of this project is not started: it was refused before/);
@@ -409,7 +411,7 @@ describe("consent", () => {
     await close(again);
   });
 
-  test("print mode -> refused with one line on stderr, nothing runs", async () => {
+  test("print mode -> refused with one line on stderr, no server runs", async () => {
     const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
     await close(pi);
     const scripted = await model([searchFor("select:s__work"), { text: "ok" }]);
@@ -422,7 +424,7 @@ describe("consent", () => {
     expect(await readLog(pi.at)).not.toContain("connected over");
   });
 
-  test("a project that is not trusted -> nothing of it runs, nothing is asked", async () => {
+  test("a project that is not trusted -> none of its servers runs, nothing is asked", async () => {
     const files = { ".mcp.json": project({ a: live() }), ".pi/mcp.json": project({ b: live() }) };
     const pi = await open({ trusted: false, files, mcp: project({ own: live() }) });
     await pi.statusLine("MCP 1/1 · 1 tool");
@@ -431,7 +433,7 @@ describe("consent", () => {
     await pi.at.writeFile(".pi/mcp.json", project({ b: live(["edited"]) }));
     await pi.at.writeFile(".mcp.json", project({ a: live(["edited"]) }));
     const since = pi.rpc.events.length;
-    // What comes after the edits is seen after them.
+    // The notice of this later edit proves that the earlier edits have been seen.
     await pi.at.writeMcp(project({ own: live(), last: live() }));
     await pi.notice(/^mcp\.json: \+ last/, since);
     expect(dialogsOf(pi.rpc)).toEqual([]);
@@ -444,7 +446,7 @@ describe("/mcp enable, disable and edit", () => {
   const COMMENTED = (entry: unknown): string =>
     `{\n  // mine\n  "mcpServers": {\n    "s": ${JSON.stringify(entry)}, // the one\n  },\n}\n`;
 
-  test("disable, enable -> one word in the file, comments stay; the server goes and comes back", async () => {
+  test("disable, enable -> one word changes in the file, comments stay; the server ends and comes back", async () => {
     const text = COMMENTED(live([], {}, { enabled: true }));
     const pi = await openShared(text);
     await pi.prompt(searchFor("select:s__work"));
@@ -466,7 +468,7 @@ describe("/mcp enable, disable and edit", () => {
     expectClean(pi);
   });
 
-  test("--project -> the project's file only; the user's stays as it is", async () => {
+  test("--project -> only the project's file changes; the user's file stays as it is", async () => {
     const text = COMMENTED(live());
     const pi = await open({ mcp: text, trusted: true, files: { ".pi/mcp.json": "// ours\n{}\n" } });
     await pi.statusLine("MCP 1/1 · 1 tool");
@@ -483,7 +485,7 @@ describe("/mcp enable, disable and edit", () => {
     await close(pi);
   });
 
-  test("disable, a project's files override other keys -> the user's file changes, on its one line", async () => {
+  test("disable, a project's files override other keys -> the user's file changes and stays on one line", async () => {
     const text = JSON.stringify({ mcpServers: { s: live() } });
     const project = {
       ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
@@ -498,7 +500,7 @@ describe("/mcp enable, disable and edit", () => {
     for (const [name, before] of Object.entries(project))
       expect(await readFile(join(pi.at.cwd, name), "utf8")).toBe(before);
 
-    // A file that says it itself is the one that counts.
+    // A file that sets `enabled` itself is the file that counts.
     let from = pi.rpc.events.length;
     await pi.rpc.command("/mcp enable s", PATIENCE_MS);
     await pi.notice(/^mcp\.json: \+ s/, from);
@@ -512,7 +514,7 @@ describe("/mcp enable, disable and edit", () => {
     await close(pi);
   });
 
-  test("edit -> the file in the editor; what is written applies, what is closed does not", async () => {
+  test("edit -> the editor opens the file; a saved text applies, a closed editor changes nothing", async () => {
     const text = COMMENTED(live());
     const pi = await openShared(text);
     pi.rpc.answerUi({ cancelled: true });
@@ -532,7 +534,7 @@ describe("/mcp enable, disable and edit", () => {
     expectClean(pi);
   });
 
-  test("a server that waits for consent, was removed or is written wrong -> what it is; it can be switched off", async () => {
+  test("a server that waits for consent, was removed or has a wrong entry -> each command says so; a waiting server can be switched off", async () => {
     const mcp = { mcpServers: { gone: live(), wrong: "x" } };
     const pi = await open({ mcp, files: { ".mcp.json": { mcpServers: { s: live() } } } });
     const said = async (command: string): Promise<string> =>
@@ -581,7 +583,7 @@ describe("/mcp enable, disable and edit", () => {
 });
 
 describe("other sources", () => {
-  test("servers that another extension registers -> connect, change and go with its registrations", async () => {
+  test("servers that another extension registers -> they connect, change and end with its registrations", async () => {
     const pi = await open({
       mcp: { mcpServers: { own: live() } },
       files: {
@@ -615,7 +617,7 @@ describe("other sources", () => {
     await close(pi);
   });
 
-  test("--mcp-config -> in place of the agent folder's file, followed when it changes", async () => {
+  test("--mcp-config -> the file takes the place of the agent folder's file, and an edit of it applies", async () => {
     const pi = await open({
       mcp: { mcpServers: { usual: live() } },
       files: { "my.json": { mcpServers: { mine: live(["one"]) } } },
@@ -632,7 +634,7 @@ describe("other sources", () => {
     await close(pi);
   });
 
-  test("/mcp edit with --mcp-config=~/x.json, which is not there at first -> said with its path, then that very file, its BOM stays", async () => {
+  test("/mcp edit with --mcp-config ~/x.json, which does not exist at first -> a notice names the path, then the editor opens that file, the BOM stays", async () => {
     const pi = await open({ args: ["--mcp-config", "~/x.json"] });
     const file = join(pi.at.dir, "x.json");
     expect(await pi.notice(/there is no such file/)).toContain(file);
@@ -650,7 +652,7 @@ describe("other sources", () => {
     await close(pi);
   });
 
-  test("mistakes that only show at connect or below a key -> /mcp names server, key and line", async () => {
+  test("mistakes that only a connect or a nested key shows -> /mcp names the server and the key, and the line of a nested key", async () => {
     const web = { url: "http://127.0.0.1:9/mcp" };
     const mcpServers = {
       empty: live([], { TOKEN: "!" }),
@@ -674,8 +676,8 @@ describe("other sources", () => {
     expectClean(pi);
   });
 
-  test("imported servers -> given what their program would give them", async () => {
-    // Variables as other programs' files hold them.
+  test("imported servers -> they get the values that their own program would give", async () => {
+    // The form of variables in the files of other programs.
     const variable = (name: string): string => `$\{${name}}`;
     const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
     const token = `$${variable("X")} $env:X !x`;
@@ -711,7 +713,7 @@ describe("secrets", () => {
   const SECRET = "pmt-s3cret-of-the-environment";
   const PRINTED = "pmt-s3cret-of-a-command";
 
-  /** Every line of the agent folder's files that holds one of the texts, cut around it. */
+  /** Resolves with each match in the files of the agent folder, with the text around it. */
   async function linesWith(at: PiHome, secret: RegExp): Promise<string[]> {
     const names = await readdir(at.agentDir, { recursive: true });
     const found: string[] = [];
@@ -726,11 +728,11 @@ describe("secrets", () => {
     return found;
   }
 
-  test("variables and !commands -> resolved at connect; in no log, cache, snapshot, transcript or error", async () => {
+  test("variables and !commands -> resolved at connect; no log, cache, snapshot, transcript or error holds the values", async () => {
     const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
-    // The secret of the command lies in parts, so that only its output is the secret.
+    // The command holds the secret in two parts, so only the output holds the whole secret.
     const command = "!printf '%s-%s' pmt-s3cret of-a-command";
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
     const variable = "${PMT_SECRET}";
     const leaks = fixtureServer("leaks.mjs", { TOKEN: command }) as { args: string[] };
     const mcpServers = {

@@ -1,4 +1,4 @@
-/** The main job in the real Pi: search, load, call; with both builds of the extension. */
+/** Owns: tests of the main job in the real Pi: search, load, call; with both builds of the extension. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, search
 afterAll(async () => (await unpackTarball()).dispose());
 
 describe.each(BUILDS)("%s", (build) => {
-  test("print mode: the model finds a tool, loads it and calls it on a real server, several times side by side; the next start knows the tools from its snapshot and connects nothing until a call", async () => {
+  test("print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call", async () => {
     const scripted = await model([
       searchFor("echo"),
       call("everything__echo", { message: "through threads" }),
@@ -66,7 +66,7 @@ describe.each(BUILDS)("%s", (build) => {
     expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
   });
 
-  test("RPC: images arrive, /mcp tells the state, a new session leaves nothing behind", async () => {
+  test("RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left", async () => {
     const scripted = await model([
       searchFor("select:everything__get-tiny-image"),
       call("everything__get-tiny-image", {}),

@@ -1,6 +1,6 @@
 /**
- * Owns: what a project's files, which a model can write, do not get in the real Pi without the user: servers of his
- * home, files written, his own exclusions taken back, his own switched-off servers.
+ * Owns: tests of the limits of a project's files, which a model can write, in the real Pi. Without the user's consent the
+ * files start no imported servers, write no files, undo no exclusion of the user, and switch on no server of the user.
  */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const exists = (path: string): Promise<boolean> =>
   );
 const project = (at: PiHome): string => join(at.cwd, ".pi", "mcp.json");
 
-test("a model writes imports into .pi/mcp.json -> nothing of them runs, it is told where, a later start too", async () => {
+test("a model writes imports into .pi/mcp.json -> no imported server runs, a notice names the line; the same at a later start", async () => {
   const at = await home({ trusted: true, mcp: { mcpServers: {} } });
   const record = join(at.cwd, "record");
   const danger = live(["danger"], { RECORD: record });
@@ -32,7 +32,7 @@ test("a model writes imports into .pi/mcp.json -> nothing of them runs, it is to
   await pi.notice(
     /\.pi\/mcp\.json:1:12: imports: a project's file may not import\. Write imports into your own/,
   );
-  // The server beside it is asked for and runs: so the file has been applied.
+  // The other server of the file is asked for and runs, which proves that the file was applied.
   pi.answer(await pi.dialog(), { value: "Allow" });
   await pi.statusLine("MCP 1/1 · 1 tool");
   expect(await exists(record)).toBe(false);
@@ -43,7 +43,7 @@ test("a model writes imports into .pi/mcp.json -> nothing of them runs, it is to
   expect(await exists(record)).toBe(false);
 });
 
-test("a host's files in the project folder -> each server is asked for, none runs before", async () => {
+test("files of other programs in the project folder -> each server is asked for, no server runs before the answer", async () => {
   const at = await home({ mcp: { imports: ["cursor", "vscode", "codex", "opencode"] } });
   const record = join(at.cwd, "record");
   const entry = (name: string) => live([name], { RECORD: record }) as { command: string; args: string[] };
@@ -62,7 +62,7 @@ test("a host's files in the project folder -> each server is asked for, none run
   expect(await exists(record)).toBe(false);
 });
 
-test("settings of .mcp.json in a folder never asked about -> no file is written, and each is told with its place", async () => {
+test("settings in the .mcp.json of a folder without an answer of the user -> no file is written, a notice names each setting and its line", async () => {
   const at = await home({ mcp: { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } } });
   const stats = join(at.dir, "stats");
   const settings = { captureStats: { path: stats, flushDelayMs: 0 }, outputGuard: false, proxyTool: true };
@@ -75,12 +75,12 @@ test("settings of .mcp.json in a folder never asked about -> no file is written,
   await pi.notice(/\.mcp\.json:2:\d+: settings\.proxyTool: a project's file may not decide this/);
   await pi.prompt(searchFor("select:own__work"));
   expect((await pi.ask("own__work")).argv).toEqual([]);
-  // What is counted is written at the latest when Pi ends.
+  // Statistics are written at the latest when Pi ends.
   await pi.rpc.stop();
   expect(await exists(stats)).toBe(false);
 });
 
-test(".mcp.json takes back the user's exclusions -> they hold; what it excludes itself holds too", async () => {
+test(".mcp.json undoes the user's exclusions -> the exclusions hold, and so do the exclusions of .mcp.json", async () => {
   const env = { TOOLS: "drop_all,secret,other,work" };
   const rules = { lifecycle: "eager", excludeTools: ["drop_*"], toolExposure: { secret: "hidden" } };
   const at = await home({ mcp: { mcpServers: { db: live([], env, rules) } } });
@@ -98,7 +98,7 @@ test(".mcp.json takes back the user's exclusions -> they hold; what it excludes 
   expect((await pi.ask("db__work")).argv).toEqual([]);
 });
 
-test(".pi/mcp.json switches on what the user switches off -> asked for at the start already", async () => {
+test(".pi/mcp.json switches on a server that the user switched off -> asked for at the start", async () => {
   const own = live(["own"], {}, { enabled: false });
   const at = await home({ trusted: true, mcp: { mcpServers: { own } } });
   await at.writeFile(".pi/mcp.json", { mcpServers: { own: { enabled: true } } });
@@ -109,7 +109,7 @@ test(".pi/mcp.json switches on what the user switches off -> asked for at the st
   expect(await pi.status()).toContain("own: disabled");
 });
 
-test("/mcp enable --project of the user's own switched-off server -> runs unasked, at a later start too", async () => {
+test("/mcp enable --project of the user's own switched-off server -> it runs without a question, at a later start too", async () => {
   const own = live(["own"], {}, { enabled: false, lifecycle: "eager" });
   const pi = await open({ trusted: true, mcp: { mcpServers: { own } } });
   expect(await pi.status()).toContain("own: disabled");
@@ -121,12 +121,12 @@ test("/mcp enable --project of the user's own switched-off server -> runs unaske
   const again = await open({ at: pi.at });
   await again.statusLine("MCP 1/1 · 1 tool");
   expect(dialogsOf(again.rpc)).toEqual([]);
-  // It covers what the user's own file said then, nothing else.
+  // The command covers only the entry that the user's own file had at that time.
   await again.at.writeMcp({ mcpServers: { own: live(["other"], {}, { enabled: false }) } });
   expect((await again.dialog()).title).toContain("live.mjs other");
 });
 
-test("/mcp enable --project of a server that the project defines -> still asked for", async () => {
+test("/mcp enable --project of a server that the project defines -> the server is still asked for", async () => {
   const pi = await open({ trusted: true });
   await pi.status();
   const evil = { mcpServers: { evil: live(["evil"], {}, { enabled: false }) } };

@@ -1,6 +1,6 @@
 /**
- * Owns: the question whether a project's server may run, as the real Pi asks it over RPC: it tells all that runs and
- * which variables of the user go where, and nothing can be allowed before all of it was shown.
+ * Owns: tests of the question whether a project's server may run, which the real Pi asks over RPC. The question shows
+ * everything that runs and which of the user's variables go where. Allow is possible only after all of it was shown.
  */
 import { spawnSync } from "node:child_process";
 import { rm, stat } from "node:fs/promises";
@@ -22,7 +22,10 @@ const hasRun = (at: PiHome): Promise<boolean> =>
     () => false,
   );
 
-/** A command far longer than a screen, whose middle is what it is about. Each `last` is asked for anew. */
+/**
+ * A command far longer than a screen, with its effect in the middle. Each `last` makes a new command with a new
+ * question.
+ */
 const FILLER = Array.from({ length: 120 }, (_, i) => `echo line${i}`);
 const long = (last = "docs"): { command: string; args: string[] } => ({
   command: "sh",
@@ -30,15 +33,15 @@ const long = (last = "docs"): { command: string; args: string[] } => ({
 });
 const LONG = long();
 const LATER = "Not now";
-/** As the file holds it. */
+/** Returns a variable in the form of mcp.json. */
 const variable = (name: string): string => `$\{${name}}`;
 
 const pageOf = ({ title }: RpcDialog): string => title.slice(title.indexOf("\n") + 1);
 
-/** One Pi for the tests that need no more than a file of a project that the user was never asked about. */
+/** One Pi for the tests that need only a project's file about which the user was never asked. */
 const shared = once(() => open({ files: files({}) }));
 
-/** That Pi after its project's file was replaced; the records of the test begin at `from`. */
+/** Replaces the project's file of the shared Pi. `from` is the first record of the test. */
 async function withFile(servers: Record<string, unknown>): Promise<Opened & { from: number }> {
   const pi = await shared();
   await pi.at.writeFile(".mcp.json", {});
@@ -49,7 +52,7 @@ async function withFile(servers: Record<string, unknown>): Promise<Opened & { fr
   return { ...pi, from };
 }
 
-/** Turns the pages until the last one. Answers that dialog and the text of all of them. */
+/** Turns the pages up to the last one. Resolves with the last dialog and the text of all pages. */
 async function readAll(pi: Opened & { from: number }): Promise<{ last: RpcDialog; text: string }> {
   let last = await pi.dialog(pi.from);
   let text = pageOf(last);
@@ -84,7 +87,7 @@ test("headers, a token and a default -> the question says which variables are se
   pi.answer(asked, { value: LATER });
 });
 
-test("more than a screen -> asked page by page; Allow is offered on the last page, and runs it", async () => {
+test("a question longer than a screen -> asked page by page; only the last page offers Allow, which runs the server", async () => {
   const pi = await withFile({ long: LONG });
   const first = await pi.dialog(pi.from);
   expect(first.title).toMatch(
@@ -100,7 +103,7 @@ test("more than a screen -> asked page by page; Allow is offered on the last pag
 });
 
 test.skipIf(!hasTmux)(
-  "60 columns, 24 rows -> each page is on the screen, and Enter all the way runs nothing",
+  "60 columns, 24 rows -> each page fits the screen, and Enter on every page runs nothing",
   async () => {
     const words = `${"w".repeat(200)} 日本語`;
     const at = await home({ files: files({ long: { ...LONG, args: [...LONG.args, words] } }) });
@@ -121,7 +124,7 @@ test.skipIf(!hasTmux)(
       if (screen.some((line) => line.includes("Allow"))) break;
       await terminal.press("Enter");
     }
-    // Without the blanks, at which lines are broken.
+    // The comparison ignores blanks, since lines break at blanks.
     expect(text.replace(/\s/g, "")).toBe(
       `long: sh -c "${LONG.args[1]}" "${words}", from ${join(at.cwd, ".mcp.json")}`.replace(/\s/g, ""),
     );
@@ -132,24 +135,24 @@ test.skipIf(!hasTmux)(
   },
 );
 
-test("a host that answers Allow on the first of several pages -> nothing runs", async () => {
+test("a client that answers Allow on the first of several pages -> nothing runs", async () => {
   const pi = await withFile({ long: long("first") });
   pi.answer(await pi.dialog(pi.from), { value: "Allow" });
-  // The search waits for whatever is being started.
+  // The search waits for every server that is starting.
   await pi.prompt(searchFor("select:long__work"));
   expect(await pi.status()).toContain("waits for your consent: long: sh -c ");
   expect(await hasRun(pi.at)).toBe(false);
   expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);
 });
 
-test("Refuse on the first page -> refused, told", async () => {
+test("Refuse on the first page -> the server is refused, with a notice", async () => {
   const pi = await withFile({ long: long("refused") });
   pi.answer(await pi.dialog(pi.from), { value: "Refuse" });
   await pi.notice(/^MCP server long of this project is not started: it was refused before/, pi.from);
   expect(await hasRun(pi.at)).toBe(false);
 });
 
-test("more than anybody reads -> never asked, never run, and told with its file and what to do", async () => {
+test("a question over the limit -> never asked, never run, and a notice names the file and the remedy", async () => {
   const huge = { command: "sh", args: ["-c", `touch ran; ${"echo line; ".repeat(2_000)}`] };
   const pi = await withFile({ huge, own: live() });
   const told = await pi.notice(/^MCP server huge of this project is not started/, pi.from);
@@ -164,7 +167,7 @@ test("more than anybody reads -> never asked, never run, and told with its file 
   pi.answer(asked, { value: LATER });
 });
 
-test("a project's server named like the user's own -> the question says so; until then the user's own runs", async () => {
+test("a project's server with the name of the user's own -> the question says so; until the answer the user's own server runs", async () => {
   const pi = await open({
     mcp: { mcpServers: { docs: live(["mine"]) } },
     files: files({ docs: live(["theirs"]) }),
@@ -174,7 +177,7 @@ test("a project's server named like the user's own -> the question says so; unti
   expect(title).toContain("live.mjs theirs, in place of your own server of this name, from ");
 });
 
-test("a name and words that act on a terminal or pass for other lines -> one line, each within its quotes", async () => {
+test("a name and arguments that act on a terminal or look like other lines -> one line, each text in its quotes", async () => {
   const name = "docs: npx -y docs, from /etc\n\u001b[2KAllow\u2028\u202e\u200b";
   const pi = await withFile({
     [name]: { command: "n\u0440x", args: ["a      b", "\ufe0f", "\u3164"] },

@@ -1,4 +1,4 @@
-/** What a call's result becomes in the real Pi: of server-everything in every kind, and under each setting. */
+/** Owns: tests of the results of calls in the real Pi: every kind of result of server-everything, and each setting. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -14,7 +14,7 @@ const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
 const ROWS = Array.from({ length: 20 }, (_, id) => ({ id, name: `item ${id}` }));
 const answerOf = (text: string): Json => ({ content: [{ type: "text", text }] });
 
-/** Loads the tools and calls them in one message; what the model reads of each, in the same order. */
+/** Loads the tools and calls them in one message. Resolves with the texts that the model reads, in the same order. */
 async function readsOf(at: PiHome, calls: readonly Call[]): Promise<string[]> {
   const names = [...new Set(calls.map(([tool]) => tool))];
   const scripted = await model([
@@ -30,7 +30,7 @@ async function readsOf(at: PiHome, calls: readonly Call[]): Promise<string[]> {
 describe("server-everything", () => {
   const LONG = "everything__trigger-long-running-operation";
 
-  test("annotated, image, links, structured, embedded: each as the model should have it", async () => {
+  test("annotated text, an image, links, structured and embedded content -> the model gets each in its right form", async () => {
     const calls: Call[] = [
       ["everything__get-annotated-message", { messageType: "error", includeImage: true }],
       ["everything__get-tiny-image", {}],
@@ -54,7 +54,7 @@ describe("server-everything", () => {
 
     const annotated = end("get-annotated-message");
     expect(annotated?.text).toMatch(/^Error: Operation failed/);
-    // The image is for the person: the model gets none, the row says where it is.
+    // The image is for the user: the model gets no image, and the row names the file.
     expect(annotated?.result.content.map(({ type }) => type)).toEqual(["text"]);
     expect(annotated?.result.details).toMatchObject({
       forUser: expect.stringMatching(/for you only; saved to/),
@@ -65,7 +65,7 @@ describe("server-everything", () => {
     expect(links).toContain(
       'Read it with the tool everything__get_dynamic_text_resource and {"resourceId":"2"}.',
     );
-    // What the link says is what reads it.
+    // The tool that the link names reads the resource.
     expect(end("get_dynamic_text_resource")?.text).toMatch(
       /^\[Resource: demo:\/\/resource\/dynamic\/text\/2\]/,
     );
@@ -77,7 +77,7 @@ describe("server-everything", () => {
     expect(extensionErrors(rpc.events)).toEqual([]);
   });
 
-  test("a long-running operation tells its progress; one that is cancelled ends, and the next call works", async () => {
+  test("a long-running operation -> it shows its progress; a cancelled operation ends, and the next call works", async () => {
     const scripted = await model([
       searchFor(`select:${LONG},everything__echo`),
       call(LONG, { duration: 1, steps: 4 }),
@@ -114,7 +114,7 @@ describe("settings.outputGuard", () => {
   const lines = answerOf("a line of text\n".repeat(500));
   const CUT = /^(a line of text\n)+\[… .* left out here\. Full text: .*\]\n(a line of text\n)+$/;
 
-  test("of the settings, and of one server over them: fewer lines, or all", async () => {
+  test("outputGuard of the settings and of one server, which wins -> fewer lines, or all lines", async () => {
     const mcp = {
       settings: { outputGuard: { maxBytes: 2_000 } },
       mcpServers: {
@@ -139,9 +139,9 @@ describe("settings.outputGuard", () => {
     expect(await readFile(stored, "utf8")).toBe(whole);
   });
 
-  test("where the full text cannot be stored -> start and end arrive, and why", async () => {
+  test("the full text cannot be stored -> the start and the end arrive, with the reason", async () => {
     const at = await home({ mcp: { mcpServers: { own } } });
-    // Whoever runs the tests, nobody can make a folder below a file.
+    // No user, not even root, can make a folder below a file.
     await writeFile(join(at.agentDir, "mcp-results"), "");
     const [shown = ""] = await readsOf(at, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
     expect(shown).toMatch(/^(a line of text\n)+\[… [\d,]+ bytes of 150,000 bytes .* left out here\. /);
@@ -150,7 +150,7 @@ describe("settings.outputGuard", () => {
   });
 });
 
-test("settings.toonEncode: of the named server, where that is shorter; settings.outputGuard false -> nothing is left out of 100 KB", async () => {
+test("settings.toonEncode -> JSON of the named server becomes TOON; settings.outputGuard false -> nothing of 100 KB is left out", async () => {
   const settings = { toonEncode: ["toon"], outputGuard: false };
   const json = JSON.stringify(ROWS);
   const text = "a line of text\n".repeat(7_000);
@@ -165,7 +165,7 @@ test("settings.toonEncode: of the named server, where that is shorter; settings.
   expect(shown.slice(1)).toEqual(["no JSON", json, text]);
 });
 
-test("settings.captureStats: calls, errors and bytes in the file and in /mcp stats", async () => {
+test("settings.captureStats -> the file and /mcp stats hold calls, errors and bytes", async () => {
   const mcp = { settings: { captureStats: { path: "stats/calls.jsonl" } }, mcpServers: { own } };
   const audio = { type: "audio", mimeType: "audio/wav", data: Buffer.alloc(3_000).toString("base64") };
   const calls: Call[] = [

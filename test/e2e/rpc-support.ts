@@ -1,4 +1,4 @@
-/** Owns: a Pi over RPC whose model says what the test tells it next, and waits for what the user is shown. */
+/** Owns: a Pi over RPC with a scripted model, and waits for notices, dialogs and the status line. */
 import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ModelTurn, ScriptedModel } from "../support/model.ts";
@@ -20,18 +20,18 @@ import {
 } from "../support/rpc-events.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
 
-/** Against hangs only: Pi, its worker and servers start on two busy cores. */
+/** This limit catches hangs only: Pi, its worker and servers may start on two busy cores. */
 export const PATIENCE_MS = 40_000;
 
 type Entry = Record<string, unknown>;
 
-/** test/fixtures/servers/live.mjs with these arguments and variables. */
+/** Returns an entry that runs test/fixtures/servers/live.mjs with these arguments and variables. */
 export const live = (args: string[] = [], env: Record<string, string> = {}, more: Entry = {}): Entry => {
   const { args: script = [], ...entry } = fixtureServer("live.mjs", env);
   return { ...entry, args: [...(script as string[]), ...args], ...more };
 };
 
-/** What that server answers to a call. */
+/** The answer of live.mjs to a call. */
 export interface LiveAnswer {
   pid: number;
   argv: string[];
@@ -42,23 +42,23 @@ export interface Opened {
   at: PiHome;
   rpc: RpcSession;
   scripted: ScriptedModel;
-  /** Prompts; the model gives these turns, then ends. Answers the tool calls that ended. */
+  /** Sends one prompt, which the model answers with these turns. Resolves with the tool calls that ended. */
   prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]>;
-  /** Calls one tool of the fixture above. */
+  /** Calls one tool of live.mjs. Throws if the call fails. */
   ask(tool: string): Promise<LiveAnswer>;
-  /** The first notice, past or to come, at or behind record `since`, that fits. */
+  /** Resolves with the first notice from record `since` on that fits; waits if there is none yet. */
   notice(fits: RegExp, since?: number): Promise<string>;
-  /** The first dialog at or behind record `since`. */
+  /** Resolves with the first dialog from record `since` on; waits if there is none yet. */
   dialog(since?: number): Promise<RpcDialog>;
   answer(dialog: RpcDialog, answer: RpcAnswer): void;
   /** Waits for the status line, for example `MCP 1/2 · 3 tools`. */
   statusLine(text: string | undefined, since?: number): Promise<RpcEvent>;
-  /** What `/mcp` says. */
+  /** Resolves with the text of `/mcp`. */
   status(): Promise<string>;
 }
 
 export interface OpenOptions extends HomeOptions, Pick<PiOptions, "args" | "env" | "runtime"> {
-  /** A home of an earlier run. */
+  /** The home of an earlier run; a new home if left out. */
   at?: PiHome;
   extensions?: readonly string[];
 }
@@ -122,20 +122,20 @@ export async function open(options: OpenOptions): Promise<Opened> {
   };
 }
 
-/** Dialogs that Pi has asked for so far, at or behind record `since`. */
+/** Returns the dialogs so far, from record `since` on. */
 export const dialogsOf = (rpc: RpcSession, since = 0): RpcDialog[] =>
   rpc.events
     .slice(since)
     .map(toDialog)
     .filter((dialog) => dialog !== undefined);
 
-/** Notices that tell the effect of a change, at or behind record `since`. */
+/** Returns the notices about the effect of an edit, from record `since` on. */
 export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
   notices(rpc.events.slice(since))
     .map(({ message }) => message)
     .filter((message) => message.startsWith("mcp.json: "));
 
-/** The packed extension, whose connection worker ends when `breakWorker` says so. */
+/** Starts Pi with a copy of the built extension whose connection worker ends at `breakWorker`. */
 export async function openBreakable(at: PiHome): Promise<Opened> {
   const folder = join(at.dir, "ext");
   await cp(join(root, "dist"), folder, { recursive: true });
@@ -150,7 +150,7 @@ export async function openBreakable(at: PiHome): Promise<Opened> {
   await writeFile(worker("connection.js"), lines.join("\n"));
   return open({ at, extensions: [join(folder, "index.js")] });
 }
-/** Settles when the user has been told. */
+/** Ends the connection worker. Resolves when the notice about that end is there. */
 export const breakWorker = async ({ at, notice }: Opened): Promise<void> => {
   await writeFile(join(at.dir, "break"), "");
   await notice(/^The MCP connection worker ended unexpectedly/);

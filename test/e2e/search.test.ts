@@ -1,4 +1,7 @@
-/** Finding tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool, codemode. */
+/**
+ * Owns: tests of ways to find tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool,
+ * codemode.
+ */
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
 import { type PiHome, type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
@@ -32,13 +35,13 @@ const READ: ListedTool = {
 interface Run {
   result: PrintResult;
   requests: ScriptedModel["requests"];
-  /** What each tool call answered, in order. */
+  /** The answers of the tool calls, in order. */
   answers: string[];
 }
 
 type Script = NonNullable<Parameters<typeof model>[0]>;
 
-/** Runs Pi in this home, after whatever has run there before. */
+/** Runs Pi in print mode in this home, which may hold files of earlier runs. */
 async function run(at: PiHome, script: Script, args: string[] = []): Promise<Run> {
   const scripted = await model(script);
   const result = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
@@ -58,7 +61,7 @@ return { names: found.map((tool) => tool.name), namespace: namespace && namespac
 describe("in one session", () => {
   const told = tellTogether(
     {
-      // The first: the tools that it calls are not loaded yet.
+      // This story comes first: its tools must not be loaded yet.
       undeclared: [
         searchFor("select:thing_0"),
         call("mcp__fs__read-file", { path: "a" }),
@@ -107,7 +110,7 @@ describe("in one session", () => {
     },
   );
 
-  test("a call of a tool that is not declared and exists -> it is loaded, its signature told, and the next call works", async () => {
+  test("a call of a known tool that is not declared -> the tool is loaded, the answer has its signature, the next call works", async () => {
     const { answers, requests } = await told("undeclared");
     expect(requests[1]?.toolNames).not.toContain("fs__read_file");
     expect(answers[1]).toMatch(
@@ -117,13 +120,13 @@ describe("in one session", () => {
     expect(answers[2]).toBe('read_file {"path":"a"}');
   });
 
-  test("a call with a slip -> the nearest names; with a name of nobody -> Pi's own words", async () => {
+  test("a misspelt call -> the nearest names; a call with a name that resembles no tool -> Pi's own words", async () => {
     const { answers } = await told("slip");
     expect(answers[0]).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
     expect(answers[1]).toBe("Tool zzqqy not found");
   });
 
-  test("tools of one name on several servers: all are found, and the server parameter tells them apart", async () => {
+  test("tools of one name on several servers -> all are found, and the server parameter selects one", async () => {
     const { answers, requests } = await told("sameName");
     expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(["alpha__read_file", "beta__read_file"]));
     expect(answers[1]).toContain("beta__read_file(");
@@ -131,27 +134,27 @@ describe("in one session", () => {
     expect(answers[2]).toBe('read_file {"path":"b"}');
   });
 
-  test("a tool name of 200 characters: found by it, declared within 64, called by the whole", async () => {
+  test("a tool name of 200 characters -> the tool is found by the whole name, declared with at most 64 characters, called on the server by the whole name", async () => {
     const { answers, requests } = await told("longName");
     const name = requests[1]?.toolNames.find((candidate) => candidate.startsWith("s__long_"));
     expect(name?.length).toBeLessThanOrEqual(64);
     expect(answers[1]).toBe(`${LONG_NAME} {"a":1}`);
   });
 
-  test("a Chinese query finds a Chinese tool, and an English one finds it by translation", async () => {
+  test("a Chinese query and an English query -> both find a Chinese tool, the English query by translation", async () => {
     const { answers } = await told("chinese");
     expect(answers).toHaveLength(2);
     for (const answer of answers) expect(answer).toContain("- cn__tianqi(");
   });
 
-  test("several searches in one message: what each found is loaded", async () => {
+  test("several searches in one message -> the tools of each search are loaded", async () => {
     const { requests, answers } = await told("several");
     expect(answers).toHaveLength(6);
     const wanted = [0, 1, 2, 3, 4, 5].flatMap((i) => [`many__thing_${i * 3}`, `many__thing_${i * 3 + 1}`]);
     expect(requests[1]?.toolNames).toEqual(expect.arrayContaining(wanted));
   });
 
-  test("a failed server is told with its reason; words that no tool has are named; nothing known stops the search", async () => {
+  test("a failed server, an unknown word, a query without words -> the answer names the reason, the word and the empty query; other tools are found", async () => {
     const { answers } = await told("failed");
     expect(answers[0]).toContain("- fs__read_file(");
     expect(answers[0]).toContain("No tool matches: zebra");
@@ -159,7 +162,7 @@ describe("in one session", () => {
     expect(answers[1]).toMatch(/^The query is empty\./);
   });
 
-  test("codemode: a script searches and calls our tools like Pi's own", async () => {
+  test("a codemode script -> it searches and calls MCP tools like Pi's own tools", async () => {
     const { answers, requests } = await told("codemode");
     expect(requests[0]?.toolNames).toContain("codemode");
     expect(answers[0]).toMatch(/^Script completed/);
@@ -168,7 +171,7 @@ describe("in one session", () => {
   });
 });
 
-test("2,000 tools: the one that is meant is found, loaded and called, from the list and from the snapshot; a later search does not change a byte of what is declared", async () => {
+test("2,000 tools -> the right tool is found, loaded and called, from the list and from the snapshot; a later search changes no byte of the earlier declarations", async () => {
   const at = await home({ mcp: { mcpServers: { many: listed([READ], 1_999) } } });
   for (const start of ["cold", "warm"]) {
     const { answers, requests } = await run(at, [
@@ -190,7 +193,7 @@ test("2,000 tools: the one that is meant is found, loaded and called, from the l
   }
 });
 
-test("--tools: what Pi keeps out is told, not promised", async () => {
+test("--tools leaves out a tool that a search finds -> the answer says so, and the tool is not loaded", async () => {
   const at = await home({ mcp: { mcpServers: { fs: listed([READ]) } } });
   const args = ["--tools", "read,ToolSearch"];
   const { answers, requests } = await run(at, [searchFor("read file"), { text: "ok" }], args);
@@ -206,9 +209,9 @@ test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers
   const settings = { search: "weighted", catalog: "servers" };
   const at = await home({ mcp: { settings, mcpServers: { s: listed(tools) } } });
   const { answers } = await run(at, [searchFor("file"), { text: "ok" }]);
-  // A part of the name counts 10, a word of the description 4: less than half.
+  // A part of the name counts 10 and a word of the description counts 4, which is less than half.
   expect(answers[0]).toMatch(/- s__file_other\(\).*\nLess likely.*: s__alpha$/);
-  // Catalog "off": test/unit/shared/text/search-tool.test.ts.
+  // test/unit/shared/text/search-tool.test.ts tests the catalog "off".
   const { requests } = await run(at, [{ text: "ok" }]);
   expect(declared(requests[0], "ToolSearch")?.description).toMatch(/Servers:\n- s$/);
 });
@@ -255,7 +258,7 @@ describe("the proxy tool", () => {
       /^fs__read_file - Reads a file from disk\.\n(fs__write|Not)/,
     ],
     ["search, regex", { search: "^fs__(read|list)_", regex: true }, /^fs__read_file - [^\n]*\n {2}path/],
-    ["search, regex that never ends elsewhere", { search: "(a+)+$", regex: true }, /^No tools found\./],
+    ["search, regex that backtracks", { search: "(a+)+$", regex: true }, /^No tools found\./],
     [
       "search, regex refused",
       { search: "^fs__(read", regex: true },
@@ -265,12 +268,12 @@ describe("the proxy tool", () => {
     ["status", {}, /^MCP: [01]\/2 servers, 2 tools\nfs: \w+, 2 tools\nbad: failed, tools unknown: /],
   ];
 
-  test("without a snapshot -> declared as soon as the settings are known, ToolSearch gone; then every mode, each in one call of one session", async () => {
+  test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in one session works", async () => {
     const scripted = await model([mcp({ search: "read a file" }), { text: "ok" }]);
     const at = await home({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
     const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
     onCleanup(() => rpc.stop());
-    // Answers when the configuration has been read: the first prompt waits for that, but not for ever.
+    // `/mcp` answers when the configuration has been read; the first prompt waits for that only a limited time.
     await rpc.command("/mcp");
     await rpc.prompt("go");
     expect(scripted.requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);

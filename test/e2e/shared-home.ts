@@ -1,13 +1,13 @@
-/** Owns: a home that several tests start Pi in, put back before each to what an earlier run has left. */
+/** Owns: a home in which several tests start Pi; before each test it gets back the state that an earlier run left. */
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PiHome } from "../support/pi-run.ts";
 import { killMarked } from "../support/processes.ts";
 
 /**
- * Copies the agent folder and the project folder. The function that it answers ends what still runs and puts the copy
- * back in the same place: sessions and snapshots name their folder, and a snapshot must stay younger than the files
- * that it was made of, so that all times are kept.
+ * Copies the agent folder and the project folder. Resolves with a function that ends all running processes of the home
+ * and restores the copy in the same place. The place stays the same because sessions and snapshots name their folder.
+ * File times are kept because a snapshot must stay younger than its source files.
  */
 export async function keepHome({ dir }: PiHome): Promise<() => Promise<void>> {
   const folders = [".pi", "project"];

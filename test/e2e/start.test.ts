@@ -1,4 +1,7 @@
-/** Owns: what is in the first request to the model: direct tools, tools of a resumed branch, nothing of a project that lost its trust. */
+/**
+ * Owns: tests of the first request to the model: it declares direct tools and the tools of a resumed session, and no
+ * tools of a project that is no longer trusted.
+ */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -16,7 +19,7 @@ type Servers = Record<string, unknown>;
 interface Ran {
   run: PrintResult;
   requests: readonly ModelRequest[];
-  /** What this run added to the log. */
+  /** The lines that this run added to the log. */
   log: string;
 }
 
@@ -46,7 +49,7 @@ async function runOnce(at: PiHome, script: ModelScript = [], options: RunOptions
   return { run, requests: scripted.requests, log: (await logIfThere(at)).slice(before) };
 }
 
-/** The JSON of the declarations, in their order. */
+/** Returns the JSON of the declarations, in the order of the request. */
 const declared = (request: ModelRequest | undefined, of: RegExp = /__/): string[] =>
   (request?.tools ?? []).filter((tool) => of.test(tool.function.name)).map((tool) => JSON.stringify(tool));
 
@@ -61,12 +64,12 @@ const answersIn = (requests: readonly ModelRequest[]): string[] => {
 const snapshots = (at: PiHome): string => join(at.agentDir, "mcp-snapshots");
 const cache = (at: PiHome): string => join(at.agentDir, "mcp-cache.json");
 
-/** Servers x and y with the tools a and b each, z and others where a test says so. */
+/** Returns the servers x and y, each with the tools a and b. */
 const AB = { TOOLS: "a,b" };
 const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
 const LEARN = [searchFor("select:x__a,y__a")];
 
-/** What a run with these settings and servers leaves, and its first request: that of a cold start. */
+/** The settings and servers of a home with a cold start behind it; `learned` keeps that home and its first request. */
 const DIRECT = {
   imports: ["cursor"],
   settings: { directTools: true },
@@ -83,15 +86,15 @@ async function learnedHome(): Promise<PiHome> {
   return at;
 }
 
-// Which tools are direct: test/unit/workers/connection/config/entry/direct-tools.test.ts.
+// test/unit/workers/connection/config/entry/direct-tools.test.ts tests which tools are direct.
 describe("direct tools", () => {
-  test("the settings' but for one server -> in the first request of a cold start", async () => {
+  test("directTools of the settings, off for one server -> in the first request of a cold start", async () => {
     const { requests, run } = (await learned()).cold;
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
     expect(run.stderr).toBe("");
   });
 
-  test("out of the snapshot -> in the first request, the same each time, nothing is connected; called without a search", async () => {
+  test("from the snapshot -> in the first request, the same each time, nothing is connected; called without a search", async () => {
     const at = await learnedHome();
     const { requests, log } = await runOnce(at);
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
@@ -103,7 +106,7 @@ describe("direct tools", () => {
     }
   });
 
-  test("MCP_DIRECT_TOOLS -> wins over the file, cold and out of the snapshot, the same each time", async () => {
+  test("MCP_DIRECT_TOOLS -> wins over the file, at a cold start and from the snapshot, the same each time", async () => {
     const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
     const env = { MCP_DIRECT_TOOLS: "y/b" };
     const cold = await runOnce(at, LEARN, { env });
@@ -115,7 +118,7 @@ describe("direct tools", () => {
     expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
   });
 
-  test("without a snapshot, the cache warm -> in the first request, nothing is connected", async () => {
+  test("no snapshot, a warm cache -> in the first request, nothing is connected", async () => {
     const at = await learnedHome();
     await rm(snapshots(at), { recursive: true });
     const { requests, log } = await runOnce(at);
@@ -123,7 +126,7 @@ describe("direct tools", () => {
     expect(log).not.toContain("connected over");
   });
 
-  test("a server that is new since the snapshot -> waited for, in the first request beside the known ones", async () => {
+  test("a server that is new since the snapshot -> waited for, its tools are in the first request beside the known tools", async () => {
     const at = await learnedHome();
     const added = live([], { TOOLS: "c" }, { directTools: true });
     await at.writeMcp({ ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } });
@@ -131,7 +134,7 @@ describe("direct tools", () => {
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
   });
 
-  test("a server of another extension that is new since the snapshot -> the same", async () => {
+  test("a server of another extension that is new since the snapshot -> its tools are in the first request too", async () => {
     const at = await learnedHome();
     const entry = JSON.stringify(live([], { TOOLS: "e" }));
     await at.writeFile(
@@ -142,7 +145,7 @@ describe("direct tools", () => {
     expect(namesIn(requests[0]).sort()).toEqual(["ext__e", "x__a", "x__b"]);
   });
 
-  test("a server of an imported host that is new since the snapshot -> the same", async () => {
+  test("a server of an imported host that is new since the snapshot -> its tools are in the first request too", async () => {
     const at = await learnedHome();
     await mkdir(join(at.dir, ".cursor"));
     const imported = { mcpServers: { cur: live([], { TOOLS: "c" }) } };
@@ -152,7 +155,7 @@ describe("direct tools", () => {
     expect(namesIn(requests[0]).sort()).toEqual(["cur__c", "x__a", "x__b"]);
   });
 
-  test("a server removed, another disabled since the snapshot -> not in the first request", async () => {
+  test("a server removed and another disabled since the snapshot -> their tools are not in the first request", async () => {
     const direct = { directTools: true };
     const at = await home({
       mcp: { mcpServers: { ...servers(direct, direct), z: live([], { TOOLS: "c" }, direct) } },
@@ -164,7 +167,7 @@ describe("direct tools", () => {
     expect(answersIn(requests)[0]).toMatch(/^Tool z__c not found: its server z was removed/);
   });
 
-  test("--mcp-config -> a snapshot of its own; the usual one stays as it is", async () => {
+  test("--mcp-config -> a separate snapshot; the usual snapshot stays as it is", async () => {
     const at = await learnedHome();
     await at.writeFile("my.json", {
       mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) },
@@ -179,8 +182,8 @@ describe("direct tools", () => {
     expect(log).not.toContain("connected over");
   });
 
-  // The limit of the wait itself: waits.test.ts.
-  test("a server that never lists its direct tools, another that cannot be started -> the prompt runs without them", async () => {
+  // waits.test.ts tests the limit of the wait itself.
+  test("a server that never lists its direct tools and a server that cannot be started -> the prompt runs without their tools", async () => {
     const at = await home({
       mcp: {
         mcpServers: {
@@ -197,7 +200,9 @@ describe("direct tools", () => {
   });
 });
 
-/** Real and fixture servers whose programs lie in the project: without them the servers cannot be started. */
+/**
+ * Programs in the project that start a real server and a fixture server; `unplug` deletes them, so no server starts.
+ */
 const everythingEntry = pathToFileURL(SERVERS.everything.args[0] ?? "").href;
 const liveEntry = pathToFileURL((live().args as string[])[0] ?? "").href;
 const PROGRAMS = {
@@ -221,7 +226,9 @@ async function breakSnapshots(at: PiHome): Promise<void> {
 const TOOLS = "everything__echo,everything__get-sum,s__work";
 const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
 
-/** A run that learned the servers, with its answers; then a session with activated tools, and its last request. */
+/**
+ * Makes a home with one run that learned the tools and one session with activated tools. `last` is its last request.
+ */
 const activated = once(async () => {
   const at = await home({ mcp: MCP, files: PROGRAMS });
   const known = answersIn((await runOnce(at, FIND, { args: ["--no-session"] })).requests);
@@ -241,7 +248,7 @@ describe("a warm cache and all servers unreachable", () => {
     ["with its snapshot", async () => undefined],
     ["without a snapshot", forgetSnapshots],
   ])(
-    "%s: ToolSearch finds and describes every tool; a call says why it cannot run",
+    "%s -> ToolSearch finds and describes every tool; a call says why it cannot run",
     async (_name, damage) => {
       const { at, known } = await activatedHome();
       expect(known[0]).toContain("everything__echo(message: string)");
@@ -279,7 +286,7 @@ describe("a session that had activated tools, resumed", () => {
       false,
     ],
     ["a broken snapshot", breakSnapshots, false],
-  ])("%s -> byte for byte in the first request", async (_name, change, alsoSearch) => {
+  ])("%s -> the first request declares the tools byte for byte", async (_name, change, alsoSearch) => {
     const { at, last } = await activatedHome();
     await change(at);
     const { requests } = await runOnce(at, [], { args: ["--continue"] });
@@ -288,7 +295,7 @@ describe("a session that had activated tools, resumed", () => {
     if (alsoSearch) expect(declared(requests[0], /./)).toEqual(declared(last, /./));
   });
 
-  test("its servers down, snapshot and cache deleted -> byte for byte in the first request; a call says why it fails", async () => {
+  test("its servers down, snapshot and cache deleted -> the first request declares the tools byte for byte; a call says why it fails", async () => {
     const { at, last } = await activatedHome();
     await unplug(at);
     await forgetSnapshots(at);
@@ -302,7 +309,7 @@ describe("a session that had activated tools, resumed", () => {
     expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
   });
 
-  test("by --session, twice -> the same, and the tools can be called", async () => {
+  test("by --session, twice -> the first request declares the tools byte for byte, and the tools can be called", async () => {
     const { at, last } = await activatedHome();
     const folder = join(at.agentDir, "sessions");
     const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
@@ -316,7 +323,7 @@ describe("a session that had activated tools, resumed", () => {
     }
   });
 
-  test("names that Pi cuts or mends, by each toolPrefix, snapshot and cache deleted -> there, and called by the server's names", async () => {
+  test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", async () => {
     const tools = ["my.dotted tool", "plain", `long_${"x".repeat(195)}`];
     const prefixes = { "a-mcp": "server", "b-mcp": "short", "c-mcp": "mcp", "d-mcp": "none" } as const;
     const wanted = Object.entries(prefixes).flatMap(([server, prefix]) =>
@@ -359,7 +366,7 @@ describe("over RPC", () => {
   const lastOf = ({ scripted }: Opened): ModelRequest | undefined => scripted.requests.at(-1);
   const newSession = ({ rpc }: Opened) => rpc.request({ type: "new_session" }, PATIENCE_MS);
 
-  /** A session with activated tools, and what its last request declared. */
+  /** Starts a session with activated tools. `before` holds the declarations of its last request. */
   async function withTools(): Promise<{ pi: Opened; before: string[] }> {
     const pi = await open({ mcp: MCP, files: PROGRAMS });
     await pi.prompt(searchFor("select:everything__echo,s__work"));
@@ -369,7 +376,7 @@ describe("over RPC", () => {
     return { pi, before };
   }
 
-  test("new_session, then switch_session back, servers up, then down -> none, then byte for byte", async () => {
+  test("new_session, then switch_session back, with servers up, then down -> no tools, then the same tools byte for byte", async () => {
     const { pi, before } = await withTools();
     const { sessionFile } = await stateOf(pi);
     for (const servers of ["up", "down"]) {
@@ -388,7 +395,7 @@ describe("over RPC", () => {
     expect(pi.rpc.stderr).toBe("");
   });
 
-  test("fork from a later message -> its tools byte for byte, from the first -> none; clone, then another Pi without snapshot and cache -> byte for byte", async () => {
+  test("fork from a later message -> its tools byte for byte, from the first message -> no tools; clone, then another Pi without snapshot and cache -> its tools byte for byte", async () => {
     const { pi, before } = await withTools();
     const response = await pi.rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
     const { messages } = response.data as { messages: { entryId: string }[] };
@@ -427,7 +434,7 @@ describe("tools of a project's own servers", () => {
   const distrust = (at: PiHome): Promise<void> =>
     writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: false }));
 
-  test("in the snapshot or activated in a session, the project no longer trusted -> not declared, not found, nothing runs", async () => {
+  test("tools in the snapshot or activated in a session, the project no longer trusted -> not declared, not found, nothing runs", async () => {
     const proj = live([], { TOOLS: "work,more" }, { directTools: ["work"] });
     const at = await home({
       trusted: true,
@@ -457,7 +464,7 @@ describe("tools of a project's own servers", () => {
     expect(await processesWithMarker(at.dir)).toEqual([]);
   });
 
-  test("of .mcp.json without consent -> never in the snapshot of a start", async () => {
+  test("tools of .mcp.json whose consent is deleted -> not in the first request of a start", async () => {
     const direct = live([], {}, { directTools: true });
     const at = await home({ files: { ".mcp.json": { mcpServers: { proj: direct } } } });
     const pi = await open({ at });

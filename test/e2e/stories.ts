@@ -1,19 +1,21 @@
-/** Owns: one run of Pi for several tests: its model makes their calls one after the other, and each test reads its part. */
+/**
+ * Owns: one run of Pi for several tests. The model makes the calls of all tests in turn, and each test reads its part.
+ */
 import type { ModelRequest, ModelScript, ModelTurn } from "../support/model.ts";
 import { toolResultTexts } from "../support/model.ts";
 import type { HomeOptions, PiHome, PiOptions } from "../support/pi-run.ts";
 import { type PrintResult, runPrint } from "../support/pi-run.ts";
 import { ENTRY, home as makeHome, model, once } from "./support.ts";
 
-/** What the model does in one test: calls only, since a turn of text ends the run. */
+/** The model's turns in one test: calls only, since a turn of text ends the run. */
 export type Story = readonly (ModelTurn | ((request: ModelRequest) => ModelTurn))[];
 
 export interface Told {
   at: PiHome;
   run: PrintResult;
-  /** One before each turn of the story, and the one that holds the results of the last. */
+  /** The request before each turn of the story, and the request with the results of the last turn. */
   requests: readonly ModelRequest[];
-  /** What the story's calls answered, in order. */
+  /** The answers of the story's calls, in order. */
   answers: string[];
 }
 
@@ -21,7 +23,7 @@ export interface StoryOptions extends Partial<Pick<PiOptions, "args" | "env" | "
   home: HomeOptions;
 }
 
-/** Runs Pi once, when the first test asks for its story. The stories come in the order of their keys. */
+/** Runs Pi once, when the first test asks for its story. The order of the keys is the order of the stories. */
 export function tellTogether<K extends string>(
   stories: Record<K, Story>,
   { home, ...options }: StoryOptions,

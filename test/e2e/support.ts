@@ -1,4 +1,4 @@
-/** Shared by the end-to-end tests: which build of the extension runs, real servers, and cleaning up. */
+/** Owns: shared code of the end-to-end tests: the builds of the extension, real servers, homes, models and cleanup. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, inject } from "vitest";
@@ -8,10 +8,10 @@ import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts"
 
 export const root = join(import.meta.dirname, "..", "..");
 
-/** The extension as it is built: what users run, and it loads in a fraction of the time that raw TypeScript takes. */
+/** The built extension, which users run. It loads much faster than the raw TypeScript. */
 export const ENTRY = join(root, "dist", "index.js");
 
-/** The raw TypeScript of the checkout, and the tarball below a folder named `node_modules`, alone. */
+/** The raw TypeScript of the checkout, and the unpacked tarball alone in a folder named `node_modules`. */
 export const BUILDS = ["raw TypeScript", "packed package"] as const;
 export type Build = (typeof BUILDS)[number];
 
@@ -32,7 +32,7 @@ export const SERVERS = {
   memory: npmServer("server-memory"),
 };
 
-/** A server that lies in test/fixtures/servers. */
+/** Returns the entry of a server in test/fixtures/servers. */
 export const fixtureServer = (name: string, env: Record<string, string> = {}): Record<string, unknown> => ({
   command: process.execPath,
   args: [join(root, "test/fixtures/servers", name)],
@@ -45,7 +45,7 @@ const ofTest: Cleanup[] = [];
 const ofFile: Cleanup[] = [];
 let registering = ofTest;
 
-/** Runs after the test, last registered first. */
+/** Registers a cleanup to run after the test. The last registered cleanup runs first. */
 export const onCleanup = (cleanup: Cleanup): void => {
   registering.push(cleanup);
 };
@@ -57,8 +57,8 @@ afterEach(() => cleanUp(ofTest));
 afterAll(() => cleanUp(ofFile));
 
 /**
- * Makes something once, when the first test of the file asks for it. What is registered for cleanup meanwhile lasts
- * until the tests of the file are over.
+ * Makes a value once, when the first test of the file asks for it. A cleanup that `make` registers runs after all tests
+ * of the file.
  */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;

@@ -1,6 +1,6 @@
 /**
- * What a person sees: the real Pi in a real terminal, narrow, ordinary and wide. Pi itself ends with an error
- * where a line is too wide, so that a session that goes on shows that none is.
+ * Owns: tests of the screen: the real Pi in a narrow, an ordinary and a wide real terminal. Pi ends with an error if a
+ * line is too wide, so a session that continues proves that no line is too wide.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,8 +20,8 @@ const names = [
   ...["show", "steps", "count"].map((name) => `own__${name}`),
 ];
 
-/** Sets the colour of what follows. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+/** The escape sequence that sets the colour of the following text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters.
 const COLOUR = /\u001b\[[\d;]*38;[\d;]+m/g;
 
 /** Each prompt calls one tool; the answer's text marks its end. */
@@ -42,7 +42,7 @@ const SCRIPT: ModelTurn[] = [
   ...CALLS.flatMap(([name, args], i) => [call(name, args), { text: `answer${i}.` }]),
 ];
 
-/** The lines of the newest row: from the call's title to the empty lines behind it. */
+/** Returns the lines of the newest row, from the call's title to the empty lines after it. */
 function newestRow(screen: readonly string[], title: string): string[] {
   const from = screen.findLastIndex((line) => line.startsWith(` ${title}`));
   const row = screen.slice(from);
@@ -50,7 +50,7 @@ function newestRow(screen: readonly string[], title: string): string[] {
   return row.slice(0, end === -1 ? undefined : end).map((line) => line.slice(1));
 }
 
-test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i columns", async (columns) => {
+test.each([60, 80, 200])("%i columns -> calls, progress, errors, a resumed session fit", async (columns) => {
   const at = await home({ mcp: { mcpServers, settings: { captureStats: true } } });
   const scripted = await model(SCRIPT);
   const opened: Terminal[] = [];
@@ -67,7 +67,7 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   expect(searched.at(-2)).toMatch(/^… \d+ more lines? \(ctrl\+o to expand\)$/);
   expect(searched.at(-1)).toMatch(/^[\d.]+ m?s$/);
 
-  /** The row of the call when it is over. A call that lasts is seen while it does, then its file ends it. */
+  /** Resolves with the row of a finished call. A lasting call is first seen in progress, then its file ends it. */
   const shown = async (nth: number, title: string, lasting?: [RegExp, string]): Promise<string[]> => {
     await terminal.prompt(`call ${nth}`);
     if (lasting) {
@@ -75,7 +75,7 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
       await at.writeFile(lasting[1], "");
     }
     const screen = await terminal.until(new RegExp(`^ answer${nth}\\.`, "m"));
-    // No escape sequence but the terminal's own moved the rest of the screen.
+    // The rest of the screen is still in place, so no escape sequence of a result took effect.
     expect(screen.join("\n")).toContain("stub-model");
     return newestRow(screen, title);
   };
@@ -108,7 +108,7 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   expect(failed.join(" ")).toContain(
     " it burns Expected parameters: own__show(text?: string, isError?: boolean)",
   );
-  // The colours of the theme: the error's is none of those of the row before.
+  // The error has another colour of the theme than the row before.
   const colours = (await terminal.colours()).split("\n");
   const colourOf = (text: string): string | undefined =>
     colours
@@ -136,7 +136,7 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
   expect(stored.replaceAll("\n", "")).toMatch(/Full text: \/.*own-show-[0-9a-f]{8}\.txt$/);
 
   await terminal.prompt("/mcp stats");
-  // The first Enter took the completion; on an empty line it does nothing.
+  // The first Enter may only accept the completion; a second Enter on an empty line does nothing.
   await terminal.press("Enter");
   const stats = await terminal.until(/^ About [\d,]+ tokens saved\.$/m);
   const head = stats.findIndex((line) => /^ tool\b/.test(line));
@@ -156,13 +156,13 @@ test.each([60, 80, 200])("calls, progress, errors and a resumed session at %i co
     expect(rows.findIndex((line) => line.startsWith(" About"))).toBe(4);
   }
 
-  // Narrower while it runs: every row is drawn anew.
+  // A narrower terminal draws every row again.
   const narrow = Math.max(40, columns - 30);
   await terminal.resize(narrow);
   await terminal.until(new RegExp(`^─{${narrow}}$`, "m"));
   await terminal.close();
 
-  // Neither server nor snapshot is there when the session goes on.
+  // The resumed session has neither the servers nor the snapshot.
   await at.writeMcp({ mcpServers: {} });
   await rm(join(at.agentDir, "mcp-snapshots"), { recursive: true });
   const resumed = await open(["--continue"]);

@@ -1,4 +1,4 @@
-/** MCP tools as Pi tools, in the real Pi: their names, resources, schemas, and codemode scripts. */
+/** Owns: tests of MCP tools as Pi tools, in the real Pi: names, resources, schemas, and codemode scripts. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { assignToolNames } from "../../src/shared/naming/names.ts";
@@ -26,7 +26,7 @@ const shapes = fixtureServer("shapes.mjs");
 const results = (request: ModelRequest | undefined): string[] => (request ? toolResultTexts(request) : []);
 
 describe("toolPrefix", () => {
-  test("of one server over the settings', names of Pi's own and of another server -> loaded and called by them, cold and from the snapshot", async () => {
+  test("a server's toolPrefix beside the settings' toolPrefix, with names that Pi and another server have -> loaded and called by the assigned names, cold and from the snapshot", async () => {
     const mcpServers = {
       a: shapes,
       b: shapes,
@@ -34,7 +34,7 @@ describe("toolPrefix", () => {
       "two-mcp": { ...shapes, toolPrefix: "short" },
       "three-mcp": { ...shapes, toolPrefix: "mcp" },
     };
-    // With "none", a name that is taken becomes the whole one: Pi has a tool `read`, and server a comes first.
+    // With "none", a tool whose name is taken gets its full name: Pi has a tool `read`, and server a comes before b.
     const searches = ["search", "b__search", "one_mcp__search", "two__search", "mcp__three_mcp__search"];
     const names = [...searches, "a__read"];
     const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers } });
@@ -43,7 +43,7 @@ describe("toolPrefix", () => {
       const scripted = await model([searchFor(`select:${names.join(",")}`), { toolCalls }, { text: "ok" }]);
       const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
       expect(run.code).toBe(0);
-      // Of Pi's own `read` the user is told when it is found, not at each start.
+      // The user gets the notice about Pi's `read` once, not at each start.
       expect(run.stderr.includes("read (of Pi)")).toBe(start === "cold");
       expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(names));
       expect(results(scripted.requests[2]).slice(1)).toEqual([
@@ -58,7 +58,7 @@ describe("toolPrefix", () => {
   });
 
   test.each([["ours first"], ["theirs first"]])(
-    "none: another extension has a tool of the name, %s -> Pi starts, both are there",
+    "none, another extension has a tool of the same name, %s -> Pi starts, both tools are declared",
     async (order) => {
       const extensions = order === "ours first" ? [ENTRY, OTHER] : [OTHER, ENTRY];
       const server = { ...shapes, directTools: ["search", "measure"] };
@@ -82,7 +82,7 @@ describe("toolPrefix", () => {
     },
   );
 
-  test("changed live -> the loaded tool is there under its new name, not under the old one", async () => {
+  test("changed while Pi runs -> the loaded tool has its new name, and the old name is gone", async () => {
     const config = (toolPrefix: string) => ({ settings: { toolPrefix }, mcpServers: { s: shapes } });
     const scripted = await model([
       searchFor("select:s__search"),
@@ -174,7 +174,7 @@ describe("what servers offer, in one session", () => {
     },
   );
 
-  test("resources and templates are tools, searched, loaded and called like any other", async () => {
+  test("resources and templates -> they are tools: found, loaded and called like other tools", async () => {
     const { requests, answers } = await told("resources");
     const declared = requests[1]?.tools.find(({ function: { name } }) =>
       name.endsWith("dynamic_text_resource"),
@@ -188,13 +188,13 @@ describe("what servers offer, in one session", () => {
     expect(dynamic).toContain("Resource 5: ");
   });
 
-  test("excludeTools and includeTools: own names, prefixed names and patterns", async () => {
+  test("excludeTools and includeTools with own names, prefixed names and patterns -> only the allowed tools are declared", async () => {
     const { requests } = await told("filters");
     const declared = requests.at(-1)?.toolNames.filter((name) => /^[ab]__/.test(name));
     expect(declared?.toSorted()).toEqual(["a__union", "b__measure", "b__search"]);
   });
 
-  test("schemas that hosts choke on: declared as objects, called, and the repairs told once", async () => {
+  test("schemas that Pi or a provider would refuse -> declared as objects, called, and each repair logged once", async () => {
     const { at, requests, answers } = await told("choking");
     const union = requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
       .parameters;
@@ -208,7 +208,7 @@ describe("what servers offer, in one session", () => {
     expect(new Set(repairs).size).toBe(4);
   });
 
-  test("schemas with what is none in them, a name that Anthropic refuses, a cut name in a rule", async () => {
+  test("invalid parts in schemas, a name that Anthropic refuses, a cut name in a rule -> repaired, named in the description, excluded", async () => {
     const { at, requests, answers } = await told("odd");
     const declared = new Map(requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
     expect([...declared.keys()].filter((name) => name.startsWith("t__")).toSorted()).toEqual(
@@ -249,13 +249,13 @@ const said = await tools.own__answer({ content: [{ type: "text", text: "bad" }],
 const unanswered = await tools.own__exit({}).catch(({ message }) => ({ message }));
 return JSON.stringify({ answered, said, unanswered });`;
 
-/** What a script returned. */
+/** Returns the value that a script returned. */
 const returned = (output = ""): unknown => {
   expect(output).toContain("Script completed");
   return JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1));
 };
 
-test("codemode active, cold and warm: a script finds our tools and gets the whole result, or a server's error with code and data", async () => {
+test("codemode active, cold and warm -> a script finds MCP tools and gets the whole result, or a server's error with code and data", async () => {
   const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
   const defaultTools = ["read", "bash", "edit", "write", "ToolSearch", "codemode"];
   const at = await home({ mcp: { mcpServers: { own, s: shapes } }, settings: { defaultTools } });
@@ -277,7 +277,7 @@ test("codemode active, cold and warm: a script finds our tools and gets the whol
       declared: true,
       measured: { content: [{ type: "text", text: "measure {}" }], structuredContent: { count: 3 } },
     });
-    // A call without an answer rejects.
+    // A call without an answer from the server rejects.
     const message = "own rejected fail: no: [redacted]";
     expect(returned(failed), start).toEqual({
       answered: {
@@ -291,7 +291,7 @@ test("codemode active, cold and warm: a script finds our tools and gets the whol
   }
 });
 
-test("the built-in tool_search active, cold and warm: it finds and loads our tools, with the server's words", async () => {
+test("the built-in tool_search active, cold and warm -> it finds and loads an MCP tool, and the tool answers", async () => {
   const defaultTools = ["ToolSearch", "tool_search"];
   const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
   for (const start of ["cold", "warm"]) {
@@ -308,19 +308,24 @@ test("the built-in tool_search active, cold and warm: it finds and loads our too
   }
 });
 
-/** A home with the proxy tool, in which an earlier session has learned the server's tools. */
+/** Makes a home with the proxy tool in which an earlier session has learned the server's tools. */
 const proxied = once(async () => {
   const at = await home({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } } });
-  const first = await model([searchFor("measure")]);
+  // Without a snapshot the plan may come after the first request, which then declares ToolSearch.
+  const first = await model([
+    ({ toolNames }) =>
+      toolNames.includes("mcp") ? call("mcp", { search: "measure" }) : searchFor("measure"),
+  ]);
   await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
+  expect(results(first.requests[1])[0]).toContain("s__measure");
   return at;
 });
 
-describe("a permission extension that goes by the hints of tools", () => {
+describe("a permission extension that reads the hints of tools", () => {
   const BLOCKED = /s__search was not approved/;
   const extensions = [ENTRY, PERMISSION];
 
-  test("a read-only tool runs, another is blocked; searching is not", async () => {
+  test("a read-only tool, another tool and a search -> the other tool is blocked, the rest runs", async () => {
     const scripted = await model([
       searchFor("select:s__measure,s__search"),
       call("s__measure", {}),
@@ -334,7 +339,7 @@ describe("a permission extension that goes by the hints of tools", () => {
     expect(searched).toMatch(BLOCKED);
   });
 
-  test("the same through the proxy tool", async () => {
+  test("calls through the proxy tool -> the read-only tool runs, the other tool is blocked", async () => {
     const scripted = await model([
       call("mcp", { tool: "s__measure" }),
       call("mcp", { tool: "s__search", args: { q: "x" } }),
@@ -348,7 +353,7 @@ describe("a permission extension that goes by the hints of tools", () => {
   });
 });
 
-test("the proxy tool: a tool that --tools leaves out is named as such", async () => {
+test("a call of the proxy tool for a tool that --tools leaves out -> the answer says that Pi does not allow the tool", async () => {
   const scripted = await model([call("mcp", { tool: "s__measure" }), { text: "ok" }]);
   const at = await proxied();
   const args = ["--tools", "read,mcp"];

@@ -1,6 +1,6 @@
 /**
- * Owns: what a session does when a wait of its own is over. The real session with its threads and servers runs in this
- * process, where a test can give it shorter waits than the seconds that users have.
+ * Owns: tests of a session whose own wait ends. The real session runs in this process with its threads and servers, so
+ * a test can set shorter waits than the seconds of a user's session.
  */
 import { expect, onTestFinished, test } from "vitest";
 import type { PiToolContext } from "../../src/pi/api.ts";
@@ -10,10 +10,10 @@ import { createRecordingContext } from "../unit/recording-context.ts";
 import { createRecordingPi, type RecordingPi } from "../unit/recording-pi.ts";
 import { fixtureServer, home } from "./support.ts";
 
-/** Longer than the time limit of a test: a wait of this length must not happen. */
+/** A wait that exceeds the time limit of a test, so a test in which it happens fails. */
 const LONG_MS = 600_000;
 
-/** A session whose servers are these, after the first prompt was prepared. */
+/** Starts a session with these servers and prepares the first prompt. */
 async function start(mcpServers: Record<string, unknown>, waits: SessionWaits): Promise<RecordingPi> {
   const at = await home({ mcp: { mcpServers } });
   const pi = createRecordingPi();
@@ -33,11 +33,11 @@ async function search(pi: RecordingPi, params: Record<string, unknown>): Promise
   return content?.type === "text" ? content.text : "";
 }
 
-test("a server that never lists its tools -> the first prompt and a search wait until their wait is over, a search of another server does not wait", async () => {
+test("a server that never lists its tools -> the first prompt and a search wait only for their time limit, a search of another server does not wait", async () => {
   const tools = JSON.stringify([{ name: "read_file", description: "Reads a file from disk." }]);
   const slow = { ...fixtureServer("never-lists.mjs"), directTools: true };
   const waits: SessionWaits = { searchWaitMs: LONG_MS, directWaitMs: 100, firstPlanWaitMs: LONG_MS };
-  // The prompt is prepared although `slow` has told none of its direct tools.
+  // The prompt is prepared although `slow` has not listed its direct tools.
   const pi = await start({ fs: fixtureServer("listed.mjs", { TOOLS: tools }), slow }, waits);
 
   const ofOne = await search(pi, { query: "read file", server: "fs" });

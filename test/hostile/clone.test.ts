@@ -1,4 +1,7 @@
-/** Attacks by what a cloned repository makes run, send and ask. README.md says how to add a row. */
+/**
+ * Attacks by files of a cloned repository that run programs, send secrets or shape the question. README.md says how to
+ * add a row.
+ */
 import { GROUPS } from "./rows/groups.ts";
 import { hostileSuite } from "./support/suite.ts";
 

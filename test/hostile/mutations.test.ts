@@ -1,10 +1,10 @@
 /**
- * Owns: valid input with random accidents: configuration, messages over stdio and HTTP, schemas, cache and snapshot
- * files. Nothing crashes or hangs, and every call is answered.
+ * Owns: tests of valid input with random accidents: configuration, messages over stdio and HTTP, schemas, cache and
+ * snapshot files. Nothing crashes or hangs, and every call is answered or fails.
  *
- * It is small by default. HOSTILE_MUTATIONS=10000 makes that many of each kind, in some minutes; HOSTILE_SEED chooses
- * other accidents. A failure names the seed and the mutation's number, and what a mutation does depends on these two
- * only. Accidents while a server connects go by the number of its connection, which depends on what came before.
+ * A default run is small. HOSTILE_MUTATIONS=10000 makes 10,000 mutations of each kind and takes some minutes.
+ * HOSTILE_SEED selects other accidents. A failure names the seed and the mutation's number, and only these two decide
+ * the mutation. An accident during a connect depends on the number of the connection, and so on earlier mutations.
  *
  *   HOSTILE_MUTATIONS=10000 HOSTILE_SEED=7 npx vitest run test/hostile/mutations.test.ts
  */
@@ -42,7 +42,7 @@ import { mutatingHttp } from "./support/mutating-http.ts";
 /** A run of 10,000 takes some minutes on a busy machine. */
 const TEST_MS = 60_000 + COUNT * 200;
 
-/** Runs one mutation after the other; what one throws gets the seed and its number. */
+/** Runs the mutations one after the other, and adds the seed and the mutation's number to an error. */
 async function each(run: (random: Random, number: number) => unknown): Promise<void> {
   for (let number = 0; number < COUNT; number++) {
     const begunMs = performance.now();
@@ -63,7 +63,7 @@ async function createFolder(): Promise<string> {
 }
 
 test(
-  "configuration files -> each is read, and what is wrong has a place",
+  "configuration files -> each file is read, and each mistake has a line and column",
   async () => {
     const texts = await config.hostTexts();
     await each((random, number) => {
@@ -77,7 +77,7 @@ test(
 );
 
 test(
-  "input schemas -> each becomes one that Pi compiles and checks, the same through a snapshot",
+  "input schemas -> each becomes a schema that Pi compiles and checks, also after a snapshot",
   async () => {
     const check = await piValidator();
     const verdict = (schema: unknown, args: unknown): string => {
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  "metadata cache files -> what is found is an entry, and a write succeeds or changes nothing",
+  "metadata cache files -> each result is a valid entry, and a write succeeds or changes nothing",
   async () => {
     const definitions = Object.fromEntries(cache.SERVERS.map((name) => [name, cache.DEFINITION]));
     const folder = await createFolder();
@@ -123,7 +123,7 @@ test(
       const bytes = cache.spoiledCache(random);
       const files = cache.inMemory(bytes);
       cache.checkAnswer(await readCache({ path: "/x", definitions }, context({ files })));
-      // Each real file costs some system calls that wait for the disk.
+      // A real file costs system calls that wait for the disk, so only one mutation in ten writes a file.
       if (number % 10 > 0) return;
       const place = join(folder, String(number));
       await mkdir(place);
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  "snapshot files -> each that differs is none",
+  "snapshot files -> each file that differs is refused",
   async () => {
     const whole = cache.wholeSnapshot();
     const agentDir = await createFolder();
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  "messages over stdio -> every call is answered or fails, the worker and the server beside it live",
+  "messages over stdio -> every call is answered or fails, and the worker and the healthy server keep working",
   async () => {
     const folder = await createFolder();
     const entry = (name: string, at: number) => ({
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  "messages over HTTP, as JSON and as events -> the same",
+  "messages over HTTP, as JSON and as events -> every call is answered or fails, and the worker and the healthy server keep working",
   async () => {
     const origin = await startHttp(mutatingHttp(SEED));
     await checkCalls(

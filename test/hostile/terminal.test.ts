@@ -1,6 +1,6 @@
 /**
  * Attacks that only a real terminal shows: files that take the keyboard, names and results that draw on the screen.
- * Where no tmux is installed there is no terminal to look at.
+ * The tests need tmux and do not run without it.
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
@@ -53,7 +53,7 @@ describe.runIf(hasTmux)("in a real terminal", () => {
           return { mine: { ...place.hostile("healthy.mjs"), envFile: ".env", lifecycle: "eager" } };
         },
         async (terminal, turns) => {
-          // Whatever reads the link does so within the first answers.
+          // All code that reads the link has run by the end of the second answer.
           for (const word of ["first", "second"]) {
             turns.push({ text: `${word} answer.` });
             await terminal.prompt(word);
@@ -70,7 +70,7 @@ describe.runIf(hasTmux)("in a real terminal", () => {
     },
   );
 
-  test("own: names, descriptions and results with terminal sequences -> the screen stays Pi's, the title too", async () => {
+  test("own: names, descriptions and results with terminal sequences -> the screen and the title stay Pi's", async () => {
     const evil =
       "\u001b]0;OWNED\u0007\u001b]2;OWNED\u001b\\\u001b[2J\u001b[31;1mred\u009b2J\u001bP1;OWNED\u001b\\\u001bc";
     await inTerminal(
@@ -85,13 +85,13 @@ describe.runIf(hasTmux)("in a real terminal", () => {
         await terminal.prompt("first");
         await terminal.until(/first answer\./);
         await terminal.prompt("/mcp tools");
-        // The first Enter may only have taken what the editor proposes.
+        // The first Enter may only accept the editor's proposal.
         await terminal.press("Enter");
         await terminal.until(/evil: 2 tools/);
         turns.push({ text: "second answer." });
         await terminal.prompt("second");
         const screen = (await terminal.until(/second answer\./)).join("\n");
-        // What was there before is there still: nothing has cleared the screen or moved the cursor.
+        // The earlier text is still on the screen: nothing has cleared the screen or moved the cursor.
         for (const part of ["first answer.", "evil: 2 tools", "stub-model"]) expect(screen).toContain(part);
         expect(await terminal.title()).not.toContain("OWNED");
       },

@@ -1,7 +1,7 @@
 /**
  * The requests that main makes of the connection worker, over comlink, grouped by who asks. Each request takes one
  * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its name in
- * `CONNECTION_METHODS`, its handler in workers/connection/rpc/rpc.ts.
+ * `METHODS`, its handler in workers/connection/session/requests.ts.
  */
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";

@@ -2,14 +2,14 @@
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 
-/** What a snapshot is of: a working directory, and the file that `--mcp-config` puts in place of the user's own. */
+/** Names a snapshot: there is one for each working directory and `--mcp-config` file. */
 export interface SnapshotKey {
   cwd: string;
-  /** Absolute. */
+  /** Absolute path of the file that `--mcp-config` names; undefined if the user's own file is read. */
   configFile?: string | undefined;
 }
 
-/** File of a place's snapshot below the agent folder. `sha256Hex` hashes a string. */
+/** Name of the snapshot's file in `SNAPSHOT_FOLDER`. `sha256Hex` answers the SHA-256 of a text in hexadecimal. */
 export const snapshotFileName = (
   { cwd, configFile }: SnapshotKey,
   sha256Hex: (text: string) => string,

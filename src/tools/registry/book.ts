@@ -71,7 +71,7 @@ export class Book {
   register(tool: CatalogTool): void {
     this.#registered.set(tool.name, tool);
     this.#withdrawn.delete(tool.name);
-    this.#tell(tool, this.#options.direct.isDirect(tool) ? "direct" : "deferred");
+    this.#registerAs(tool, this.#options.direct.isDirect(tool) ? "direct" : "deferred");
   }
 
   /** Answers the tool under the name that it has in Pi. */
@@ -93,10 +93,10 @@ export class Book {
   /** `isMissed`: whether the model gets the tool back when its server is back. */
   withdraw(tool: CatalogTool, isMissed = this.#pi.getActiveTools().includes(tool.name)): void {
     this.#withdrawn.set(tool.name, isMissed);
-    this.#tell(tool, "hidden");
+    this.#registerAs(tool, "hidden");
   }
 
-  #tell(tool: CatalogTool, exposure: ToolExposure): void {
+  #registerAs(tool: CatalogTool, exposure: ToolExposure): void {
     this.#changes++;
     this.#pi.registerTool(createMcpTool(tool, this.#options.call, exposure));
   }

@@ -4,6 +4,7 @@ import { notify } from "../../pi/notices.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools } from "../../report/status.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { BOM } from "../../shared/text/bom.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, WORDS } from "./words.ts";
 
@@ -11,7 +12,6 @@ const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
   .join(" | ")}`;
 const PROJECT = "--project";
-const BOM = "\uFEFF";
 
 /** Separates `--project` from the server's name in the text after a subcommand. */
 function readOptions(rest: string | undefined): { server: string | undefined; project: boolean } {

@@ -1,4 +1,4 @@
-/** Owns: which file of `src` and `workers` imports which other one, types included, as the sources say it. */
+/** Owns: the list of imports among the source files of `src` and `workers`, types included. */
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 
@@ -12,14 +12,14 @@ export interface Import {
 
 const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g;
 
-/** The imports in one file's text, static, dynamic and of types. */
+/** Returns the imports in one file's text: static, dynamic, and of types. */
 export const importsIn = (file: string, text: string): Import[] =>
   [...text.matchAll(SPECIFIER)].map(([, specifier = ""]) => ({
     from: file,
     to: specifier.startsWith(".") ? posix.join(posix.dirname(file), specifier) : specifier,
   }));
 
-/** Paths of the TypeScript files below a folder of the checkout. */
+/** Resolves with the paths of the TypeScript files below a folder of the checkout. */
 export async function sourceFiles(folder: string): Promise<string[]> {
   const entries = await readdir(join(root, folder), { recursive: true });
   return entries
@@ -27,7 +27,7 @@ export async function sourceFiles(folder: string): Promise<string[]> {
     .map((entry) => posix.join(folder, entry.replaceAll("\\", "/")));
 }
 
-/** All imports of the given files. */
+/** Resolves with all imports of the given files. */
 export async function importsOf(files: readonly string[]): Promise<Import[]> {
   const lists = await Promise.all(
     files.map(async (file) => importsIn(file, await readFile(join(root, file), "utf8"))),
@@ -35,7 +35,7 @@ export async function importsOf(files: readonly string[]): Promise<Import[]> {
   return lists.flat();
 }
 
-/** Groups of nodes that reach each other, by Tarjan's algorithm; nodes that reach only themselves are left out. */
+/** Returns groups of nodes that reach each other, by Tarjan's algorithm, without nodes that reach only themselves. */
 export function circles(edges: readonly (readonly [string, string])[]): string[][] {
   const next = new Map<string, Set<string>>();
   for (const [from, to] of edges) next.set(from, (next.get(from) ?? new Set()).add(to));

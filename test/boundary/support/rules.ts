@@ -1,8 +1,8 @@
-/** Owns: what an import between files of `src` and `workers` must never be. CONTRIBUTING.md tells the rules in words. */
+/** Owns: the rules for imports between files of `src` and `workers`. CONTRIBUTING.md explains the rules. */
 import { posix } from "node:path";
 import type { Import } from "./imports.ts";
 
-/** Folders without an entry: their files are small, independent, and imported one by one. */
+/** Folders without an entry. Their files are small, independent, and imported one by one. */
 const LEAF =
   /^(src|workers|src\/shared(\/.*)?|workers\/shared(\/.*)?|src\/(pi|report|ui)|workers\/connection\/config\/entry)$/;
 
@@ -16,7 +16,7 @@ const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", 
   (folder) => `workers/connection/${folder}`,
 );
 
-/** Rule -> whether an import breaks it. */
+/** Maps each rule to a function that is true for an import that breaks the rule. */
 export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
   "src/shared imports nothing but src/shared and pure packages": (edge) =>
     isBelow("src/shared", edge.from) &&
@@ -48,6 +48,6 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
   },
 };
 
-/** The imports that break a rule, as `from -> to`. */
+/** Returns the imports that break a rule, as `from -> to`. */
 export const broken = (rule: string, edges: readonly Import[]): string[] =>
   edges.filter((edge) => RULES[rule]?.(edge) ?? true).map(({ from, to }) => `${from} -> ${to}`);

@@ -1,4 +1,4 @@
-/** Owns: servers that answer a method with a text from a row, and the parts of such texts. */
+/** Owns: servers that answer a method with a text from a row, and helpers that build such texts. */
 import type { Entry, Place } from "../support/row.ts";
 
 export const nested = (depth: number, open = '{"a":', core = "1", close = "}"): string =>
@@ -22,7 +22,9 @@ export const helloOf = (more: Record<string, unknown> = {}): string =>
     ...more,
   });
 
-/** The entry of a server that answers these methods with these JSON texts; `error {...}` makes one an error. */
+/**
+ * Resolves with the entry of a server that answers these methods with these JSON texts; `error {...}` makes an error.
+ */
 export async function answering(place: Place, bodies: Record<string, string>): Promise<Entry> {
   const args: string[] = [];
   for (const [method, body] of Object.entries(bodies)) {
@@ -32,12 +34,12 @@ export async function answering(place: Place, bodies: Record<string, string>): P
   return place.hostile("answers.mjs", ...args);
 }
 
-/** The same as a key of a row. */
+/** Returns the same server as a value for a row's `server`. */
 export const answered =
   (bodies: Record<string, string>) =>
   (place: Place): Promise<Entry> =>
     answering(place, bodies);
 
-/** A server with these tools. */
+/** Returns a server with these tools, as a value for a row's `server`. */
 export const listing = (tools: readonly unknown[]): ((place: Place) => Promise<Entry>) =>
   answered({ "tools/list": listOf(tools) });

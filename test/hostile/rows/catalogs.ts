@@ -1,28 +1,28 @@
-/** Attacks by the number and the size of tools, and by what a search over them costs on the main thread. */
+/** Attacks by the number and size of tools, and by the cost of a search over them on the main thread. */
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
 import { type Call, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { aTool, listing } from "./answering.ts";
 
-/** Tools whose names have `length` characters and differ only in the last five. */
+/** Returns tools whose names have `length` characters and differ only in the last five. */
 const alike = (count: number, length: number): Record<string, unknown>[] =>
   Array.from({ length: count }, (_, i) => aTool(`${"n".repeat(length - 5)}${String(i).padStart(5, "0")}`));
 
 const select = (names: readonly string[]): ReturnType<typeof searchOf> =>
   searchOf(`select:${names.join(",")}`);
 
-/** Five names with the server's prefix that no tool of the server has. */
+/** Returns five names with the server's prefix that no tool of the server has. */
 const unknownNames = ({ place }: Arena, length: number): string[] =>
   Array.from({ length: 5 }, (_, i) => `${place.server}__${"n".repeat(length - 5)}x${i}xyz`);
 
 const PUNCTUATION = ["_", "-", ".", "__", "-_", "_-", "--", "._", "_.", "-."];
-/** 10,000 tools whose names differ only in their punctuation. */
+/** Returns 10,000 tools whose names differ only in their punctuation. */
 const punctuated = (): Record<string, unknown>[] =>
   Array.from({ length: 10_000 }, (_, i) => {
     const digits = String(i).padStart(4, "0").split("");
     return aTool(`read${digits.map((digit) => PUNCTUATION[Number(digit)]).join("file")}`);
   });
 
-/** The model asks for five names that differ from all of these by their last characters. */
+/** Returns a row in which the model asks for five names that differ from all tools only in their last characters. */
 const unknownRow = (name: string, [count, length]: readonly [number, number], alone = false): Row => ({
   name,
   finding: "H5",
@@ -36,16 +36,16 @@ const unknownRow = (name: string, [count, length]: readonly [number, number], al
 
 const SEARCHES: readonly Row[] = [
   unknownRow(
-    "a server with 10,000 names of 64 characters that share 54: the model asks for five unknown ones",
+    "a server with 10,000 names of 64 characters that share 54: the model asks for five unknown names",
     [10_000, 57],
     true,
   ),
   unknownRow(
-    "a server with 100 names of 1,000 characters: the model asks for five unknown ones",
+    "a server with 100 names of 1,000 characters: the model asks for five unknown names",
     [100, 1_000],
   ),
   {
-    name: "a server with 1,000 names that share 43 characters: the model calls an unknown one",
+    name: "a server with 1,000 names that share 43 characters: the model calls an unknown name",
     finding: "H5",
     checks: SERVER_CHECKS,
     server: listing(alike(1_000, 48)),
@@ -56,7 +56,7 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "a server with 10,000 names that differ in punctuation: the model repeats one 256 times in a query",
+    name: "a server with 10,000 names that differ in punctuation: the model repeats one name 256 times in a query",
     finding: "H5",
     alone: true,
     checks: SERVER_CHECKS,
@@ -68,7 +68,7 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "a pattern in mcp({search, regex: true}) that backtracks or costs much",
+    name: "a pattern in mcp({search, regex: true}) that backtracks or takes much time",
     finding: "M8",
     alone: true,
     settings: { proxyTool: true },
@@ -92,13 +92,13 @@ const SEARCHES: readonly Row[] = [
   },
 ];
 
-/** Waits until the server was asked for its list after several changes of it. */
+/** Waits until the server was asked for its list after several changes of the list. */
 const changed = async (arena: Arena): Promise<void> => {
   const isChanged = async (): Promise<boolean> => (await arena.place.seen()).includes("changed");
   if (!(await arena.until(isChanged))) throw new Error("the changed list was never asked for");
 };
 
-/** The model calls tools while the list changes, and the user looks at the tools. */
+/** Returns a row in which the model calls tools and the user opens `/mcp tools` while the list changes. */
 const changingRow = (
   name: string,
   { tools, calls }: { tools: () => readonly Record<string, unknown>[]; calls: readonly Call[] },
@@ -156,7 +156,7 @@ const MANY: readonly Row[] = [
     calls: [{ tool: "tool_7" }],
   }),
   {
-    name: "a server with a tool name of 1 MB, an empty one and some that are not text",
+    name: "a server with a tool name of 1 MB, an empty name and names that are not text",
     finding: "own",
     checks: SERVER_CHECKS,
     server: listing([

@@ -1,10 +1,10 @@
-/** Attacks by configuration files of a clone that are not plain files, or too big. */
+/** Attacks by configuration files of a clone that are too big or are not regular files. */
 import { mkdir, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { link, pipe } from "./laying.ts";
 
-/** Configuration files that are read at the start. */
+/** The configuration files that the extension reads at the start. */
 const PLACES = [".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json", ".vscode/mcp.json"] as const;
 
 const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
@@ -15,7 +15,7 @@ const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
   "a file of 4 GB": async ({ home }, path) => truncate(await home.writeFile(path, ""), 4 * 2 ** 30),
 };
 
-/** All files of a row are of the same kind: one alone would do the same. */
+/** Each row makes all files the same kind of fake, since a single fake file can already do the damage. */
 const NO_FILES: readonly Row[] = Object.entries(FAKES).map(([what, lay]) => ({
   name: `a clone in which each of ${PLACES.join(", ")} is ${what}`,
   finding: "H2",
@@ -54,7 +54,7 @@ const SIZES: readonly [string, string, () => string][] = [
       })),
   ],
   [
-    "20,000 times the same entry",
+    "the same entry 20,000 times",
     "M1",
     () => `{"mcpServers": {${Array.from({ length: 20_000 }, () => '"a": {"command": "node"}').join(",")}}}`,
   ],

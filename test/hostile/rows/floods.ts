@@ -37,7 +37,7 @@ export const FLOODS: readonly Row[] = [
     check: workerEnds,
   },
   {
-    name: "no attack: a server answers a call with 60 MiB of plain text, and the model gets its start and end",
+    name: "no attack: a server answers a call with 60 MiB of plain text, and the model gets the start and the end",
     finding: "C2",
     alone: true,
     checks: SERVER_CHECKS,
@@ -113,7 +113,7 @@ export const FLOODS: readonly Row[] = [
     }),
   ),
   {
-    name: "a server that sends batches of 200,000 messages, of none, and of batches",
+    name: "a server that sends a batch of 200,000 messages, an empty batch, and a batch of nested batches",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("batches.mjs"),

@@ -14,7 +14,7 @@ import { STORIES } from "./stories.ts";
 
 /** Rows without an attack. If they fail, no other row proves anything. */
 const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
-  name: `no attack at all, in a Pi ${alone ? "of its own" : "that rows share"}`,
+  name: `no attack, in ${alone ? "a Pi of its own" : "the shared Pi"}`,
   finding: "own",
   alone,
   checks: SERVER_CHECKS,

@@ -1,9 +1,9 @@
-/** Attacks by servers over HTTP: bodies, streams, headers, redirects and requests to ask again. */
+/** Attacks by servers over HTTP: bodies, streams, headers, redirects and requests to connect again. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 
-/** Without a pause the client asks hundreds of times in this time. */
+/** A client without a pause sends hundreds of requests in this time. */
 const WATCH_MS = 500;
 const WORK = [{ tool: "work" }];
 const SECRET = "t0p-s3cret";
@@ -13,7 +13,7 @@ const over =
   (place: Place): Promise<Entry> =>
     place.http(program, ...args);
 
-/** The entry has a token that must not go to another origin. */
+/** Returns an entry with a token, which must not go to another origin. */
 const withToken =
   (program: string, ...args: string[]) =>
   async (place: Place): Promise<Entry> => ({
@@ -27,7 +27,7 @@ const HTTP_CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 const count = async ({ place }: Arena, what: string): Promise<number> =>
   (await place.seen()).filter((line) => line === what).length;
 
-/** What `/mcp` shows of a server that fails is short and holds no secret. */
+/** Reports a text of `/mcp` that is long, shows the token, or shows an error of the extension's own code. */
 const tellsLittle = async (arena: Arena): Promise<string[]> => {
   const status = await arena.status();
   return [
@@ -126,7 +126,7 @@ const HEADERS: readonly Row[] = [
     }),
   ),
   {
-    name: "a server whose challenge has 14 KB and control bytes and names another server",
+    name: "a server whose challenge has 14 KB, control bytes and the name of another server",
     finding: "own",
     checks: HTTP_CHECKS,
     server: withToken("long-challenge.mjs"),
@@ -209,7 +209,7 @@ const AGAIN: readonly Row[] = [
       act: () => sleep(WATCH_MS),
       check: async (arena) => {
         const asked = await count(arena, "stream");
-        // One a second, and some while the rest of the row runs.
+        // The client asks once a second, and a few times more while the rest of the row runs.
         return asked > 15 ? [`the stream was asked for ${asked} times`] : [];
       },
     }),
@@ -220,7 +220,7 @@ const AGAIN: readonly Row[] = [
     checks: HTTP_CHECKS,
     server: over("retry-zero-answer.mjs"),
     act: async (arena) => {
-      // The call may last until its timeout. The number of requests in that time counts.
+      // The call may last until its timeout; the row counts the requests in that time.
       const { server } = arena.place;
       const called = arena.use(server, "work").catch(() => undefined);
       const isResumed = async (): Promise<boolean> => (await count(arena, "resumed")) > 0;
@@ -231,7 +231,7 @@ const AGAIN: readonly Row[] = [
     },
     check: async (arena) => {
       const asked = await count(arena, "resumed");
-      // Ten a second, and some while the rest of the row runs.
+      // The client asks ten times a second, and some times more while the rest of the row runs.
       return asked > 40 ? [`the answer was asked for ${asked} times`] : [];
     },
   },

@@ -7,10 +7,10 @@ import type { Place } from "../support/row.ts";
 
 const run = promisify(execFile);
 
-/** A shell script that writes to the canary file and then runs `then`. */
+/** Returns a shell script that writes to the canary file and then runs `then`. */
 export const script = ({ canaryFile }: Place, then = ""): string =>
   `#!/bin/sh\necho "$0 $*" >> "${canaryFile}"\n${then}\n`;
-/** A module for Node's `require` that writes to the canary file. */
+/** Returns a module for Node's `require` that writes to the canary file. */
 export const required = ({ canaryFile }: Place): string =>
   `require("node:fs").appendFileSync(${JSON.stringify(canaryFile)}, "required\\n");\n`;
 

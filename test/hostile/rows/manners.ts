@@ -1,4 +1,4 @@
-/** Attacks by the behaviour of a server over stdio in time, and by its resources. */
+/** Attacks by the timing of a server over stdio, and by its resources. */
 import { readFile } from "node:fs/promises";
 import type { Arena } from "../support/arena.ts";
 import { type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
@@ -14,7 +14,7 @@ const LEAST_PAUSES_MS = [900, 1_900];
 const logOf = ({ place }: Arena): Promise<string> =>
   readFile(`${place.home.agentDir}/mcp-threads.log`, "utf8").catch(() => "");
 
-/** When the server was started, each time; ms since the epoch. */
+/** Resolves with the time of each start of the server; ms since the epoch. */
 const startsOf = async ({ place }: Arena): Promise<number[]> =>
   (await place.seen()).filter((line) => line.startsWith("start ")).map((line) => Number(line.slice(6)));
 
@@ -48,7 +48,7 @@ export const MANNERS: readonly Row[] = [
       if (!(await arena.until(isThird, 20_000))) throw new Error("it was not started a third time");
     },
     check: async (arena) => {
-      // A pause begins after the start before it, so that no slow machine makes it shorter.
+      // A pause includes the life of the earlier process, so a slow machine never makes the pause shorter.
       const [first = 0, second = 0, third = 0] = await startsOf(arena);
       const pausesMs = [second - first, third - second];
       const isDoubled = pausesMs.every((pauseMs, at) => pauseMs >= (LEAST_PAUSES_MS[at] ?? 0));

@@ -1,11 +1,11 @@
-/** Attacks by files of a clone on the start of the user's own servers in it. */
+/** Attacks by files of a clone on the user's own servers, which start in that clone. */
 import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { executable, link, required, script } from "./laying.ts";
 
 const NPM_MS = 30_000;
 
-/** The attack is on the user's own npx server: the server must work, and nothing of the clone may run. */
+/** Returns a row that attacks the user's own npx server: the server must work, and nothing of the clone may run. */
 const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: boolean): Row => ({
   name: `a clone with ${name}: the user's own npx server runs nothing of the clone`,
   finding: "C1",
@@ -15,7 +15,7 @@ const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: bo
   servers: async (place) => ({ mine: await place.npx() }),
   lay,
   act: async (arena) => {
-    // npm may take longer than the wait of a search.
+    // npm may take longer than a search waits.
     let text = "";
     const works = await arena.until(async () => {
       text = (await arena.use("mine", "echo", { text: "mine" })).text;
@@ -71,7 +71,7 @@ const NPX: readonly Row[] = [
   ),
   npxRow("a committed node_modules with a package of the same name", commitsPackage, false),
   npxRow(
-    "a package.json of the same name with a bin of its own",
+    "a package.json with the same name and another bin",
     async (place) => {
       const manifest = { name: PACKAGE, version: "9.0.0", bin: { [PACKAGE]: "./evil.cjs" } };
       await place.home.writeFile("package.json", manifest);
@@ -97,7 +97,7 @@ const ENV: readonly Row[] = [
     },
   },
   {
-    name: "a clone whose .env changes after the consent: the new content starts nothing without another consent",
+    name: "a clone whose .env changes after the consent: the new content starts nothing without a second consent",
     finding: "H3",
     alone: true,
     checks: CLONE_CHECKS,

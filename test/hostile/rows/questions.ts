@@ -1,4 +1,6 @@
-/** Attacks by a file of a clone that names programs to run and secrets to send: the user is asked before anything happens. */
+/**
+ * Attacks by a clone's file that names programs to run and secrets to send; the question must come before any effect.
+ */
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { required } from "./laying.ts";
 
@@ -132,7 +134,7 @@ export const QUESTIONS: readonly Row[] = [
     }),
   ),
   {
-    name: "a clone with entries that run, read and call: nothing happens before the answer",
+    name: "a clone with entries that run programs, read files and call servers: nothing happens before the answer",
     finding: "own",
     alone: true,
     checks: CLONE_CHECKS,
@@ -143,7 +145,7 @@ export const QUESTIONS: readonly Row[] = [
     },
   },
   {
-    name: "a clone with such entries in a project without trust: nobody is asked",
+    name: "a clone with the same entries in a project without trust: the user is not asked",
     finding: "own",
     alone: true,
     trusted: false,
@@ -179,7 +181,7 @@ export const QUESTIONS: readonly Row[] = [
   },
 ];
 
-/** Entries with everything that a project's file can name: commands, URLs, secrets from commands, files. */
+/** Writes entries with everything that a project's file can name: commands, URLs, secrets from commands, files. */
 async function laysEverything(place: Place): Promise<void> {
   const { canaryFile, canary, home } = place;
   const marks = `echo ran >> ${canaryFile}`;

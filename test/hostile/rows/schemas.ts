@@ -1,4 +1,4 @@
-/** Attacks by schemas of tools on the code that reads, repairs and checks them. */
+/** Attacks by schemas of tools on the code that reads, repairs and checks schemas. */
 import { callOf, searchOf } from "../support/arena.ts";
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answering, aTool, listOf } from "./answering.ts";
@@ -14,7 +14,7 @@ const withSchemas =
 
 const self = (count: number): unknown[] => Array.from({ length: count }, () => ({ $ref: "#" }));
 
-/** A schema of `count` properties and `count` parts that refer to each other. */
+/** Returns a schema of `count` properties and `count` parts that refer to each other. */
 const references = (count: number): unknown => ({
   type: "object",
   properties: Object.fromEntries(
@@ -23,7 +23,7 @@ const references = (count: number): unknown => ({
   allOf: Array.from({ length: count }, (_, i) => ({ $ref: `#/properties/p${(i * 3) % count}` })),
 });
 
-/** A schema with two references on each level: each level has twice as many nodes as the one above. */
+/** Returns a schema with two references on each level, so each level has twice as many nodes as the level above. */
 const doubling = (depth: number): unknown => ({
   type: "object",
   properties: { a: { $ref: "#/$defs/d0" } },
@@ -43,7 +43,10 @@ const object = (properties: Record<string, unknown>, more: Record<string, unknow
   ...more,
 });
 
-/** Patterns that backtrack, each with a text that makes it backtrack. A description can ask the model for the text. */
+/**
+ * Patterns that backtrack, each with a text that makes the pattern backtrack. A description can ask the model for the
+ * text.
+ */
 const PATTERNS = {
   nested: ["^(([a-z])+.)+$", `${"a".repeat(34)}!!`],
   twice: ["^(a|a)*$", `${"a".repeat(25)}!`],
@@ -67,7 +70,7 @@ const SETS: readonly [string, Record<string, unknown>][] = [
 const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({
   name: `a server whose schema has ${what}: the tools of other servers are found`,
   finding: "H1",
-  // One of these attacks is in mcp.json before Pi starts.
+  // The first of these attacks is in mcp.json before Pi starts.
   alone: at === 0,
   checks: SERVER_CHECKS,
   server: withSchemas(schemas),

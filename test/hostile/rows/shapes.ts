@@ -1,4 +1,4 @@
-/** Attacks by the shape of the answers of a server over stdio. */
+/** Attacks by the form of the answers of a server over stdio. */
 import { callOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, nested } from "./answering.ts";
@@ -35,7 +35,7 @@ export const SHAPES: readonly Row[] = [
     calls: WORK,
   },
   {
-    name: "a server that answers other ids first and then answers twice",
+    name: "a server that answers wrong ids first and then answers the call twice",
     finding: "own",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("answers-twice.mjs"),
@@ -112,7 +112,7 @@ export const SHAPES: readonly Row[] = [
     happened: "twentieth page",
   },
   {
-    name: "a server that gives pages of 10 MB without end: the client gives the list up before its memory is full",
+    name: "a server that gives pages of 10 MB without end: the client gives up the list before its memory is full",
     finding: "M5",
     alone: true,
     checks: SERVER_CHECKS,
@@ -177,7 +177,7 @@ export const SHAPES: readonly Row[] = [
   },
 ];
 
-/** A PNG whose header tells a size that its data do not have. */
+/** Returns a PNG, in base64, whose header states a size that the data do not have. */
 function pngOf(width: number, height: number): string {
   const bytes = Buffer.alloc(33);
   Buffer.from("89504e470d0a1a0a0000000d49484452", "hex").copy(bytes);

@@ -1,4 +1,4 @@
-/** Attacks that take several starts of Pi in one home, one after the other or at once. */
+/** Attacks that need several starts of Pi in one home, one after the other or at the same time. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { callOf } from "../support/arena.ts";
@@ -34,7 +34,7 @@ export const STORIES: readonly Row[] = [
     },
   },
   {
-    name: "a clone with a file that the user's server runs by a relative path: its words reach no other project",
+    name: "a clone with a file that the user's server runs by a relative path: the file's tools reach no other project",
     finding: "L6",
     alone: true,
     checks: CLONE_CHECKS,
@@ -52,7 +52,7 @@ export const STORIES: readonly Row[] = [
       );
       const other = join(home.dir, "other");
       await mkdir(other);
-      // This server ends at once, so that no search waits for it. Any tool of it comes from the first project.
+      // This server ends at once, so no search waits for it, and any tool of it comes from the first project.
       await writeFile(join(other, "server.mjs"), "");
       await home.writeMcp({ mcpServers: { mine: { command: process.execPath, args: ["./server.mjs"] } } });
       const first = await start();

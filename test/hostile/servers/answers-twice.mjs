@@ -1,9 +1,9 @@
-// Answers each request to many wrong ids first, then twice to the right one, the second time with other words.
+// Answers a call first with many wrong ids, then three times with the right id; only the first answer counts.
 import { send, serve, text } from "./lib.mjs";
 
 serve({
   "tools/call": ({ id }) => {
-    // Not what a client may take for the number, such as "3": real servers answer so.
+    // The text "3" for the id 3 is missing here: real servers answer so, and a client may accept it.
     const wrong = [-1, 0.5, 10 ** 9, {}, "__proto__", "x".repeat(100_000)];
     for (const one of wrong) send({ id: one, result: text("wrong id") });
     send({ id, result: text("right") });

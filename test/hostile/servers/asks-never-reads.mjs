@@ -1,4 +1,4 @@
-// Answers initialize and tools/list, then asks as fast as it can and never reads an answer.
+// Answers initialize and tools/list, then sends requests as fast as it can and never reads an answer.
 import { seen, serve, tool } from "./lib.mjs";
 
 const chunk =

@@ -1,4 +1,4 @@
-// Sends JSON-RPC batches: a list of 200,000 notifications, an empty one, and one in lists of lists.
+// Sends JSON-RPC batches: a batch of 200,000 notifications, an empty batch, and a notification in 5,000 nested lists.
 import { seen, serve } from "./lib.mjs";
 
 const one = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';

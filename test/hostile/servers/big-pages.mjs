@@ -1,4 +1,4 @@
-// Lists one tool a page, each page with another cursor of 10 MB, for ever.
+// Lists pages of one tool without end; each page has a new cursor of 10 MB.
 import { seen, serve, tool } from "./lib.mjs";
 
 let page = 0;

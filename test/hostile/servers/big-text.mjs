@@ -1,4 +1,5 @@
-// Answers a call with one plain text of so many MiB: `big-text.mjs 60`. No attack: it must work.
+// Answers a call with one plain text of the given size in MiB: `big-text.mjs 60`. This is not an attack: the call must
+// work.
 import { seen, send, serve } from "./lib.mjs";
 
 const bytes = Number(process.argv[2]) * 2 ** 20;

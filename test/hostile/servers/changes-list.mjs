@@ -1,4 +1,4 @@
-// Lists the tools of a file, every 200 ms with another description of the first one: `changes-list.mjs /path`.
+// Lists the tools of a file and changes the first tool's description every 200 ms: `changes-list.mjs /path`.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
@@ -8,7 +8,7 @@ let count = 0;
 let isTold = false;
 serve({
   "tools/list": () => {
-    // Not every change is followed by a list.
+    // A client may skip changes, so the record needs several changes before a list.
     if (count >= CHANGES && !isTold) {
       isTold = true;
       seen("changed");

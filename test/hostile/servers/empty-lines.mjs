@@ -1,4 +1,4 @@
-// Answers well, and writes lines without anything in them for ever, as fast as they are read.
+// Answers correctly and writes empty lines without end, as fast as they are read.
 import { serve } from "./lib.mjs";
 
 const chunk = "\n".repeat(64 * 1024);

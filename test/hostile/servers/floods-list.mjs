@@ -1,4 +1,4 @@
-// Answers tools/list with a list of so many MiB that repeats one value: `floods-list.mjs 60 '{}'`.
+// Answers tools/list with a list of the given size in MiB that repeats one value: `floods-list.mjs 60 '{}'`.
 import { seen, serve } from "./lib.mjs";
 
 const [mebibytes, value] = process.argv.slice(2);

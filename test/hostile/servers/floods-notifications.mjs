@@ -1,4 +1,5 @@
-// Sends one notification so many times, as fast as it is read: `floods-notifications.mjs 300000 <method> <params>`.
+// Sends one notification the given number of times, as fast as it is read:
+// `floods-notifications.mjs 300000 <method> <params>`.
 import { seen, serve } from "./lib.mjs";
 
 const [count, method, params] = process.argv.slice(2);

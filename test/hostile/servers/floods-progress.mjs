@@ -1,4 +1,4 @@
-// Tells 100,000 steps of progress in a call, each with a message, before it answers.
+// Reports 100,000 steps of progress in a call, each with a message, and then answers the call.
 import { seen, send, serve, text } from "./lib.mjs";
 
 const STEPS = 100_000;

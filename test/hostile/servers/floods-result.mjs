@@ -1,5 +1,5 @@
-// Answers a call with content of so many MiB that repeats one value: `floods-result.mjs 60 '{}'`; with `structured` as
-// third argument the list is structuredContent.
+// Answers a call with content of the given size in MiB that repeats one value: `floods-result.mjs 60 '{}'`. The third
+// argument `structured` puts the list into structuredContent.
 import { seen, serve } from "./lib.mjs";
 
 const [mebibytes, value, where] = process.argv.slice(2);

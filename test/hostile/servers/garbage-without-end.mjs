@@ -1,4 +1,4 @@
-// Answers initialize, then writes what is no message and never ends the line.
+// Answers initialize, then writes garbage in a line that never ends.
 import { serve } from "./lib.mjs";
 
 const chunk = Buffer.alloc(64 * 1024, "x");

@@ -1,4 +1,4 @@
-// Answers each call of `echo` with the text that it was given, after so many milliseconds as it was asked to wait.
+// Answers each call of `echo` with the call's `text`, after `waitMs` milliseconds if the call gives them.
 import { send, serve, text, tool } from "./lib.mjs";
 
 const answer = ({ id, params }) => send({ id, result: text(`echo: ${params.arguments?.text}`) });

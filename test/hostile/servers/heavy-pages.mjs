@@ -1,4 +1,4 @@
-// Lists a hundred tools with schemas of 100 KB a page, each page with another cursor, for ever.
+// Lists pages of a hundred tools with schemas of 100 KB without end; each page has a new cursor.
 import { seen, serve, tool } from "./lib.mjs";
 
 let page = 0;

@@ -1,7 +1,8 @@
 /**
- * Owns: what hostile servers share: newline-delimited JSON-RPC by hand, and a record of what they did.
- * Must not: be polite for them: a server replaces any answer by its own.
- * Called by: the programs beside it. SEEN is a file that gets a line for each deed, so that a test knows that the attack took place.
+ * Owns: the shared code of hostile servers: newline-delimited JSON-RPC by hand, and the record of each server's steps.
+ * Must not: prevent bad behaviour: a server may replace any answer.
+ * Called by: the programs in this folder. SEEN names a file that gets a line for each step, which proves to a test that
+ * the attack took place.
  */
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -31,7 +32,7 @@ export const hello = ({ params }, more = {}) => ({
   ...more,
 });
 
-/** Method -> what it answers; undefined answers nothing. `on[method](message)` replaces one of them. */
+/** Answers requests on stdin. `on[method](message)` replaces an answer; a result of undefined sends no answer. */
 export function serve(on = {}, tools = [tool("work")]) {
   const answers = {
     initialize: (message) => hello(message),

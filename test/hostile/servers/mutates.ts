@@ -1,5 +1,5 @@
-// A server over stdio whose answers have accidents, by SEED and the call's number. SERVER: its position. STATE: a file that gets a byte for
-// each launch, so that a later launch has other accidents than the first.
+// A server over stdio whose answers have accidents. SEED and the call's number decide the accidents. SERVER is the
+// server's position. STATE names a file that gets a byte for each launch, so each launch has other accidents.
 import { appendFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { type Json, mutateAnswer, pickFrom, randomFor } from "./mutations.ts";
@@ -18,7 +18,7 @@ const answer = (message: Json): Json => ({
 });
 
 let written = Promise.resolve();
-/** One piece after the other, each in its own turn of the loop, so that the client reads them apart. */
+/** Writes each piece in its own turn of the loop, so that the client reads the pieces one by one. */
 function write(piece: Buffer): void {
   written = written.then(
     () =>
@@ -41,7 +41,7 @@ function mutate(message: Json, number: number): void {
   else if (kind === 2) process.stderr.write(bytes, () => process.stdout.write(bytes));
   else {
     const at = random.below(bytes.length + 1);
-    // A line that an earlier answer left open mostly ends here, so that not every answer after it is lost.
+    // An earlier answer may have left its line open. Most answers end that line first, so that they are not lost too.
     if (random.below(4) > 0) write(Buffer.from("\n"));
     write(bytes.subarray(0, at));
     write(bytes.subarray(at));

@@ -1,14 +1,14 @@
 /**
- * Owns: JSON-RPC messages with accidents in them, for the mutating servers over stdio and over HTTP.
+ * Owns: JSON-RPC messages with accidents, for the mutating servers over stdio and HTTP.
  * Must not: know how a message is framed.
- * Called by: mutates.ts beside it, and support/mutating-http.ts.
+ * Called by: mutates.ts and support/mutating-http.ts.
  */
 import { createRandom } from "../../unit/random.ts";
 
 export type Random = ReturnType<typeof createRandom>;
 export type Json = Record<string, unknown>;
 
-/** Numbers that depend on the seed and on the mutation's number only, so that one mutation can be run alone. */
+/** Returns random numbers that depend only on the seed and the mutation's number, so that a mutation can run alone. */
 export const randomFor = (seed: number, number: number): Random =>
   createRandom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b));
 
@@ -20,7 +20,9 @@ const NESTS = [
 ] as const;
 const DEPTHS = [10, 900, 5_000, 100_000] as const;
 
-/** A value that JSON allows and that nobody expects. Deep ones are made as text: `stringify` has a stack. */
+/**
+ * Returns a value that JSON allows and that is unusual. Deep values are made as text, since `stringify` is recursive.
+ */
 export const oddValue = (random: Random): unknown =>
   pickFrom<unknown>(random, [
     ...[
@@ -44,7 +46,7 @@ export const oddValue = (random: Random): unknown =>
     Array.from({ length: 3_000 }, (_, i) => i),
   ]);
 
-/** Every object and list of a value. */
+/** Returns every object and list in a value. */
 function holders(value: unknown, found: object[] = []): object[] {
   if (typeof value !== "object" || value === null) return found;
   found.push(value);
@@ -52,7 +54,7 @@ function holders(value: unknown, found: object[] = []): object[] {
   return found;
 }
 
-/** A copy in which some values, keys or items are others, gone, or there twice. */
+/** Returns a copy in which some values, keys or items are replaced, removed or doubled. */
 export function mutateJson(whole: unknown, random: Random): unknown {
   const copy: unknown = structuredClone(whole);
   for (let rounds = 1 + random.below(3); rounds > 0; rounds--) {
@@ -65,7 +67,7 @@ export function mutateJson(whole: unknown, random: Random): unknown {
     const part = all[random.below(all.length)];
     switch (random.below(6)) {
       case 0:
-        // JSON has no list with a hole.
+        // A list loses the whole item, because JSON cannot express a list with a hole.
         if (Array.isArray(holder)) holder.splice(random.below(holder.length), 1);
         else Reflect.deleteProperty(holder, key);
         break;
@@ -76,7 +78,7 @@ export function mutateJson(whole: unknown, random: Random): unknown {
         Reflect.set(holder, `${key}${random.below(3)}`, oddValue(random));
         break;
       case 3:
-        // A copy: a value that holds itself is no JSON.
+        // A copy is needed: JSON cannot express a value that holds itself.
         Reflect.set(holder, key, structuredClone(part));
         break;
       default:
@@ -120,7 +122,7 @@ const PIECES = [
   ],
 ] as const;
 
-/** Changed bytes, a cut, a piece that is gone, there twice, foreign, or nested deeply. */
+/** Returns bytes with changes, a cut, a removed, doubled or foreign piece, or deep nesting. */
 export function mutateBytes(whole: Buffer, random: Random): Buffer {
   const at = random.below(whole.length + 1);
   const end = Math.min(whole.length, at + 1 + random.below(40));
@@ -148,7 +150,7 @@ export function mutateBytes(whole: Buffer, random: Random): Buffer {
       const [open, close] = pickFrom(random, NESTS);
       const nest = `${open.repeat(depth)}1${close.repeat(random.below(2) === 0 ? depth : 0)}`;
       const text = whole.toString("latin1");
-      // A whole value for another keeps the message sound but for its depth.
+      // The nest replaces a whole value, so the depth is the message's only fault.
       const values = [...text.matchAll(/"[^"\n]*"(?!:)|\d+|true|null/g)];
       const value = values[random.below(values.length)];
       if (!value) return Buffer.from(nest);
@@ -160,7 +162,7 @@ export function mutateBytes(whole: Buffer, random: Random): Buffer {
   }
 }
 
-/** What a server may say that nobody asked for; most of it is odd. */
+/** Returns a notification or request that a server sends unasked; most are odd. */
 export function unasked(random: Random, id: unknown): Json {
   const params = pickFrom<unknown>(random, [
     { progressToken: id, progress: 1, total: 2, message: "half" },
@@ -198,7 +200,7 @@ const wrongId = (id: unknown, random: Random): unknown =>
     0.5,
   ]);
 
-/** The messages that stand for one answer, each as bytes: none, one or several, some of them sound. */
+/** Returns the messages that replace one answer, each as bytes; some are sound. */
 export function mutateAnswer(answer: Json, random: Random): Buffer[] {
   const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value) ?? "undefined");
   const good = bytes(answer);

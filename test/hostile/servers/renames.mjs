@@ -1,4 +1,4 @@
-// Lists two tools whose names Pi cannot tell apart, and every 100 ms two others.
+// Lists two tools whose names are the same in Pi, and two other such tools every 100 ms.
 import { send, serve, tool } from "./lib.mjs";
 
 let count = 0;

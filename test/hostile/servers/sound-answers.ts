@@ -1,6 +1,6 @@
 /**
- * Owns: what the mutating servers answer before an accident, and when the accidents take place.
- * Called by: mutates.ts beside it, and support/mutating-http.ts.
+ * Owns: the sound answers of the mutating servers, and the times of the accidents.
+ * Called by: mutates.ts and support/mutating-http.ts.
  */
 import { type Json, randomFor } from "./mutations.ts";
 
@@ -13,7 +13,7 @@ const TOOL = {
   annotations: { readOnlyHint: true },
 };
 
-/** What a sound server answers, with every kind of content. */
+/** Returns a sound server's answer; a call's answer has several kinds of content. */
 export function soundResult(method: unknown, params: unknown): Json {
   if (method === "initialize")
     return {
@@ -38,8 +38,8 @@ export function soundResult(method: unknown, params: unknown): Json {
 }
 
 /**
- * What goes wrong while a server connects: the second of each three connections has an accident in its handshake or in
- * its tool list. `server`: its position among the servers of the seed.
+ * Returns the accident of a connect: the second of each three connections has an accident in the handshake or in the
+ * tool list. `server`: the server's position among the servers of the seed.
  */
 export function accidentOf(
   seed: number,
@@ -50,7 +50,7 @@ export function accidentOf(
   return { method: randomFor(seed + 1, number).below(2) === 0 ? "initialize" : "tools/list", number };
 }
 
-/** The mutation's number, as the test gives it to the call. */
+/** Returns the mutation's number, which the test puts into the call's arguments. */
 export const numberOf = (params: unknown): number => {
   const { number } = ((params as Json | undefined)?.arguments ?? {}) as Json;
   return typeof number === "number" ? number : 0;

@@ -1,4 +1,4 @@
-// Sends 200,000 responses to requests that nobody made, as fast as they are read.
+// Sends 200,000 responses to requests that the client never made, as fast as they are read.
 import { seen, serve } from "./lib.mjs";
 
 let count = 0;

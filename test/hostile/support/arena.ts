@@ -1,7 +1,7 @@
 /**
- * Owns: one real Pi with the packed extension, a probe and a scripted model, in a place of attacks: prompts, calls of
- * the healthy server, what the main thread spent, and Pi's end.
- * Must not: know rows or judge what it sees.
+ * Owns: one real Pi with the packed extension, a probe and a scripted model, in the home of an attack: prompts, calls
+ * of the healthy server, the time that the main thread spent, and Pi's end.
+ * Must not: know rows, or judge results.
  * Called by: run-row.ts and the rows' own steps.
  */
 import { readFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ import {
 import { PROBE } from "./place.ts";
 import type { Place } from "./row.ts";
 
-/** For hangs only: a prompt takes this long only if it never ends. */
+/** This limit catches hangs only: every other prompt ends sooner. */
 export const PROMPT_MS = 60_000;
 const START_MS = 60_000;
 const EXIT_MS = 20_000;
@@ -38,7 +38,7 @@ export interface Spent {
 }
 
 export interface Answered {
-  /** What went wrong; undefined: the answer is right. */
+  /** Why the call failed; undefined if the answer is right. */
   failure: string | undefined;
   ms: number;
 }
@@ -46,7 +46,7 @@ export interface Answered {
 /** A call that asks the server to answer after a given time. */
 export interface Waited {
   failure: string | undefined;
-  /** Milliseconds between that time and the answer. */
+  /** Milliseconds by which the answer came after the time that the call asked for. */
   lateMs: number;
 }
 
@@ -57,7 +57,7 @@ export interface ArenaOptions {
   env?: Record<string, string> | undefined;
   /** Working directory; the project of `place` if left out. */
   cwd?: string | undefined;
-  /** `settings.proxyTool`: every call goes through the one tool `mcp`. */
+  /** True sends every call through the one tool `mcp`, as `settings.proxyTool` requires. */
   proxy?: boolean | undefined;
 }
 
@@ -72,7 +72,7 @@ export class Arena {
   readonly rpc: RpcSession;
   /** Texts of notices that answer a command. */
   readonly asked = new Set<string>();
-  /** A prompt has not ended. */
+  /** True while a prompt runs. */
   isBusy = false;
   #turns: ModelTurn[];
   #requests: readonly ModelRequest[];
@@ -116,13 +116,13 @@ export class Arena {
     return arena;
   }
 
-  /** Another attack begins: `notices`, `dialogs` and `requests` start empty. */
+  /** Begins another attack: `notices`, `dialogs` and `requests` start empty. */
   begin(): void {
     this.#sinceRecord = this.rpc.events.length;
     this.#sinceRequest = this.#requests.length;
   }
 
-  /** Notices of this attack. */
+  /** The notices since the current attack began. */
   get notices(): RpcNotice[] {
     return notices(this.rpc.events.slice(this.#sinceRecord));
   }
@@ -136,7 +136,7 @@ export class Arena {
     return this.#requests.slice(this.#sinceRequest);
   }
 
-  /** The model gives these turns, then ends. Resolves with the tool calls that ended. */
+  /** Sends one prompt, which the model answers with these turns. Resolves with the tool calls that ended. */
   async prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]> {
     this.#turns.splice(0, this.#turns.length, ...turns);
     this.isBusy = true;
@@ -145,7 +145,9 @@ export class Arena {
     return toolEnds(events);
   }
 
-  /** Loads a tool and calls it in one prompt; the result of the call, and the search's answer if no tool was loaded. */
+  /**
+   * Loads a tool and calls it in one prompt. Returns the call's result, with the search's answer if no tool was loaded.
+   */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
     const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
     const end = ends.at(-1);
@@ -154,7 +156,10 @@ export class Arena {
     return { ...end, text: `${end.text}; the search answered: ${ends[0]?.text.slice(0, 300)}` };
   }
 
-  /** `use` with calls of a healthy server beside it, whose answers are due one after the other within `watchMs`. */
+  /**
+   * Does the same as `use` and calls a healthy server at the same time. The answers of the healthy server are due one
+   * after the other within `watchMs`.
+   */
   async useBeside(
     { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
     { healthy, watchMs }: { healthy: string; watchMs: number },
@@ -187,7 +192,7 @@ export class Arena {
     return [find, this.#call(server, tool, args)];
   }
 
-  /** One call of a healthy server whose tool is loaded. */
+  /** Calls a healthy server whose tool is loaded. */
   async echo(server: string): Promise<Answered> {
     const text = `hello ${++this.#echoes}`;
     const begunMs = performance.now();
@@ -195,7 +200,7 @@ export class Arena {
     return { failure: failureOf(end, text), ms: performance.now() - begunMs };
   }
 
-  /** `echo` with a search before it, which may wait for the server. */
+  /** Does the same as `echo` after a search, which may wait for the server. */
   async loadAndEcho(server: string): Promise<Answered> {
     const text = `hello ${++this.#echoes}`;
     const begunMs = performance.now();
@@ -207,7 +212,7 @@ export class Arena {
     };
   }
 
-  /** Text that `/mcp <words>` shows. */
+  /** Returns the text that `/mcp <words>` shows. */
   async status(words = ""): Promise<string> {
     const told = notices(await this.rpc.command(`/mcp ${words}`.trim(), PROMPT_MS));
     for (const { message } of told) this.asked.add(message);
@@ -237,7 +242,7 @@ export class Arena {
     }
   }
 
-  /** Ends Pi as when its user leaves. Resolves with a text for each thing that was not right. */
+  /** Ends Pi the way a user does. Resolves with a text for each problem. */
   async end(): Promise<string[]> {
     const { code, signal } = await this.rpc.stop(EXIT_MS);
     await this.#closeModel();

@@ -1,5 +1,5 @@
 /**
- * Owns: one attack in a running Pi, step by step: it takes place, the model acts, the healthy servers are called.
+ * Owns: the steps of one attack in a running Pi: the attack takes place, the model acts, the healthy servers are called.
  * Must not: start or end Pi.
  * Called by: run-row.ts.
  */
@@ -23,7 +23,7 @@ export const HEALTHY = "healthy";
 const newcomerOf = (server: string): string => `${server}_new`;
 
 const HAPPENS_MS = 45_000;
-/** A search waits 5 s for the tools of a server that starts, and may come before the edit that names it is applied. */
+/** A search waits 5 s for the tools of a starting server, and may run before Pi has applied the edit that adds it. */
 const USABLE_MS = 45_000;
 
 export interface Config {
@@ -31,7 +31,7 @@ export interface Config {
   settings?: Record<string, unknown>;
 }
 
-/** `mcp.json` during the attack. */
+/** Returns the content of `mcp.json` during the attack. */
 export async function configOf(row: Row, place: OpenPlace): Promise<Config> {
   const mcpServers: Record<string, Entry> = { [HEALTHY]: healthyServer() };
   const attacker = await row.server?.(place);
@@ -40,7 +40,7 @@ export async function configOf(row: Row, place: OpenPlace): Promise<Config> {
   return { mcpServers, ...(row.settings ? { settings: row.settings } : {}) };
 }
 
-/** The attack is under way: its server was reached. Not needed where no server attacks. */
+/** Waits until the attacking server was reached. A row without an attacking server needs no wait. */
 async function happened(row: Row, arena: Arena): Promise<string[]> {
   if (!row.server || row.mayBeStopped) return [];
   const line = row.happened ?? "tools/list";
@@ -48,7 +48,7 @@ async function happened(row: Row, arena: Arena): Promise<string[]> {
   return was ? [] : [`the attack never took place: the server saw ${(await arena.place.seen()).slice(0, 5)}`];
 }
 
-/** Why a healthy server that is started only now cannot be used; undefined: it can. */
+/** Returns why a healthy server that starts now cannot be used; undefined if it can. */
 export async function unusable(arena: Arena, server: string): Promise<string | undefined> {
   let failure: string | undefined;
   await arena.until(async () => {
@@ -58,7 +58,7 @@ export async function unusable(arena: Arena, server: string): Promise<string | u
   return failure;
 }
 
-/** A server that is configured now, beside the attack: its tools must become known. */
+/** Adds a healthy server to the configuration during the attack; its tools must become known. */
 async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
   const { home, server } = arena.place;
   const mcpServers = { ...config.mcpServers, [newcomerOf(server)]: healthyServer() };
@@ -67,13 +67,13 @@ async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> 
   return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 
-/** A tool that Pi did not find was never called: the attack did not take place, so the row proves nothing. */
+/** Reports a tool that Pi did not find: without a call the attack did not take place, and the row proves nothing. */
 const notCalledProblem = (end: RpcToolEnd | undefined): string[] =>
   end === undefined || /^Tool \S+ not found$/.test(end.text)
     ? [`the attacking tool was not called: ${end?.text ?? "no such call"}`]
     : [];
 
-/** A call of the attacking server; where the row wants it with the healthy one beside it. */
+/** Calls the attacking server, and the healthy server at the same time if `watchMs` is above 0. */
 async function callProblem(
   { tool, args = {} }: Call,
   arena: Arena,
@@ -88,14 +88,14 @@ async function callProblem(
   return notCalledProblem(await arena.use(server, tool, args));
 }
 
-/** From the moment at which the attack is configured. */
+/** Runs all steps of an attack that is in the configuration. */
 export async function attack(
   { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
   arena: Arena,
   problems: Problems,
 ): Promise<void> {
   const { place } = arena;
-  // Before the calls begin there is nothing to watch.
+  // A row with calls watches the healthy server during the calls.
   const watched = { server: HEALTHY, watchMs: row.calls ? 0 : (row.watchMs ?? 0) };
   const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
@@ -135,7 +135,7 @@ export async function attack(
   ];
   for (const [check, name, run] of steps) {
     const done = await problems.step(check, name, run);
-    // After a prompt without an end there is no other; a row's own step also fails for reasons of its own.
+    // A prompt that never ends makes every later prompt impossible. A row's own step may also fail for other reasons.
     if (!done && (check !== "row" || arena.isBusy)) break;
   }
   problems.add("words", ...wordsProblems(arena));

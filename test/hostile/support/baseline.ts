@@ -1,7 +1,7 @@
 /**
- * Owns: what bare Pi computes in the same kind of run as a row, which the check `main` compares with. It is measured
- * once in a test run; all test files of the run share it.
- * Must not: judge.
+ * Owns: the baseline of the check `main`: the CPU time of bare Pi in the same kind of run as a row. One measurement
+ * serves all test files of a test run.
+ * Must not: judge results.
  * Called by: suite.ts and the bench scenario `hostile`.
  */
 import { link, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,14 +9,14 @@ import { join } from "node:path";
 import { Arena, callOf, type Spent, searchOf } from "./arena.ts";
 import { EMPTY_EXTENSION, openPlace } from "./place.ts";
 
-/** What bare Pi computes at a stretch: until it is ready, in its first prompt, and later. */
+/** The CPU time of bare Pi until Pi is ready, in the first prompt, and later. */
 export interface Baseline {
   start: Spent;
   first: Spent;
   later: Spent;
 }
 
-/** Bare Pi: a start, a first prompt with two calls, and three more of them. */
+/** Runs bare Pi: a start, a first prompt with two calls, and three more such prompts. */
 async function runBare(caches: string): Promise<Baseline> {
   const place = await openPlace({ caches });
   try {
@@ -34,9 +34,9 @@ async function runBare(caches: string): Promise<Baseline> {
   }
 }
 
-/** `caches`: absolute path of the folder with Pi's transforms and compiled code; the rows run with the same. */
+/** `caches`: absolute path of the folder with Pi's transforms and compiled code; the rows use the same folder. */
 export async function measureBare(caches: string): Promise<Baseline> {
-  // The first run fills the caches. What it compiles would allow each row as much.
+  // The first run fills the caches. Its compile time in the baseline would make every row's bound too loose.
   await runBare(caches);
   return runBare(caches);
 }
@@ -46,7 +46,7 @@ const readBaseline = async (path: string): Promise<Baseline | undefined> => {
   return text === undefined ? undefined : (JSON.parse(text) as Baseline);
 };
 
-/** The baseline of this test run. Two test files that begin at once both measure; the first result counts for both. */
+/** Returns the baseline of this test run. If two test files measure at the same time, the first result serves both. */
 export async function baselineOf(caches: string): Promise<Baseline> {
   const path = join(caches, "bare-pi.json");
   const known = await readBaseline(path);

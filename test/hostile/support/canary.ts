@@ -1,6 +1,6 @@
 /**
- * Owns: a server on loopback that nobody should call, and what it was asked all the same.
- * Must not: judge.
+ * Owns: a server on loopback that no attack may reach, and the record of its requests.
+ * Must not: judge results.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,5 @@
 /**
- * Owns: the checks that every row shares: each tells in words what does not hold.
+ * Owns: the checks that all rows share. Each check returns a text for each broken rule.
  * Must not: start or end anything.
  * Called by: run-row.ts.
  */
@@ -8,7 +8,7 @@ import { extensionErrors } from "../../support/rpc-events.ts";
 import type { Answered, Arena, Spent, Waited } from "./arena.ts";
 import type { Place } from "./row.ts";
 
-/** A healthy server answers within this time. A slower call is made again, since the machine may be busy. */
+/** A healthy server answers within this time. A slower call is repeated, since the machine may be busy. */
 const ANSWER_MS = 2_000;
 /** A busy machine alone does not make a call this slow. */
 const HOPELESS_MS = 10_000;
@@ -26,7 +26,7 @@ const SHOWN_CHARS = 160;
 
 /** Control characters except tab and line feed, marks of writing direction, and Unicode line separators. */
 const UNPRINTABLE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be found.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
@@ -49,7 +49,7 @@ export async function neighbourProblem(
   return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
 }
 
-/** Calls the healthy server again and again for `watchMs`. */
+/** Repeats calls of the healthy server for `watchMs`. */
 export async function watchedProblem(
   arena: Arena,
   { server, watchMs }: { server: string; watchMs: number },
@@ -127,7 +127,7 @@ export function wordsProblems(arena: Arena): string[] {
   ];
 }
 
-/** Nothing is printed outside Pi's protocol, and no handler throws. */
+/** Reports output outside Pi's protocol, and handlers that throw. */
 export function protocolProblems({ rpc }: Arena): string[] {
   return [
     ...rpc.strayLines.slice(0, 3).map((line) => `a stray line on stdout: ${shown(line)}`),

@@ -1,2 +1,2 @@
-// Nothing: what bare Pi gets in place of the extension.
+// An extension that does nothing; bare Pi gets it in place of the real one.
 export default function empty() {}

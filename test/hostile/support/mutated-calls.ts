@@ -1,38 +1,38 @@
-/** Owns: calls of servers whose answers have accidents, each of which must be answered or fail in time. */
+/** Owns: calls of servers whose answers have accidents. Each call must be answered, or fail, in time. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { currentCatalog, type Started, start, textOf } from "../../worker/support.ts";
 
-/** Mutations of each kind. */
+/** The number of mutations of each kind. */
 export const COUNT = Number(process.env.HOSTILE_MUTATIONS ?? 40);
 export const SEED = Number(process.env.HOSTILE_SEED ?? 20_270_101);
-/** Against hangs only. */
+/** This limit catches hangs only. */
 export const HANG_MS = 10_000;
 
-/** Mutation after mutation goes to the next of these. */
+/** The mutations go to these servers in turn. */
 export const SERVER_NAMES = ["s0", "s1", "s2", "s3"] as const;
-/** An accident that ends a connection ends the calls beside it, so that a short run has few of them. */
+/** An accident that ends a connection also ends the other open calls, so a short run has few open calls. */
 const IN_FLIGHT = COUNT < 1_000 ? 8 : 32;
-/** A server is connected again once in so many of its calls, at the one of that number. */
+/** A server is connected again once in `CALLS_A_RENEWAL` of its calls, at call number `RENEWED_AT`. */
 const CALLS_A_RENEWAL = 25;
 const RENEWED_AT = 5;
 const ATTEMPTS = 3;
 /** Most accidents leave a request without an answer. */
 export const SHORT = { requestTimeoutMs: 600, startupTimeoutMs: 2_000 };
-/** The call never reached the server: the connection had an accident. */
+/** Errors of a call that never reached the server, because the connection had an accident. */
 const UNSENT = ["connect_failed", "connect_timeout", "spawn_failed", "needs_auth", "unknown_tool"];
 
 export const serverFile = (file: string): string => join(import.meta.dirname, "..", "servers", file);
 const HEALTHY = { command: process.execPath, args: [serverFile("healthy.mjs")] };
 
-/** Calls with accidents in their answers, many at a time, and calls of the healthy server between them. */
+/** Makes many calls at a time whose answers have accidents, and calls of the healthy server between them. */
 async function mutateCalls(at: Started): Promise<{ outcomes: Record<string, number>; wrong: string[] }> {
   const outcomes: Record<string, number> = {};
   const wrong: string[] = [];
   const renewals = new Map<string, Promise<void>>();
-  /** How it ended; what is not as it must be is also in `wrong`. */
+  /** Resolves with how the call ended, and adds a wrong end to `wrong`. */
   const settle = async (what: string, calling: Promise<unknown>): Promise<string> => {
     const over = new AbortController();
     const outcome = await Promise.race([
@@ -91,7 +91,7 @@ export async function checkCalls(
   expect({ wrong, crashes: at.crashes }).toEqual({ wrong: [], crashes: [] });
   expect(textOf(await at.call("healthy", "echo", { text: "still" }))).toBe("echo: still");
   expect((await currentCatalog(at)).servers.length).toBe(SERVER_NAMES.length + 1);
-  // The accidents are real, and do not take all answers.
+  // The accidents are real, and some calls still get an answer.
   expect(outcomes.answered).toBeGreaterThan(COUNT / 50);
   expect(Object.keys(outcomes).length).toBeGreaterThan(1);
 }

@@ -1,9 +1,9 @@
-/** Owns: input schemas with accidents in them, and arguments for them. */
+/** Owns: input schemas with accidents in them, and arguments for such schemas. */
 import { mutateJson, type Random } from "../servers/mutations.ts";
 
 const STRING = { type: "string" };
 
-/** Sound schemas with every keyword that a repair looks at. */
+/** Sound schemas that hold every keyword that a repair reads. */
 const SOUND = [
   {
     type: "object",
@@ -66,7 +66,7 @@ const KEYS = [
   ...["required", "$id", "$anchor", "additionalProperties", "minimum", "maxLength", "const", "if", "format"],
 ] as const;
 
-/** Sets a keyword somewhere to a word that means something, so that accidents are not only noise. */
+/** Sets a random keyword to a word with a meaning, so that the accidents are not only noise. */
 function twist(value: unknown, random: Random): void {
   if (typeof value !== "object" || value === null) return;
   const inner = Object.values(value).filter((part) => typeof part === "object" && part !== null);
@@ -92,7 +92,7 @@ export function mutatedSchema(random: Random): unknown {
   return random.below(4) === 0 ? schema : mutateJson(schema, random);
 }
 
-/** What a model may pass; a text that slow patterns take very long for is among it. */
+/** Arguments that a model may pass; some hold a text that makes slow patterns run very long. */
 export const argumentsFor = (random: Random): unknown => {
   const texts = ["x", "a", `${"a".repeat(60)}!!`];
   const text = texts[random.below(texts.length)];

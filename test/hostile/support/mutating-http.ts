@@ -1,4 +1,4 @@
-/** Owns: servers over HTTP, one a path, whose answers have accidents by a seed and the call's number. */
+/** Owns: servers over HTTP, one for each path. The seed and the call's number decide the accidents in the answers. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import {
   type Json,
@@ -22,7 +22,7 @@ const TYPES = [
   ],
 ] as const;
 
-/** Messages as events, with odd line ends, fields between them, and accidents in the whole. */
+/** Encodes messages as events, with odd line ends, extra fields, and accidents in the whole text. */
 function eventsOf(pieces: readonly Buffer[], random: Random): Buffer {
   const end = pickFrom(random, ["\n", "\r\n", "\r"]);
   const fields = pickFrom(random, [
@@ -77,7 +77,7 @@ function mutate(message: Json, response: ServerResponse, random: Random): void {
       response.writeHead(200, headers).write(body.subarray(0, at), () => response.socket?.destroy());
       return;
     case 7:
-      // Never ends.
+      // This response never ends.
       response.writeHead(200, headers).write(body);
       return;
     case 8:
@@ -98,7 +98,7 @@ async function bodyOf(request: IncomingMessage): Promise<Json> {
   return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Json;
 }
 
-/** The connections of each path are counted: the first one of each is sound. */
+/** Counts the connections of each path; the first connection of a path is sound. */
 export function mutatingHttp(seed: number): RequestListener {
   const connections = new Map<string, number>();
   let streams = 0;
@@ -119,7 +119,7 @@ export function mutatingHttp(seed: number): RequestListener {
     }
   };
   return (request, response) => {
-    // The client may leave in the middle.
+    // The client may close the connection during the answer.
     response.on("error", () => undefined);
     if (request.method === "POST") post(request, response).catch(() => response.destroy());
     else if (request.method === "GET" && request.headers["last-event-id"] !== undefined)

@@ -1,5 +1,5 @@
 /**
- * Owns: the home of one attack or of several in turn: folders, canaries, and the programs of hostile HTTP servers.
+ * Owns: the home of one attack, or of several attacks in turn: folders, canaries, and the programs of hostile HTTP servers.
  * Must not: start Pi.
  * Called by: run-row.ts and the bench scenario `hostile`.
  */
@@ -17,7 +17,7 @@ export const PROBE = join(import.meta.dirname, "probe.mjs");
 export const EMPTY_EXTENSION = join(import.meta.dirname, "empty.mjs");
 
 export interface OpenPlace extends Place {
-  /** Another attack begins in the same home. */
+  /** Begins another attack in the same home. */
   next(server: string): void;
   dispose(): Promise<void>;
 }
@@ -28,13 +28,13 @@ const program = (name: string, args: readonly string[], env: Record<string, stri
   env,
 });
 
-/** The server that every attack stands beside; `echo` answers its text. */
+/** The entry of the healthy server, which runs beside every attack; its tool `echo` answers with its text. */
 export const healthyServer = (): Entry => program("healthy.mjs", []);
 
 async function startHttp(name: string, args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [join(SERVERS, "http", name), ...args], {
     env: { ...process.env, ...env },
-    // Its end comes with that of the pipe, so that none survives a killed test run.
+    // The program ends when the pipe ends, so no program survives a killed test run.
     stdio: ["pipe", "pipe", "inherit"],
   });
   const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];

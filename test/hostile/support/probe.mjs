@@ -1,9 +1,9 @@
 /**
- * Owns: how much Pi's main thread computes between two turns of its event loop, told by the command `/probe <file>`:
- * writes the longest gap and the most CPU in one gap since the last call to that file, and starts anew; and the keys
- * that every object has got, of which there must be none.
+ * Owns: the measurement of what Pi's main thread computes between two turns of its event loop. The command
+ * `/probe <file>` writes to that file the longest gap and the most CPU time in one gap since the last `/probe`, and the
+ * keys that `Object.prototype` has gained, which must be none. CPU time of the thread excludes other processes.
  * Must not: decide anything.
- * Called by: Pi, as the first extension of all. CPU time of the thread does not count what other processes take.
+ * Called by: Pi, as the first of all extensions.
  */
 import { writeFileSync } from "node:fs";
 
@@ -19,7 +19,7 @@ let lastCpuMs = cpuMs();
 const nothing = { longestMs: 0, mostCpuMs: 0, cpuMs: 0 };
 let worst = { ...nothing };
 
-/** Ends the open gap: also one that is not over when it is asked for counts. */
+/** Ends the current gap, so that a gap still open at `/probe` counts too. */
 const beat = () => {
   const [nowMs, nowCpuMs] = [performance.now(), cpuMs()];
   const spentMs = nowCpuMs - lastCpuMs;

@@ -1,5 +1,5 @@
 /**
- * Owns: the problems and figures of one attack, as they come in.
+ * Owns: the problems and figures of one attack, collected while it runs.
  * Must not: look at Pi.
  * Called by: attack.ts, story.ts and run-row.ts.
  */
@@ -10,15 +10,15 @@ import type { Check, Problem, Row } from "./row.ts";
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split("\nlast records")[0] ?? "") : String(error);
 
-/** What an attack came to. */
+/** The problems and figures of an attack that is over. */
 export interface Outcome {
   readonly list: readonly Problem[];
   readonly figures: Readonly<{ callMs: number; mainCpuMs: number; mainGapMs: number }>;
 }
 
-/** Problems of one attack, and how each is added. */
+/** Collects the problems and figures of one attack. */
 export class Problems {
-  /** The longest that a call of the healthy server took, and the most that main computed at a stretch. */
+  /** The longest call of the healthy server, and by how much main exceeded bare Pi; milliseconds. */
   readonly figures = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
   readonly list: Problem[] = [];
   readonly #checks: ReadonlySet<Check | "row">;
@@ -38,13 +38,13 @@ export class Problems {
     this.figures.mainGapMs = Math.max(this.figures.mainGapMs, spent.longestMs);
     this.add("main", ...mainProblem(when, spent, bare, this.#mainMs));
   }
-  /** A step that fails is the problem of what it looks at; the next steps are taken all the same while Pi lives. */
+  /** Runs a step and records its problems, or its error as a problem of `check`. Resolves with false after an error. */
   async step(check: Check | "row", name: string, run: () => Promise<readonly string[]>): Promise<boolean> {
     try {
       this.add(check, ...(await run()));
       return true;
     } catch (error) {
-      // A step that got no answer says more of Pi than of itself.
+      // An error counts even if the row does not name `check`: a step without an answer is a problem of Pi.
       this.list.push({ check, text: `${name}: ${messageOf(error)}` });
       return false;
     }

@@ -1,6 +1,6 @@
 /**
- * Owns: a package registry on loopback with one package, a healthy MCP server named `user-server`, so that a user's
- * own `npx` entry works without a network.
+ * Owns: a package registry on loopback, so that a user's own `npx` entry works without a network. Its only package is
+ * `user-server`, a healthy MCP server.
  * Must not: serve anything else.
  * Called by: rows about npx.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns: what a row of the hostile suite says: one attack, what of it is laid where, and what the model does.
+ * Owns: the keys of a row of the hostile suite: one attack, its files and servers, and the steps of the model.
  * Must not: run anything.
  * Called by: the tables in ../rows, run-row.ts, and the bench scenario `hostile`, which runs some rows against other clients.
  */
@@ -8,19 +8,19 @@ import type { Arena } from "./arena.ts";
 import type { Canary } from "./canary.ts";
 
 /**
- * What an attack can break, as far as it can be seen from outside:
- * `lives`      Pi runs, answers a further prompt, and ends by itself with exit code 0; nothing that it started is left
- * `neighbour`  the healthy server answers a call within 2 s, and a server that is new beside the attack becomes usable
+ * What an attack can break. Each of these is visible from outside:
+ * `lives`      Pi runs, answers a further prompt, and ends by itself with exit code 0; no process that Pi started is left
+ * `neighbour`  the healthy server answers a call within 2 s, and a server that is added during the attack becomes usable
  * `main`       no turn of the main thread's loop computes 50 ms longer than bare Pi's longest in the same kind of run
- * `runs`       nothing runs: the file `place.canaryFile`, which the attack's program would write, is not there
+ * `runs`       nothing runs: the file `place.canaryFile`, which the attack's program would write, does not exist
  * `leaves`     nothing leaves the machine: the server `place.canary`, which the attack would call, got no request
- * `words`      what the user and the model are shown unasked holds no control characters and is not endless
+ * `words`      text that the user and the model get unasked holds no control characters and is bounded
  */
 export type Check = "lives" | "neighbour" | "main" | "runs" | "leaves" | "words";
 
-/** What each attack by a server can break. */
+/** The checks of each attack by a server. */
 export const SERVER_CHECKS: readonly Check[] = ["lives", "neighbour", "main", "words"];
-/** What each attack by the files of a clone can break. */
+/** The checks of each attack by the files of a clone. */
 export const CLONE_CHECKS: readonly Check[] = [...SERVER_CHECKS, "runs", "leaves"];
 
 export interface Problem {
@@ -37,16 +37,16 @@ export interface Place {
   server: string;
   canaryFile: string;
   canary: Canary;
-  /** Gets a line for each message that the attacking server received and for each deed. */
+  /** A file with a line for each message that the attacking server received and for each step of its attack. */
   seenFile: string;
   seen(): Promise<string[]>;
-  /** Entry of a program in ../servers. */
+  /** Returns the mcp.json entry of a program in ../servers. */
   hostile(program: string, ...args: string[]): Entry;
-  /** Starts a program in ../servers/http; answers its entry. It ends with the place. */
+  /** Starts a program in ../servers/http and resolves with its mcp.json entry. The program ends with the place. */
   http(program: string, ...args: string[]): Promise<{ url: string }>;
-  /** The user's npm knows one package, a healthy server; answers its entry. */
+  /** Gives the user's npm a registry with one package, a healthy server. Resolves with the server's mcp.json entry. */
   npx(): Promise<Entry>;
-  /** Absolute path of a file of the home that is no part of the project; written if there is content. */
+  /** Resolves with the absolute path of a file in the home. The file is written if `content` is given. */
   file(name: string, content?: unknown): Promise<string>;
 }
 
@@ -57,28 +57,28 @@ export interface Call {
 
 export interface Story {
   place: Place;
-  /** Also in another working directory. */
+  /** Starts Pi in the project, or in `cwd`. */
   start(options?: { cwd?: string }): Promise<Arena>;
-  /** Ends it before the story is over. */
+  /** Ends a Pi before the story is over. */
   end(arena: Arena): Promise<void>;
 }
 
 export interface Row {
-  /** What the attacker does; unique. */
+  /** A unique phrase that says what the attacker does. */
   name: string;
-  /** Id of the finding that it belongs to; "own" for an idea without one. */
+  /** Id of the finding in the security notes; "own" for an attack without a finding. */
   finding: string;
-  /** What it can break. */
+  /** What the attack can break. */
   checks: readonly Check[];
-  /** It needs a Pi of its own, in which all lies ready before the start; else it shares one with other rows. */
+  /** True gives the row a Pi of its own, with the attack in place before the start. Other rows share one Pi. */
   alone?: boolean;
   /** The attacking server, in the user's mcp.json. */
   server?: (place: Place) => Entry | Promise<Entry>;
   /** More entries for the user's mcp.json. */
   servers?: (place: Place) => Record<string, Entry> | Promise<Record<string, Entry>>;
-  /** Files of the clone, path -> content. Only with `alone`, as all that follows up to `startsBefore`. */
+  /** Files of the clone, path -> content. This key and the following ones up to `startsBefore` need `alone`. */
   files?: (place: Place) => Record<string, unknown>;
-  /** What is no plain file: links, pipes, folders. */
+  /** Puts links, pipes and folders into the clone. */
   lay?: (place: Place) => Promise<void>;
   /** `settings` of mcp.json. */
   settings?: Record<string, unknown>;
@@ -86,27 +86,31 @@ export interface Row {
   trusted?: boolean;
   /** Environment of Pi. */
   env?: (place: Place) => Record<string, string>;
-  /** Earlier starts in the same home, each until the tools are known. */
+  /** Number of earlier starts in the same home; each lasts until the tools are known. */
   startsBefore?: number;
-  /** The attack has taken place when the server has written this line; without it when it was asked for its tools. */
+  /** The line that the server records when the attack has taken place; the default is `tools/list`. */
   happened?: string;
-  /** What a turn of main's loop may compute beyond bare Pi's, where Pi's own part grows with the attack; milliseconds. */
+  /**
+   * CPU time by which a turn of main's loop may exceed bare Pi's, for attacks that also slow Pi itself; milliseconds.
+   */
   mainMs?: number;
-  /** The healthy server is called for so long while the attack goes on, also beside the calls of the model; milliseconds. */
+  /**
+   * Time during which the healthy server is called while the attack runs, also beside the model's calls; milliseconds.
+   */
   watchMs?: number;
-  /** It does not even get so far, which is right. */
+  /** True if the extension may stop the attack before `happened`. */
   mayBeStopped?: boolean;
-  /** The model loads these tools of the attacking server, then calls them, one after the other. */
+  /** Tools of the attacking server that the model loads and calls, one after the other. */
   calls?: readonly Call[];
-  /** What else is done, after the calls. */
+  /** Further steps after the calls. */
   act?: (arena: Arena) => Promise<void>;
   /**
-   * In place of all of the above that happens after the start: several starts in the same home. Answers what does not
-   * hold. Each Pi that it opens is ended and looked at after it.
+   * Several starts of Pi in the same home, in place of one start with calls and `act`. Resolves with a text for each
+   * problem. After the story each Pi is ended and checked.
    */
   story?: (story: Story) => Promise<string[]>;
-  /** `act` and `check` look at nothing that only this extension has, so that the bench can take them. */
+  /** True if `act` and `check` read nothing that only this extension has; the bench then runs them for every client. */
   anyClient?: boolean;
-  /** What else must hold: a text for each thing that does not. After all that was done; Pi still runs. */
+  /** Runs after all steps, while Pi still runs. Returns a text for each problem. */
   check?: (arena: Arena) => string[] | Promise<string[]>;
 }

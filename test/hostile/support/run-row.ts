@@ -1,5 +1,5 @@
 /**
- * Owns: one row from its preparation to the list of what it broke, in a Pi of its own or in one that many share.
+ * Owns: one row from its preparation to the list of its problems, in a Pi of its own or in a shared Pi.
  * Must not: know attacks.
  * Called by: suite.ts.
  */
@@ -24,7 +24,7 @@ const isAnswering = (arena: Arena): Promise<boolean> =>
     () => false,
   );
 
-/** A Pi for this row alone: all lies there before it starts. */
+/** Runs a row in a Pi of its own; the attack is in place before Pi starts. */
 export async function runAlone(row: Row, context: RowContext): Promise<Outcome> {
   const problems = new Problems(row);
   const { extension, baseline, caches } = context;
@@ -75,10 +75,10 @@ export async function runAlone(row: Row, context: RowContext): Promise<Outcome> 
   return problems;
 }
 
-/** One Pi for many rows: each configures its attack while Pi runs, and takes it away again. */
+/** One Pi for many rows. Each row adds its attack to the configuration while Pi runs, and removes it afterwards. */
 export interface SharedPi {
   run(row: Row): Promise<Outcome>;
-  /** What was not right when it ended. */
+  /** Ends Pi. Resolves with a text for each problem. */
   end(): Promise<string[]>;
   kill(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Owns: several starts of Pi, one after the other or at once, as a row tells them.
+ * Owns: the rows with several starts of Pi, one after the other or at the same time.
  * Must not: know attacks.
  * Called by: run-row.ts.
  */
@@ -9,7 +9,7 @@ import type { OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
 import type { Row } from "./row.ts";
 
-/** Several starts of Pi, as the row tells it. */
+/** Runs the story of a row and records its problems. */
 export async function tellStory(
   {
     row,
@@ -31,7 +31,7 @@ export async function tellStory(
     return arena;
   };
   await problems.step("row", "the story", () => story({ place, start, end }));
-  // All end before any of them is looked at: what another Pi has started is not left behind.
+  // All Pis end before the first check: the processes of a running Pi would count as left behind by another Pi.
   await Promise.all([...open].map(({ rpc }) => rpc.stop()));
   for (const arena of [...open]) await end(arena);
   const canaries = await canaryProblems(place);

@@ -1,5 +1,5 @@
 /**
- * Owns: the tests of a table of attacks: one test a row, in the packed extension and the real Pi.
+ * Owns: the tests of a table of attacks: one test for each row, with the packed extension in the real Pi.
  * Must not: know attacks.
  * Called by: the test files of this folder.
  */
@@ -20,7 +20,7 @@ const ROW_MS = 300_000;
 const describeAll = (problems: readonly Problem[]): string[] =>
   problems.map(({ check, text }) => `${check}: ${text.replaceAll("\n", " | ")}`);
 
-/** Printed for each row, so that a reader of a run sees which row comes near its bound. */
+/** The line that is printed for each row; it shows which row comes near its bound. */
 const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string => {
   const [call, cpu, gap] = [figures.callMs, figures.mainCpuMs, figures.mainGapMs].map(Math.round);
   return `hostile: ${list.length === 0 ? "held" : "BROKE"}: main ${cpu} ms CPU over bare Pi's, ${gap} ms by the clock; healthy call ${call} ms: ${finding}: ${name}`;
@@ -43,7 +43,7 @@ export function hostileSuite(rows: readonly Row[]): void {
     shared ??= await startShared(context);
     const outcome = await shared.run(row);
     if (outcome.list.length > 0) {
-      // The next row must not suffer from what this attack left behind.
+      // A Pi that this attack has damaged must not affect the next row.
       await shared.kill();
       shared = undefined;
     }
@@ -67,7 +67,7 @@ export function hostileSuite(rows: readonly Row[]): void {
     ROW_MS,
   );
 
-  test("the Pi that the rows shared ends by itself, with exit code 0 and nothing left behind", async () => {
+  test("the end of the Pi that the rows share -> exit code 0, and no process is left", async () => {
     const wrong = await shared?.end();
     shared = undefined;
     expect(wrong ?? []).toEqual([]);

@@ -34,7 +34,7 @@ export function parseCache(path: string, text: string): CacheFile {
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    return corrupt(`it is no whole JSON (${messageOf(error)})`);
+    return corrupt(`it is not complete JSON (${messageOf(error)})`);
   }
   if (isObject(parsed) && parsed.version !== undefined && parsed.version !== CACHE_VERSION) {
     const version = JSON.stringify(parsed.version)?.slice(0, 40);
@@ -74,7 +74,7 @@ export async function loadCache(
     const { target, file } = await files.find(path);
     if (!file) return known?.state === "usable" && known.text === undefined ? known : noCache();
     if (file.bytes > limitBytes) {
-      return closed(`it is larger than ${limitBytes / 2 ** 20} MiB; delete it to start anew`);
+      return closed(`it is larger than ${limitBytes / 2 ** 20} MiB; delete it to start again`);
     }
     const text = await files.read(target, limitBytes);
     return known && "text" in known && known.text === text ? known : parseCache(path, text);

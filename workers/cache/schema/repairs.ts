@@ -11,19 +11,19 @@ export const LOOSENS: ReadonlySet<Repair> = new Set([
 ]);
 
 const WORDS: Record<Repair, string> = {
-  root: "the root was no object schema",
+  root: "the root was not an object schema",
   union: "a union at the root was merged into one object",
   reference: "a $ref that leads nowhere was left out",
   loop: "a $ref that leads back to itself was left out",
-  pattern: "a pattern that is no regular expression was left out",
-  keyword: "a keyword with a value that it cannot have was left out",
-  value: "a value was rewritten as its keyword takes it",
-  schema: "what stands for a schema and is none was replaced by one that takes anything",
+  pattern: "a pattern that is not a regular expression was left out",
+  keyword: "a keyword with an invalid value was left out",
+  value: "a value was rewritten in the form that its keyword takes",
+  schema: "a value that is not a schema was replaced by a schema that takes anything",
   name: "parameters with names that providers refuse were moved to the description",
-  slow: "patterns that could take a host very long were moved to descriptions, the server checks them",
-  choice: "what depends on a part that was left out was loosened",
-  depth: "what lies too deep was left out",
-  size: "what is too big to declare takes any value",
+  slow: "patterns that could take a host very long were moved to descriptions; the server checks them",
+  choice: "keywords that depend on a part that was left out were loosened",
+  depth: "parts that are nested too deep were left out",
+  size: "parts that are too big to declare take any value",
   effort: "references and unions that could take a host very long to check were left out",
 };
 

@@ -65,7 +65,7 @@ function noteRepairs(
 }
 
 const hiddenLine = (server: string, tools: readonly string[]): string =>
-  `${server}: schemas left out, their names hold characters that nobody sees: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
+  `${server}: schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
 
 const repairLines = (repairs: Repairs): string[] =>
   [...repairs].flatMap(([server, kinds]) =>

@@ -183,7 +183,7 @@ class Publisher implements CatalogPublisher {
     this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
     const isSent = snapshot !== undefined && isNew && !this.#stopped;
     this.#notify(lineNotices(repairs, servers, false));
-    // A start that finds what the last session found does not show the same notices again.
+    // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.
     this.#notify(lineNotices(notices, servers, isSent));
     if (isSent) emit({ type: "catalog", generation, snapshot });
   }

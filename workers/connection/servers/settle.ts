@@ -3,8 +3,8 @@ export interface Settling {
   /** A server's state changed: each waiting request looks again. */
   look(): void;
   /**
-   * Answers what `learning` answers once that is empty, after `timeoutMs`, or when the signal fires, whichever comes
-   * first. `learning`: names of the servers that are waited for.
+   * `learning` answers the names of the servers that are waited for. Answers these names once there are none, after
+   * `timeoutMs`, or when the signal fires, whichever comes first.
    */
   wait(learning: () => string[], timeoutMs: number, signal: AbortSignal): Promise<string[]>;
 }

@@ -1,7 +1,7 @@
 /**
  * All servers of one session. Carries plans out, each server on its own, so that no server waits for another, and
- * answers when the tools of all are known. What a plan means is reconcile.ts, what a name means lookup.ts, the waiting
- * settle.ts. Called by: session.
+ * answers when the tools of all are known. reconcile.ts decides what a plan means, lookup.ts what a name means, and
+ * settle.ts waits. Called by: session.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createGate } from "../../shared/pace/gate.ts";

@@ -37,7 +37,7 @@ export async function reportEffect(change: Plan, options: EffectNoticeOptions): 
 }
 
 /**
- * Settles when main has what the notice says, so that a person who reads it finds it so. A server that was replaced
+ * Settles when main has what the notice says, so that it is true when a person reads it. A server that was replaced
  * shows its old tools until the new one has listed its own. False: the session ended meanwhile.
  */
 async function isShown(change: Plan, { supervisor, catalog, signal }: EffectNoticeOptions): Promise<boolean> {

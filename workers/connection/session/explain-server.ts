@@ -6,6 +6,10 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { describeProblem } from "../../../src/shared/text/problem.ts";
 import type { ConfigState } from "../config/config.ts";
 
+/** `mcpServers.name.command` -> `name.command`; undefined for a key that is in no server's entry. */
+const belowServers = (key: string | undefined): string | undefined =>
+  /^mcp-?servers\.(.*)$/i.exec(key ?? "")?.[1];
+
 /** Undefined if nothing explains the absence. */
 export function explainAbsent(
   name: string,
@@ -19,7 +23,10 @@ export function explainAbsent(
   const refusal = refused.find((one) => one.name === name);
   if (refusal) return because(`The server ${name} is not started: ${refusal.reason}.`, "/mcp says more.");
   const errors = problems.filter(({ severity }) => severity === "error");
-  const own = errors.find(({ key }) => /^mcp-?servers\.(.*)$/i.exec(key ?? "")?.[1] === name);
+  const own =
+    errors.find(({ key }) => belowServers(key) === name) ??
+    // A name may hold dots, so the mistake of the whole entry comes first.
+    errors.find(({ key }) => belowServers(key)?.startsWith(`${name}.`));
   if (own) return because(`The server ${name} cannot be used.`, describeProblem(own));
   const [broken] = errors.filter(({ key }) => key === undefined);
   return (

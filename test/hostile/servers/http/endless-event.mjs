@@ -1,5 +1,5 @@
-// Answers a method with one server-sent event that never ends: `endless-event.mjs tools/list line` writes one line for
-// ever, `lines` many of them.
+// Answers a method with one server-sent event that never ends: `endless-event.mjs tools/list line` writes one endless
+// line, and `lines` writes many lines.
 import { events, seen, serve } from "./lib.mjs";
 
 const [method, kind] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// Sends notifications over the stream as fast as they are read, with an id of 1 MB now and then.
+// Sends notifications over the stream as fast as they are read; the first event has an id of 1 MB.
 import { events, seen, serve } from "./lib.mjs";
 
 const event = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'.repeat(500);

@@ -1,4 +1,4 @@
-// Lies of the length of what it answers to a method: `false-length.mjs tools/list more|less|negative|two|huge`.
+// Answers a method with a false content-length: `false-length.mjs tools/list more|less|negative|two|huge`.
 import { replyOf, seen, serveRaw, wellRaw } from "./lib.mjs";
 
 const [method, kind] = process.argv.slice(2);

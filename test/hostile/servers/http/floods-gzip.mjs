@@ -1,4 +1,5 @@
-// Answers a method with a list of so many MiB of one value, gzipped to some 60 KB: `floods-gzip.mjs tools/list 60 '{}'`.
+// Answers a method with a list of the given size in MiB that repeats one value, gzipped to some 60 KB:
+// `floods-gzip.mjs tools/list 60 '{}'`.
 import { gzipSync } from "node:zlib";
 import { json, seen, serve } from "./lib.mjs";
 

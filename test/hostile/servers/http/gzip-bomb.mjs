@@ -1,4 +1,4 @@
-// Answers tools/list with a gzip stream of zeros without end: a thousand times as many bytes as it sends.
+// Answers tools/list with an endless gzip stream of zeros, which unpacks to a thousand times its size.
 import { createGzip } from "node:zlib";
 import { events, seen, serve } from "./lib.mjs";
 

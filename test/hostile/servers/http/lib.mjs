@@ -1,7 +1,7 @@
 /**
- * Owns: what hostile HTTP servers share: a plain MCP server without sessions, of which a program replaces parts.
- * Must not: be polite for them.
- * Called by: the programs beside it. The port is the only line on stdout; the end of stdin ends the program.
+ * Owns: the shared code of hostile HTTP servers: a plain MCP server without sessions, whose parts a program replaces.
+ * Must not: prevent bad behaviour.
+ * Called by: the programs in this folder. The port is the only line on stdout; the end of stdin ends the program.
  */
 import { createServer } from "node:http";
 import { createServer as createRawServer } from "node:net";
@@ -31,7 +31,7 @@ export const replyOf = (message, result = resultOf(message)) =>
 export const events = (response, headers = {}) =>
   response.writeHead(200, { "content-type": "text/event-stream", ...headers });
 
-/** What a plain server answers: JSON to requests, 202 to notifications, 405 to GET. */
+/** Answers as a plain server: JSON to requests, 202 to notifications, 405 to GET. */
 export function answerWell(message, request, response) {
   if (request.method === "DELETE") response.writeHead(200).end();
   else if (request.method !== "POST") response.writeHead(405).end();
@@ -39,7 +39,10 @@ export function answerWell(message, request, response) {
   else json(response, replyOf(message));
 }
 
-/** `on[method](message, request, response)` answers that JSON-RPC method itself, `on.GET` the stream; all else is answered well. */
+/**
+ * Starts a server. `on[method](message, request, response)` answers that JSON-RPC method, `on.GET` answers the stream,
+ * and `on.any` answers every other JSON-RPC method. All other requests get a correct answer.
+ */
 export function serve(on = {}) {
   const server = createServer((request, response) => {
     let body = "";
@@ -60,7 +63,9 @@ export function serve(on = {}) {
   return server;
 }
 
-/** For answers that Node refuses to send: `answer(message, socket, head)` writes the bytes of the response. */
+/**
+ * Starts a server for answers that Node refuses to send: `answer(message, socket, head)` writes the response's bytes.
+ */
 export function serveRaw(answer) {
   announce(
     createRawServer((socket) => {
@@ -88,7 +93,7 @@ export function serveRaw(answer) {
 export const response = (status, headers, body = "") =>
   `HTTP/1.1 ${status} X\r\n${[...headers, `content-length: ${Buffer.byteLength(body)}`].join("\r\n")}\r\n\r\n${body}`;
 
-/** A plain server's answer as bytes. */
+/** Returns a plain server's answer as raw HTTP. */
 export const wellRaw = (message, headers = []) =>
   message.id === undefined
     ? response(message.method === undefined ? 405 : 202, headers)

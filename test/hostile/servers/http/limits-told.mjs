@@ -1,4 +1,4 @@
-// Refuses a call with 429, whose headers hold the same number as a header that the client sent.
+// Refuses initialize with 429; the Retry-After header has the same number as a header of the client.
 import { seen, serve } from "./lib.mjs";
 
 serve({

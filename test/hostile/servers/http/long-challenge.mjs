@@ -1,4 +1,4 @@
-// Answers initialize with 401 and a challenge as long as Node takes it, full of escape sequences as far as HTTP has them.
+// Answers initialize with 401 and a challenge as long and as full of escape sequences as Node's HTTP client accepts.
 import { CANARY_URL, seen, serve } from "./lib.mjs";
 
 const part = `Bearer realm="x", error="invalid_token", error_description="\x85\x9b2J", resource_metadata="${CANARY_URL}/meta", `;

@@ -1,4 +1,4 @@
-// Redirects every request to another path of its own, for ever.
+// Redirects every request to another path of the same server, without end.
 import { serve } from "./lib.mjs";
 
 let count = 0;

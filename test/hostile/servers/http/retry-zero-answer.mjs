@@ -1,4 +1,4 @@
-// Answers a call with a stream that ends before the answer and asks to be resumed without any delay.
+// Answers a call with a stream that ends before the answer and asks the client to resume without a delay.
 import { events, seen, serve } from "./lib.mjs";
 
 let count = 0;

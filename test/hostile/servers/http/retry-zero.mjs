@@ -1,4 +1,4 @@
-// Ends its stream at once and asks to be asked again without any delay: `retry-zero.mjs 0`.
+// Ends its stream at once and asks the client to open it again after the given delay: `retry-zero.mjs 0`.
 import { events, seen, serve } from "./lib.mjs";
 
 const [retry] = process.argv.slice(2);

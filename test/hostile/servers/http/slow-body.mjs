@@ -1,4 +1,4 @@
-// Answers a method with a body that gets one more blank every 50 ms and never ends: `slow-body.mjs tools/list`.
+// Answers a method with a body that grows by one blank every 50 ms and never ends: `slow-body.mjs tools/list`.
 import { seen, serve } from "./lib.mjs";
 
 const [method] = process.argv.slice(2);

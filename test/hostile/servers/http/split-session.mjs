@@ -1,4 +1,4 @@
-// Gives a session id that is cut by CR LF, with another header behind it, and one of control characters after that.
+// Sends a session id with CR LF and another header behind it, then a session id with a tab, and a cookie.
 import { seen, serveRaw, wellRaw } from "./lib.mjs";
 
 serveRaw((message, socket, head) => {

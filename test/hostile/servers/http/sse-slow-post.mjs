@@ -1,4 +1,4 @@
-// Knows only legacy SSE; its answer to the POST of a call begins and never ends, while the result comes over the stream.
+// Knows only legacy SSE. Its answer to the POST of a call never ends, while the result comes over the stream.
 import { events, replyOf, seen, serve } from "./lib.mjs";
 
 let stream;

@@ -1,4 +1,4 @@
-/** Owns: how MCP tools are named in Pi. */
+/** Names of MCP tools in Pi: valid, unique, and the same for any order of the servers. */
 import { describe, expect, it, test } from "vitest";
 import {
   assignToolNames,
@@ -63,7 +63,7 @@ describe("assignToolNames", () => {
     expect(HASHED.test(name)).toBe(hashed);
   });
 
-  test("two tools that meet in one name -> each gets its hash, neither keeps the plain one", () => {
+  test("two tools that want one name -> each gets its hash, neither keeps the plain name", () => {
     const names = assignToolNames([
       { server: "a-b", tool: "x" },
       { server: "a_b", tool: "x" },
@@ -75,7 +75,7 @@ describe("assignToolNames", () => {
     expect(names[2]).toBe("a_b__y");
   });
 
-  test("two long names with one head -> two names", () => {
+  test("two long names with the same start -> two names", () => {
     const tool = "t".repeat(80);
     const names = assignToolNames([
       { server: "s", tool: `${tool}1` },
@@ -100,7 +100,7 @@ describe("assignToolNames", () => {
     }
   });
 
-  test("a tool whose own name is another's hashed name -> still two names", () => {
+  test("a tool whose own name equals another tool's hashed name -> still two names", () => {
     const meeting = [
       { server: "s", tool: "a b" },
       { server: "s", tool: "a/b" },
@@ -110,7 +110,7 @@ describe("assignToolNames", () => {
     expect(new Set(names).size).toBe(3);
   });
 
-  test("two long names whose short hashes meet -> still two names", () => {
+  test("two long names with equal short hashes -> still two names", () => {
     const head = "t".repeat(70);
     const seen = new Map<string, string>();
     let pair: [string, string] | undefined;
@@ -181,7 +181,7 @@ describe("nameTools", () => {
     "Read",
     "ToolSearch",
     "mcp",
-  ])("%s without prefix -> the server's whole name, told", (tool) => {
+  ])("%s without prefix -> the server's whole name, and the collision is reported", (tool) => {
     expect(nameTools([none("fs", tool)])).toEqual({
       names: [`fs__${tool}`],
       bare: [false],
@@ -189,7 +189,7 @@ describe("nameTools", () => {
     });
   });
 
-  test("two of one bare name -> the first has it, the second its server's, told by name", () => {
+  test("two tools with one bare name -> the first gets it, the second gets its server's name, the collision names both", () => {
     expect(nameTools([none("a", "search"), none("b", "search"), none("b", "open")])).toEqual({
       names: ["search", "b__search", "open"],
       bare: [true, false, true],
@@ -197,7 +197,7 @@ describe("nameTools", () => {
     });
   });
 
-  test("a short name that is another's whole one -> the whole one has it", () => {
+  test("a short name that equals another tool's whole name -> the tool with the whole name gets it", () => {
     const { names, bare } = nameTools([
       { server: "git-mcp", tool: "log", prefix: "short" },
       { server: "git", tool: "log" },
@@ -207,7 +207,7 @@ describe("nameTools", () => {
     expect(bare).toEqual([false, false, false]);
   });
 
-  test("two whole names that meet -> both hashed and told", () => {
+  test("two equal whole names -> both are hashed and reported", () => {
     const { collisions } = nameTools([
       { server: "a-b", tool: "x" },
       { server: "a_b", tool: "x" },
@@ -225,7 +225,7 @@ describe("nameTools", () => {
     expect(collisions).toEqual([]);
   });
 
-  test("500 random catalogs in mixed modes -> every name valid and unique, none of Pi's", () => {
+  test("500 random catalogs in mixed modes -> every name is valid and unique, and none is a name of Pi's own tools", () => {
     const random = createRandom(20_261_121);
     const modes = ["server", "short", "none", "mcp"] as const;
     const words = ["a", "b", "mcp", "a-mcp", "mcp-a", "read", "ls", "a__b", "mcp__a", "é"];

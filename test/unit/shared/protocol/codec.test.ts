@@ -1,4 +1,4 @@
-/** Owns: bytes that cross a thread or lie in a file. */
+/** Encoding of values that cross a thread or lie in a file. */
 import { expect, it, test } from "vitest";
 import { decode, encode } from "../../../../src/shared/protocol/codec.ts";
 
@@ -24,7 +24,7 @@ test("encode and decode: bytes within an object -> the same bytes", () => {
   expect([...back.bytes]).toEqual([0, 1, 255]);
 });
 
-test("encode: any value -> a buffer of its own that can be transferred and leaves later results whole", () => {
+test("encode: any value -> a new buffer; transferring it leaves later results whole", () => {
   const first = encode({ a: 1 });
   expect(first.byteOffset).toBe(0);
   expect(first.buffer.byteLength).toBe(first.byteLength);
@@ -36,7 +36,7 @@ test("encode: any value -> a buffer of its own that can be transferred and leave
 });
 
 test("encode: maps are plain MessagePack, so any reader can decode them", () => {
-  // MessagePack specification, map and str format families: map 16 of one entry, a text of one byte.
+  // MessagePack specification, format families map and str: a map 16 with one entry, a text of one byte.
   expect([...encode({ a: 1 })]).toEqual([0xde, 0x00, 0x01, 0xa1, 0x61, 0x01]);
 });
 

@@ -62,14 +62,14 @@ describe("toWireError and fromWireError", () => {
     },
   );
 
-  test("toWireError: an error with a cause -> the cause stays behind, the wire can be cloned", () => {
+  test("toWireError: an error with a cause -> the wire form has no cause and can be cloned", () => {
     const error = new ThreadsError("connect_failed", "m", { cause: () => "cannot be cloned" });
     expect(error.cause).toBeTypeOf("function");
     expect(clone(toWireError(error))).toEqual({ code: "connect_failed", message: "m" });
   });
 });
 
-test("ThreadsError: made -> an Error with its own name and no cause unless given", () => {
+test("ThreadsError -> an Error with its own name, and a cause only if one is given", () => {
   const error = new ThreadsError("deadline", "late");
   expect(error).toBeInstanceOf(Error);
   expect(error.name).toBe("ThreadsError");

@@ -1,5 +1,5 @@
 /**
- * A small catalogue shared by the search tests, and the way every test searches it.
+ * A small catalog that the search tests share, and the function with which they search it.
  */
 import { buildIndex, type SearchTool } from "../../../../src/shared/search/build/ranked.ts";
 import { openIndex } from "../../../../src/shared/search/ranked/index-format.ts";

@@ -12,7 +12,7 @@ const wide = {
   ),
 };
 
-describe("buildIndex and searchIndex: a hostile tool changes nothing for a good one", () => {
+describe("buildIndex and searchIndex: a hostile tool changes no result for other tools", () => {
   test.each<[string, Partial<SearchTool>]>([
     ["empty texts", { server: "", name: "", description: "" }],
     ["a name of 200 characters", { name: "a_b".repeat(67).slice(0, 200) }],

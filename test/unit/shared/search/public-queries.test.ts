@@ -15,7 +15,7 @@ import {
   withServerTexts,
 } from "../../../support/search-data.ts";
 
-/** About a point below what was measured: 91.0 and 90.1. */
+/** About a point below the measured 91.0 and 90.1. */
 const FLOOR = { natural: 90, keyword: 89 };
 
 if (!hasSearchData) process.stderr.write(`skipped: there are no search data in ${dataFolder}\n`);
@@ -56,7 +56,7 @@ describe.skipIf(!hasSearchData)("search on the public queries", () => {
     }
   });
 
-  test("the index takes less than 1 KB a tool", () => {
+  test("the index takes less than 1 KB for each tool", () => {
     const tools = withServerTexts(realTools());
     expect(buildIndex(tools).byteLength / tools.length).toBeLessThan(1_024);
   });

@@ -1,4 +1,4 @@
-/** Owns: what a model may write into ToolSearch. */
+/** Queries that a model may write for ToolSearch. */
 import { expect, it } from "vitest";
 import { parseRequest } from "../../../../src/shared/search/request.ts";
 

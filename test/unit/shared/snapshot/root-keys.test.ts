@@ -1,4 +1,4 @@
-/** Owns: what of a schema's root is kept beside its bytes. */
+/** The part of a schema's root that is kept beside its bytes. */
 import { expect, test } from "vitest";
 import { type RootKey, rootKeysOf } from "../../../../src/shared/snapshot/root-keys.ts";
 

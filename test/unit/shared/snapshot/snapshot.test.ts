@@ -1,4 +1,4 @@
-/** Owns: the snapshot format: what is written comes back, anything else is undefined. */
+/** The snapshot format: a written snapshot comes back, and any other bytes are undefined. */
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../../src/shared/protocol/codec.ts";
@@ -28,7 +28,7 @@ const SNAPSHOT = makeSnapshot([
 ]);
 const BYTES = encodeSnapshot(SNAPSHOT, crc32);
 
-/** All that a snapshot holds, as values: schemas are read by functions. */
+/** The whole content of a snapshot as values; a snapshot itself reads schemas by functions. */
 function read(bytes: Uint8Array): unknown {
   const snapshot = decodeSnapshot(bytes, crc32);
   if (!snapshot) return undefined;
@@ -52,7 +52,7 @@ const changed = (offset: number, value: number): Uint8Array => {
 };
 
 describe("decodeSnapshot", () => {
-  test("what encodeSnapshot wrote -> the same snapshot", () => {
+  test("the bytes of encodeSnapshot -> the same snapshot", () => {
     const back = decodeSnapshot(BYTES, crc32);
     expect(back?.servers).toEqual(SNAPSHOT.servers);
     expect(toolsOf(back).map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
@@ -70,7 +70,7 @@ describe("decodeSnapshot", () => {
     expect(Buffer.compare(back?.index ?? new Uint8Array(), SNAPSHOT.index)).toBe(0);
   });
 
-  test("thousands of tools, texts of any script, names in any order -> each is found, and read as it was", () => {
+  test("thousands of tools, texts of any script, names in any order -> each tool is found and equals the written one", () => {
     const random = createRandom(7);
     const text = (most: number): string =>
       Array.from(
@@ -132,7 +132,7 @@ describe("decodeSnapshot", () => {
     expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
   });
 
-  test("a whole body that is no MessagePack -> undefined", () => {
+  test("a whole body that is not MessagePack -> undefined", () => {
     const body = Uint8Array.of(0x81, 0xa1);
     const bytes = new Uint8Array([...BYTES.subarray(0, HEADER_BYTES), ...body]);
     const view = new DataView(bytes.buffer);
@@ -156,12 +156,12 @@ describe("decodeSnapshot", () => {
 });
 
 describe("snapshotChecksum", () => {
-  test("a snapshot, or its header -> the checksum of all behind what it was made of", () => {
+  test("a snapshot, or its header -> the checksum of everything behind the source", () => {
     expect(snapshotChecksum(BYTES)).toBe(crc32(BYTES.subarray(28)));
     expect(snapshotChecksum(BYTES.subarray(0, HEADER_BYTES))).toBe(snapshotChecksum(BYTES));
   });
 
-  test("the same content, made of other things -> the same checksum, its own source, the same snapshot", () => {
+  test("the same content with another source -> the same checksum, its own source, the same snapshot", () => {
     const source = Uint8Array.from({ length: SOURCE_BYTES }, (_, i) => i + 1);
     const bytes = encodeSnapshot(SNAPSHOT, crc32, source);
     expect(snapshotChecksum(bytes)).toBe(snapshotChecksum(BYTES));
@@ -186,7 +186,7 @@ describe("snapshotChecksum", () => {
   });
 });
 
-test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its length, and is read in place", () => {
+test("encodeSnapshot: an index of any length -> it starts at a multiple of 4 and is read without a copy", () => {
   for (const length of [0, 1, 5, 8]) {
     const index = Uint8Array.from({ length }, (_, at) => at + 1);
     const bytes = encodeSnapshot({ ...SNAPSHOT, index }, crc32);
@@ -197,7 +197,7 @@ test("encodeSnapshot: the index -> starts at a multiple of 4, whatever its lengt
   }
 });
 
-test("settings -> come back", () => {
+test("settings -> the same settings", () => {
   const settings = { search: "weighted", catalog: "off", proxyTool: true, files: ["/a"] } as const;
   expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
 });

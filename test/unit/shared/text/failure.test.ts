@@ -1,4 +1,4 @@
-/** The text of a failure, and the bound of its data. */
+/** The text of a failure, and the bounds of its data. */
 import { expect, test } from "vitest";
 import { boundJson, type Failure, failureText } from "../../../../src/shared/text/failure.ts";
 
@@ -30,7 +30,7 @@ test.each<[string, Failure, string]>([
   expect(failureText(failure)).toBe(expected);
 });
 
-test("of long last words the last lines", () => {
+test("long last words -> their last lines", () => {
   const stderrTail = Array.from({ length: 500 }, (_, i) => `line ${i}`).join("\n");
   const lines = failureText({ message: "It died.", data: { stderrTail } }).split("\n");
   expect(lines).toHaveLength(12);
@@ -47,7 +47,7 @@ test.each<[string, unknown, unknown]>([
   expect(boundJson(data)).toEqual(expected);
 });
 
-test("data that is cut: secrets are out before, so that none is cut in two and stays", () => {
+test("data that is cut -> secrets are removed before, so that no part of a cut secret stays", () => {
   const secret = "s3cr3t-of-the-test";
   const redact = (text: string): string => text.replaceAll(secret, "[redacted]");
   for (let before = 660; before < 690; before++) {
@@ -57,7 +57,7 @@ test("data that is cut: secrets are out before, so that none is cut in two and s
   expect(boundJson({ a: secret }, { redact })).toEqual({ a: secret });
 });
 
-test("whatever is left out, the JSON of the rest is within the limit", () => {
+test("data that is cut -> the JSON of the rest is within the limit, for any characters", () => {
   for (const text of ["\u0001", '"', "日", "😀", "\ud83d"]) {
     expect(Buffer.byteLength(JSON.stringify(boundJson({ text: text.repeat(9_000) })))).toBeLessThanOrEqual(
       4_096,

@@ -1,4 +1,4 @@
-/** Owns: the small helpers for texts: halves of a character, the byte-order mark, the hash. */
+/** Small helpers for texts: surrogates, the byte-order mark, the hash. */
 import { expect, test } from "vitest";
 import { BOM, withoutBom } from "../../../../src/shared/text/bom.ts";
 import { fnv1a } from "../../../../src/shared/text/hash.ts";

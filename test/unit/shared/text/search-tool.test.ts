@@ -1,4 +1,4 @@
-/** Owns: what ToolSearch and the proxy tool declare, and that it stays within its tokens. */
+/** The declarations of ToolSearch and the proxy tool: their text, and their size in tokens. */
 import { getEncoding } from "js-tiktoken";
 import { describe, expect, it, test } from "vitest";
 import type { PiTool } from "../../../../src/pi/api.ts";
@@ -16,7 +16,7 @@ import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.
 const o200k = getEncoding("o200k_base");
 const tokens = (text: string): number => o200k.encode(text).length;
 
-/** As a provider gets it. */
+/** The declaration as a provider gets it. */
 const declaration = ({ name, description, parameters }: PiTool): string =>
   JSON.stringify({ type: "function", function: { name, description, parameters } });
 
@@ -63,12 +63,12 @@ describe("toolSearchDescription", () => {
     { name: "empty" },
   ];
 
-  test("no servers, or off -> no list", () => {
+  test("no servers, or catalog off -> no list", () => {
     expect(toolSearchDescription([])).not.toContain("Servers");
     expect(toolSearchDescription(NAMED, "off")).toBe(toolSearchDescription([]));
   });
 
-  test("servers -> a line each in the order given, with the first sentence and the tools", () => {
+  test("servers -> one line each, in their order, with the first sentence and the tools", () => {
     expect(toolSearchDescription(NAMED)).toMatch(/:\n- z: Does z\. \[one, two\]\n- a \[three\]\n- empty$/);
     expect(toolSearchDescription(NAMED, "servers")).toMatch(/:\n- z: Does z\.\n- a\n- empty$/);
   });

@@ -1,4 +1,4 @@
-/** Owns: parameters and descriptions in one bounded line. */
+/** Parameters and descriptions in one bounded line. */
 import { describe, expect, it, test } from "vitest";
 import { firstSentence } from "../../../../src/shared/text/sentence.ts";
 import { parameterList } from "../../../../src/shared/text/signature.ts";
@@ -72,7 +72,7 @@ describe("parameterList", () => {
     expect(list).toMatch(/…\)$/);
   });
 
-  test("arrays of arrays without end -> bounded", () => {
+  test("endlessly nested arrays -> bounded", () => {
     const nested: Record<string, unknown> = { type: "array" };
     nested.items = nested;
     expect(one(nested)).toBe("(p: any[][][])");

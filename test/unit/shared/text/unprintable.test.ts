@@ -1,4 +1,4 @@
-/** Owns: what is taken out of foreign text before a terminal or a model gets it. */
+/** Characters that are removed from foreign text before a terminal or a model gets it. */
 import { describe, expect, it, test } from "vitest";
 import { failureText } from "../../../../src/shared/text/failure.ts";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../../../../src/shared/text/unprintable.ts";
 import { printable } from "../../../../src/shared/text/width.ts";
 
-/** Every sign as a hidden tag: a person sees nothing of it. */
+/** The text in hidden tag characters, of which a person sees nothing. */
 const asTags = (text: string): string =>
   [...text].map((char) => String.fromCodePoint(0xe0000 + (char.codePointAt(0) ?? 0))).join("");
 
@@ -44,7 +44,7 @@ describe("cleanText: for a model", () => {
     expect(cleanText(text)).toBe(expected);
   });
 
-  test("whatever a text holds -> nothing to take out is left in what is shown", () => {
+  test("any character -> the cleaned text needs no second cleaning", () => {
     for (let code = 0; code < 0xf0000; code += code < 0x3000 ? 1 : 7) {
       const once = cleanText(`a${String.fromCodePoint(code)}b`);
       expect(cleanText(once), `U+${code.toString(16)}`).toBe(once);
@@ -53,7 +53,7 @@ describe("cleanText: for a model", () => {
 });
 
 describe("one set of characters that a terminal acts on", () => {
-  /** Every character that is not printed as it stands, the marks U+200E and U+200F among them. */
+  /** Every character that a terminal acts on, the marks U+200E and U+200F among them. */
   const acting = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).filter(
     (char) => replaceUnprintable(char, () => "") === "",
   );
@@ -67,7 +67,7 @@ describe("one set of characters that a terminal acts on", () => {
     expect(acting).not.toContain("\t");
   });
 
-  test("none of it is left in a row of the terminal, in a failure or in a line of a list", () => {
+  test("no such character is left in a row of the terminal, in a failure or in cleaned text", () => {
     const text = acting.map((char) => `a${char}b`).join("");
     for (const shown of [
       printable(text),
@@ -79,7 +79,7 @@ describe("one set of characters that a terminal acts on", () => {
     }
   });
 
-  test("each character is replaced by what the caller says; the others stay", () => {
+  test("each such character is replaced by the caller's text; the others stay", () => {
     expect(replaceUnprintable("a\u001b\u200e\u200fé\n\tb", (char) => `<${char.charCodeAt(0)}>`)).toBe(
       "a<27><8206><8207>é\n\tb",
     );

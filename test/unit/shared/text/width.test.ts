@@ -1,4 +1,4 @@
-/** Widths in terminal cells, held against the measure of the real Pi: it ends with an error at a line too wide. */
+/** Widths in terminal cells, compared with the real Pi's measure: Pi ends with an error if a line is too wide. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -118,7 +118,7 @@ describe("wrap", () => {
     expect(wrap(text, width, maxLines)).toEqual({ lines, rest });
   });
 
-  test("any text at any width: nothing too wide by Pi's measure, nothing lost but spaces and newlines", () => {
+  test("any text at any width -> no line is too wide by Pi's measure, and only spaces and newlines are lost", () => {
     const random = randomNumbers(5);
     const pieces = [
       ...SAMPLES.map(([, text]) => printable(text)),
@@ -132,7 +132,7 @@ describe("wrap", () => {
         { length: Math.floor(random() * 40) },
         () => pieces[Math.floor(random() * pieces.length)],
       ).join("");
-      // The widest cluster here has three cells; one that no line can hold is stepped over.
+      // The widest cluster here has three cells; a cluster that fits no line is skipped.
       const width = 8 + Math.floor(random() * 40);
       const { lines, rest } = wrap(text, width, Number.MAX_SAFE_INTEGER);
       for (const line of lines) expect(piWidth(line)).toBeLessThanOrEqual(width);
@@ -141,7 +141,7 @@ describe("wrap", () => {
     }
   });
 
-  test("one line of a megabyte costs no more than what is shown", () => {
+  test("one line of a megabyte costs no more than its shown part", () => {
     const { lines, rest } = wrap("日".repeat(1_000_000), 80, 5);
     expect(lines).toEqual(Array(5).fill("日".repeat(40)));
     expect(rest).toBe(200);

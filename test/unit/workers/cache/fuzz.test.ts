@@ -1,4 +1,4 @@
-/** Owns: cache and snapshot files with anything in them: no crash, and nothing false is taken for known. */
+/** Cache and snapshot files with any content: no crash, and no false content counts as known. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -24,7 +24,7 @@ import {
 import { context } from "./support.ts";
 
 const FILES = repeats("FUZZ_FILES", 1_000);
-/** Of those, how many also go through real files. */
+/** How many of them also go through real files. */
 const REAL_FILES = Math.min(FILES / 50, 200);
 const SEED = 20_260_115;
 
@@ -42,7 +42,7 @@ describe(`seed ${SEED}`, () => {
       counts.misses += SERVERS.length - hits;
       counts.problems += answer.problems.length;
     }
-    // Each kind must really occur, or the fuzzer proves nothing.
+    // Each kind must occur, or the fuzzer proves nothing.
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(FILES / 10);
   });
 

@@ -1,4 +1,4 @@
-/** Owns: cache and snapshot files with anything in them, and what must hold of each. */
+/** Cache and snapshot files with any content, and the checks that hold for each. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { expect } from "vitest";
@@ -13,7 +13,7 @@ import { context, entry } from "./support.ts";
 
 export type Random = ReturnType<typeof createRandom>;
 
-/** One of the ways in which a file goes wrong: changed bytes, cut, filled with zeros, doubled, or noise. */
+/** Damages a file in one way: changed bytes, a cut, zeros, a repetition, or noise. */
 export function spoil(whole: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(whole);
   const at = random.below(bytes.length);
@@ -41,7 +41,7 @@ export const DEFINITION = { command: "node", args: ["a.js"] };
 export const HASH = hashDefinition(DEFINITION);
 export const SERVERS = ["a", "b", "c"];
 
-/** A cache whose every field can be hit; some values are swapped for others that JSON allows, too. */
+/** A cache in which every field can be damaged; some values are replaced by other JSON values. */
 export function spoiledCache(random: Random): Buffer {
   const odd = [null, -1, 1e300, "", "x", [], {}, [null], { a: [] }, true];
   const pick = (): unknown => odd[random.below(odd.length)];
@@ -69,7 +69,7 @@ export const inMemory = (bytes: Buffer): FileSystem => ({
   read: async () => bytes.toString("utf8"),
 });
 
-/** What the rest of the worker relies on. */
+/** The properties of an entry on which the rest of the worker relies. */
 export function checkAnswer({ entries, problems }: CacheAnswer): void {
   expect(problems.length).toBeLessThanOrEqual(1);
   if (problems.length > 0) expect(entries).toEqual({});
@@ -87,7 +87,7 @@ export function checkAnswer({ entries, problems }: CacheAnswer): void {
   }
 }
 
-/** Stores into a file of these bytes: never throws; stored, or the file is as it was. */
+/** Stores into a file with these bytes. Checks that nothing throws, and that the file holds the entry or is unchanged. */
 export async function checkStore(path: string, bytes: Buffer): Promise<void> {
   await writeFile(path, bytes);
   const { stored, problems } = await storeEntries(
@@ -101,7 +101,7 @@ export async function checkStore(path: string, bytes: Buffer): Promise<void> {
   expect(beside).toEqual([basename(path)]);
 }
 
-/** What it was made of is no content: it only tells whether the index need be built anew. */
+/** The position of the source, which is not content: it only decides whether the index is built again. */
 const contentOf = (snapshot: Uint8Array): Uint8Array => new Uint8Array(snapshot).fill(0, 12, 28);
 
 export const SNAPSHOT_TOOLS = 20;

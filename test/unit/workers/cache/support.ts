@@ -1,4 +1,4 @@
-/** Owns: entries, contexts and failing file systems for the tests of the metadata cache. */
+/** Entries, contexts and failing file systems for the tests of the metadata cache. */
 
 import type { CacheContext } from "../../../../workers/cache/metadata/metadata.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";
@@ -16,7 +16,7 @@ export const entry = (configHash: string, rest: Partial<CacheEntry> = {}): Cache
   ...rest,
 });
 
-/** Takes a lock soon from a holder that shows no life, so that a test of one does not take seconds. */
+/** Short times, so that a lock is taken from a dead holder without seconds of waiting. */
 export const context = (rest: Partial<CacheContext> = {}): CacheContext => ({
   files: nodeFiles,
   limitBytes: 2 ** 20,
@@ -49,7 +49,7 @@ export function failingFiles(step: Step, code: string, path: RegExp): FileSystem
       const file = await nodeFiles.create(on, mode);
       return {
         write: async (data) => {
-          // A disk that fills up takes a part.
+          // A full disk takes a part of the data.
           await file.write(data.slice(0, data.length / 2));
           check("write", on);
           await file.write(data.slice(data.length / 2));

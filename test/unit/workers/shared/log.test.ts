@@ -1,4 +1,4 @@
-/** Owns: the log file: its lines, its rotation, and that it never costs more than itself. */
+/** The log file: its lines and its rotation. A log that fails costs nothing else. */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -101,7 +101,7 @@ describe("createLog", () => {
     expect((await readFile(file, "utf8")).split("\n")).toHaveLength(2);
   });
 
-  test("a file that has room for the characters, not for their bytes -> rotated", async () => {
+  test("a file with room for the characters but not for their bytes -> rotated", async () => {
     const file = await logFile();
     await mkdir(join(file, ".."), { recursive: true });
     await writeFile(file, "o".repeat(LIMITS.logBytes - 150));

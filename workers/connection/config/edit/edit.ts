@@ -5,6 +5,7 @@
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { BOM } from "../../../../src/shared/text/bom.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type ConfigFacts, type ConfigSource, configSources, parseJsonc } from "../files/files.ts";
 import { changeConfigFile } from "./change-file.ts";
@@ -12,7 +13,6 @@ import { setValue } from "./insert.ts";
 
 export { textOf } from "./change-file.ts";
 
-const BOM = "\uFEFF";
 const NEW_OBJECT = "{}\n";
 
 /** The root object. Throws `bad_config` if the text cannot be changed without guessing. */

@@ -34,11 +34,11 @@ const TOO_MANY = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles
 
 /** Finds the envFiles of one look. Each file is read once, and at most `LIMITS.envFilesLookedAt` files are read. */
 class EnvReader {
-  readonly #place: PathFacts & EnvFolders;
+  readonly #facts: PathFacts & EnvFolders;
   readonly #read = new Map<string, Promise<Found>>();
 
-  constructor(place: PathFacts & EnvFolders) {
-    this.#place = place;
+  constructor(facts: PathFacts & EnvFolders) {
+    this.#facts = facts;
   }
 
   get files(): string[] {
@@ -47,12 +47,12 @@ class EnvReader {
 
   /** Undefined for the user's own file of the user's own server: nobody has to ask about it. */
   async find(definition: ServerDefinition, envFile: string): Promise<Found | undefined> {
-    const { cwd, platform = process.platform } = this.#place;
-    const { text: path, missing } = fillPath(envFile, this.#place);
+    const { cwd, platform = process.platform } = this.#facts;
+    const { text: path, missing } = fillPath(envFile, this.#facts);
     if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
     const file = pathsOf(platform).resolve(cwd, path);
     const way = await wayTo(file, platform);
-    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#place, way))))
+    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#facts, way))))
       return undefined;
     const unfit = unfitReason(way);
     if (unfit !== undefined) return { reason: unfit };
@@ -92,11 +92,11 @@ const all = (servers: readonly ServerDefinition[]): ServerDefinition[] =>
 
 export async function lookAtEnvFiles(
   servers: readonly ServerDefinition[],
-  place: PathFacts & EnvFolders,
+  facts: PathFacts & EnvFolders,
 ): Promise<EnvLook> {
   const seen = new Map<ServerDefinition, EnvSeen>();
   const problems: ConfigProblem[] = [];
-  const reader = new EnvReader(place);
+  const reader = new EnvReader(facts);
   // One after the other, so that the files of a clone never take the worker's whole time or memory.
   for (const definition of all(servers)) {
     const { target, enabled } = definition;

@@ -2,6 +2,8 @@
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 
+export { withoutBom } from "../../../../src/shared/text/bom.ts";
+
 export type FileText =
   | { kind: "missing" }
   | { kind: "unreadable"; reason: string; remedy: string }
@@ -12,8 +14,6 @@ export type FileText =
  * throws.
  */
 export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
-
-export const withoutBom = (text: string): string => text.replace(/^\uFEFF/, "");
 
 /** Gives the text with its BOM. Never throws. A file that is not regular or may not be read is `unreadable`. */
 export async function readText(file: string, limitBytes: number = LIMITS.configFileBytes): Promise<FileText> {

@@ -74,7 +74,7 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }
 
-/** The first character means here what it is: also the first character of a folder name that was filled in. */
+/** Escapes a first character that has a meaning in our files only. It can also come from a filled-in folder name. */
 function withLiteralStart(text: string, { commands, home }: KeyRules): string {
   if (commands && text.startsWith("!")) return `!${text}`;
   if (home === "neither") return text;

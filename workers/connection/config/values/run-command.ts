@@ -66,13 +66,13 @@ const REMEDY = "Run it in a shell to see why.";
 export async function runCommand(options: CommandOptions): Promise<string> {
   const { command, label, signal, timeoutMs = TIMEOUT_MS } = options;
   const cancelled = (): ThreadsError => new ThreadsError("cancelled", `${label}: its command was cancelled.`);
-  const place = await surroundings(options);
+  const folderAndEnv = await surroundings(options);
   if (signal.aborted) throw cancelled();
   const fail = (text: string): ThreadsError =>
     new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
   const start = (): ReturnType<typeof startShell> | undefined => {
     try {
-      return startShell(command, place);
+      return startShell(command, folderAndEnv);
     } catch {
       // The command is too long or holds a forbidden character; Node's own error would show the command.
       return undefined;

@@ -1,4 +1,4 @@
-/** Owns: terms counted over a catalog are those of each text by itself, whatever the texts share and hold. */
+/** Counting the terms of a catalog: the counts equal those of each text by itself, for any texts. */
 import { describe, expect, test } from "vitest";
 import { FIELDS, type Scanned, scan } from "../../../../../src/shared/search/build/scan.ts";
 import { type SearchTool, toolFields } from "../../../../../src/shared/search/ranked/fields.ts";
@@ -6,7 +6,7 @@ import { isStopWord } from "../../../../../src/shared/search/words/stop-words.ts
 import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
 import { createRandom } from "../../../random.ts";
 
-/** Term -> how often it stands in each field, of one tool. */
+/** Term -> its uses in each field of one tool. */
 type Counted = Map<string, number[]>;
 
 function counted({ terms, term, start, counts }: Scanned, tool: number): Counted {
@@ -19,7 +19,7 @@ function counted({ terms, term, start, counts }: Scanned, tool: number): Counted
   return found;
 }
 
-/** The same, text by text. */
+/** The same counts, made text by text. */
 function expected(tool: SearchTool): { terms: Counted; lengths: number[]; name: string[] } {
   const texts = toolFields(tool);
   const terms: Counted = new Map();
@@ -80,7 +80,7 @@ describe("scan", () => {
     expect(scan([])).toMatchObject({ terms: [], nameTerms: [] });
   });
 
-  test("a tool with more terms than room was made for", () => {
+  test("a tool with more terms than the arrays have room for at first", () => {
     const words = Array.from({ length: 500 }, (_, i) => `w${i}x`).join(" ");
     check([tool(words), tool(words), tool("few")]);
   });

@@ -3,7 +3,7 @@ import { actions, CREATE, DELETE, READ, UPDATE } from "../../../../../src/shared
 import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
 import { searcher } from "../catalog.ts";
 
-describe("actions: words -> what is asked", () => {
+describe("actions: words -> the actions that they ask for", () => {
   test.each([
     ["delete_user", DELETE],
     ["removing old rows", DELETE],
@@ -16,7 +16,7 @@ describe("actions: words -> what is asked", () => {
   ])("%j -> %i", (text, expected) => expect(actions(tokenize(text).map(({ term }) => term))).toBe(expected));
 });
 
-test("of tools that differ by their verb only, the one that does what is asked comes first", () => {
+test("tools that differ only by their verb -> the one with the wanted action comes first", () => {
   const tools = ["create", "delete", "update", "get"].map((verb) => ({
     server: "crm",
     name: `${verb}_contact`,

@@ -8,13 +8,14 @@ import { catalog } from "../catalog.ts";
 const bytes = buildIndex(catalog);
 
 describe("openIndex", () => {
-  test("lays views over the given buffer and copies nothing", () => {
+  test("makes views of the given buffer and copies nothing", () => {
     const index = openIndex(bytes);
     for (const value of Object.values(index))
       if (ArrayBuffer.isView(value)) expect(value.buffer).toBe(bytes.buffer);
   });
 
-  test("written again it gives the same bytes", () => expect(writeIndex(openIndex(bytes))).toEqual(bytes));
+  test("an opened index that is written again -> the same bytes", () =>
+    expect(writeIndex(openIndex(bytes))).toEqual(bytes));
 
   test.each([[0], [4], [8], [1], [2], [3]])("reads an index that starts %i bytes into a buffer", (offset) => {
     const larger = new Uint8Array(bytes.length + 16);

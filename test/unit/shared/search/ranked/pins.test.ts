@@ -58,7 +58,7 @@ describe("findPins: query -> pinned tools", () => {
     expect(ids).toEqual(["files/read_file", "github/create_issue", "weather/get_forecast", "db/mysql_query"]);
   });
 
-  test("names shared by several tools take turns, and pins may exceed the limit", () => {
+  test("tools that share a name take turns with those of other names, and pins may exceed the limit", () => {
     expect(pins("create_issue read_file", 1)).toEqual([
       "github/create_issue",
       "files/read_file",
@@ -74,7 +74,7 @@ describe("findPins: query -> pinned tools", () => {
     expect(searcher(tools)("mcp__avls_1f3c__do_it").pinned).toEqual(["a very long server/do_it"]);
   });
 
-  test("many tools of one name do not flood the result", () => {
+  test("many tools with one name do not flood the result", () => {
     const tools = Array.from({ length: 500 }, (_, at) => ({ server: `s${at}`, name: "do_it" }));
     expect(searcher(tools)("do_it").pinned.length).toBeLessThanOrEqual(32);
   });
@@ -89,12 +89,12 @@ describe("thousands of tools under one name", () => {
   }));
   const index = openIndex(buildIndex(tools));
 
-  test("toolsNamed -> the first ones; a filter chooses among all", () => {
+  test("toolsNamed -> the first 32 tools; a filter chooses among all", () => {
     expect(toolsNamed(index, "read_file")).toEqual(Array.from({ length: 32 }, (_, at) => at));
     expect(toolsNamed(index, "read_file", (tool) => tool >= 2_990)).toHaveLength(10);
   });
 
-  test("findPins: a name hundreds of times, and hundreds of ways to write it -> at most 32 pins", () => {
+  test("findPins: a name hundreds of times, in hundreds of spellings -> at most 32 pins", () => {
     expect(findPins(index, "read_file ".repeat(256))).toHaveLength(32);
     const ways = Array.from({ length: 256 }, (_, at) => `read_${"-".repeat(at % 9)}file`).join(" ");
     expect(findPins(index, ways)).toHaveLength(32);

@@ -30,17 +30,17 @@ describe("searchIndex: query -> best tool", () => {
     expect(scores.every((score) => Number.isFinite(score) && score > 0)).toBe(true);
   });
 
-  test("one query gives one answer, whatever was asked before", () => {
+  test("a query always gives the same answer, for any queries before it", () => {
     const first = search("list files of a directory");
     search("weather create issue branches");
     expect(search("list files of a directory")).toEqual(first);
   });
 
-  test.each([[0], [1], [3], [50]])("limit %i bounds what is not pinned", (limit) => {
+  test.each([[0], [1], [3], [50]])("limit %i bounds the hits that are not pinned", (limit) => {
     expect(search("create list read search file", limit).ids.length).toBeLessThanOrEqual(limit);
   });
 
-  test("a server filter is asked once per server and holds for pins too", () => {
+  test("a server filter is called once for each server and also applies to pins", () => {
     const asked: string[] = [];
     const { ids } = search("create_issue", 5, {
       servers: (server) => {
@@ -63,10 +63,10 @@ describe("searchIndex: unmatched", () => {
     ["the of and", []],
   ])("%j -> %j", (query, expected) => expect(search(query).unmatched).toEqual(expected));
 
-  test("nothing known finds nothing", () => expect(search("zzqqy xxkkj").ids).toEqual([]));
+  test("unknown words find nothing", () => expect(search("zzqqy xxkkj").ids).toEqual([]));
 });
 
-test("of equal tools on two servers both are among the first, before further tools of one server", () => {
+test("equal tools on two servers -> both come before further tools of one server", () => {
   const tools = ["a", "b"].flatMap((server) =>
     ["read_file", "read_file_lines", "read_file_bytes", "read_file_head"].map((name) => ({
       server,

@@ -1,4 +1,4 @@
-/** Owns: how names, texts and queries are cut into terms. */
+/** Names, texts and queries are cut into terms. */
 import { expect, it } from "vitest";
 import { nameParts, queryTerms, words } from "../../../../../src/shared/search/weighted/tokens.ts";
 

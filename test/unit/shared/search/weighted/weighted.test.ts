@@ -1,4 +1,4 @@
-/** Owns: the weighted ranker: its scores, its order and its limits. */
+/** The weighted ranker: its scores, its order and its limits. */
 import { describe, expect, it, test } from "vitest";
 import {
   buildWeighted,
@@ -41,18 +41,18 @@ describe("search: score of one tool", () => {
     expect(ranked([TOOL], terms).scores).toEqual(score === undefined ? {} : { [TOOL.name]: score });
   });
 
-  test("a substring of one part and equal to another -> 10, not 15", () => {
+  test("a term that is a substring of one part and equals another -> 10, not 15", () => {
     expect(ranked([{ name: "s__file_files", description: "" }], ["file"]).scores).toEqual({
       s__file_files: 10,
     });
   });
 
-  test("a substring of a part that is also a description word -> 9", () => {
+  test("a term that is a substring of a part and a word of the description -> 9", () => {
     expect(ranked([{ name: "s__files", description: "one file" }], ["file"]).scores).toEqual({ s__files: 9 });
   });
 
-  test("a span over parts that is also a description word -> 4, the span counts only if neither holds", () => {
-    // `words` cuts at underscores, so only a term without one can be both; a name without parts border shows it.
+  test("a term that spans parts and is a word of the description -> 4, since a span counts only if neither holds", () => {
+    // `words` cuts at underscores, so only a term without an underscore can be both.
     expect(ranked([{ name: "s__abCd", description: "abcd" }], ["abcd"]).scores).toEqual({ s__abCd: 4 });
   });
 
@@ -84,7 +84,7 @@ describe("search: order and limits", () => {
     expect(ranked(TOOLS, ["list"], limit).names).toEqual(names);
   });
 
-  test("terms without a match -> named in their order, the others still count", () => {
+  test("terms without a match -> listed in their order; the others still count", () => {
     const { names, unmatched } = ranked(TOOLS, ["zzz", "other", "yyy"]);
     expect(names).toEqual(["d__other"]);
     expect(unmatched).toEqual(["zzz", "yyy"]);
@@ -102,7 +102,7 @@ describe("search: order and limits", () => {
     expect(ranked([], ["a", "b"])).toEqual({ names: [], scores: {}, unmatched: ["a", "b"] });
   });
 
-  test("terms named like members of every object -> no hits, no throw", () => {
+  test("terms with the names of properties that every object has -> no hits, no error", () => {
     expect(ranked(TOOLS, ["constructor", "__proto__"]).unmatched).toEqual(["constructor", "__proto__"]);
   });
 
@@ -113,14 +113,14 @@ describe("search: order and limits", () => {
 });
 
 describe("search: bounded", () => {
-  test("more words than anybody asks for -> the first 64 count; fewer in a very large catalog", () => {
+  test("more words than any real query -> the first 64 count, and fewer in a very large catalog", () => {
     const terms = Array.from({ length: 500 }, (_, at) => `zzz${at}`);
     expect(ranked([{ name: "s__a", description: "" }], terms).unmatched).toEqual(terms.slice(0, 64));
     const many = Array.from({ length: 30_000 }, (_, at) => ({ name: `s__t${at}`, description: "" }));
     expect(ranked(many, terms).unmatched).toEqual(terms.slice(0, 8));
   });
 
-  test("more different words than any catalog has -> the tools are found by the others, and by name", () => {
+  test("more different words than any real catalog -> the tools are found by the kept words, and by name", () => {
     const noise = Array.from({ length: 400 }, (_, at) => ({
       name: `s__noise${at}`,
       description: Array.from({ length: 300 }, (_, word) => `w${at}x${word}`).join(" "),
@@ -135,7 +135,7 @@ describe("search: bounded", () => {
     expect(buildWeighted(tools).byteLength).toBeLessThan(1_500_000);
   });
 
-  test("thousands of equal scores -> the first by name, as many as asked for", () => {
+  test("thousands of equal scores -> as many as the limit, in the order of their names", () => {
     const tools = Array.from({ length: 5_000 }, (_, at) => ({
       name: `s__file_${5_000 - at}`,
       description: "",

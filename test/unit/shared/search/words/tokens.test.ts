@@ -38,7 +38,7 @@ describe("tokenize: text -> parts, joined", () => {
     expect(joined(text)).toBe(expectedJoined);
   });
 
-  test("a run of letters longer than a word is dropped, its neighbours stay", () => {
+  test("a run of letters that is too long for a word is dropped; its neighbours stay", () => {
     expect(parts(`key ${"a".repeat(100)} value`)).toBe("key value");
   });
 
@@ -46,7 +46,7 @@ describe("tokenize: text -> parts, joined", () => {
     expect(tokenize("word ".repeat(10_000), 50)).toHaveLength(50);
   });
 
-  test("characters beyond the basic plane and lone surrogates do no harm", () => {
+  test("characters beyond the basic plane and lone surrogates cause no error", () => {
     expect(parts("𠮷野家 😀 \uD800 ok")).toBe("𠮷野 野家 ok");
   });
 });
@@ -78,7 +78,7 @@ describe("stem: word -> term", () => {
     ["index indexes indices"],
     ["price prices pricing"],
     ["movie movies"],
-  ])("%s fold to one term", (words) => expect(new Set(words.split(" ").map(stem)).size).toBe(1));
+  ])("%s become one term", (words) => expect(new Set(words.split(" ").map(stem)).size).toBe(1));
 
   test.each([
     ["train", "training"],
@@ -87,5 +87,5 @@ describe("stem: word -> term", () => {
     ["new", "news"],
     ["speed", "spe"],
     ["string", "str"],
-  ])("%s and %s stay apart", (a, b) => expect(stem(a)).not.toBe(stem(b)));
+  ])("%s and %s stay different terms", (a, b) => expect(stem(a)).not.toBe(stem(b)));
 });

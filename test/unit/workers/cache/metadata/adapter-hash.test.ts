@@ -1,4 +1,4 @@
-/** Owns: the hash that pi-mcp-adapter 2.36.0 stores; test/worker/cache-adapter.test.ts compares with the real one. */
+/** The hash that pi-mcp-adapter 2.36.0 stores; test/worker/cache-adapter.test.ts compares with the real adapter. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
@@ -41,7 +41,7 @@ describe("adapterHash", () => {
   });
 });
 
-test("hashesOf: nothing to put in -> one hash; else ours, then theirs", () => {
+test("hashesOf: no variables -> one hash; variables -> our hash, then the adapter's", () => {
   const plain = { command: "node", env: { A: "1" } };
   expect(hashesOf(plain, ENVIRONMENT)).toEqual([hashDefinition(plain)]);
   const secret = { command: "node", env: { A: "${TOKEN}" } };

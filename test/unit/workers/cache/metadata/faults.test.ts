@@ -1,6 +1,6 @@
 /**
- * Owns: storing an entry on a disk that fails. Whatever step fails with whatever code: no exception, at most
- * one line, what was stored stays stored, and the next attempt on a working disk stores everything.
+ * Storing an entry on a disk that fails. If any step fails with any code: no exception, at most
+ * one line, stored entries stay, and the next attempt on a working disk stores everything.
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ describe.each(CODES)("%s", (code) => {
     expect(await readdir(folder)).toEqual(["mcp-cache.json"]);
   });
 
-  it("nothing can be removed any more -> the first failure is told, and the leftovers go later", async () => {
+  it("files can no longer be removed -> the first failure is reported, and the leftovers are removed later", async () => {
     const folder = await tempFolder();
     const path = join(folder, "mcp-cache.json");
     await writeFile(path, OLD);
@@ -82,7 +82,7 @@ describe.each(CODES)("%s", (code) => {
     ["the copy cannot be made", "rename", ASIDE],
     ["the new file cannot be written", "write", TEMP],
     ["the new file cannot be synced", "sync", TEMP],
-  ])("a broken file, and %s -> it stays where it is", async (_name, step, on) => {
+  ])("a broken file, and %s -> the file stays in its place", async (_name, step, on) => {
     const folder = await tempFolder();
     const path = join(folder, "mcp-cache.json");
     await writeFile(path, "broken");
@@ -93,7 +93,7 @@ describe.each(CODES)("%s", (code) => {
     expect(await readdir(folder)).toEqual(["mcp-cache.json"]);
   });
 
-  it("a broken file, and the new one cannot take its place -> the broken one is kept aside", async () => {
+  it("a broken file that cannot be replaced -> the broken file is kept aside", async () => {
     const folder = await tempFolder();
     const path = join(folder, "mcp-cache.json");
     await writeFile(path, "broken");

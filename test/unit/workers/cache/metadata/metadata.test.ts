@@ -1,4 +1,4 @@
-/** Owns: the metadata cache file: what is read, what a write keeps, what a broken file costs. */
+/** The metadata cache file: reading, what a write keeps, and what a broken file costs. */
 import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const json = async (path: string): Promise<Record<string, unknown>> =>
 
 const namesBeside = async (path: string): Promise<string[]> => (await readdir(join(path, ".."))).sort();
 
-/** Texts that hold no cache, each with whether there is something to keep aside. */
+/** Texts that are not a cache; the word says whether there is something to keep aside. */
 const CORRUPT: [string, "kept" | "dropped", string][] = [
   ["half a file", "kept", '{"version":1,"servers":{"a":'],
   ["binary", "kept", "\u0000\u0001\u0002"],
@@ -56,7 +56,7 @@ const FOREIGN: [string, unknown][] = [
 ];
 
 describe("readCache", () => {
-  test("entries of the definitions -> these; others, and servers not asked for -> left out", async () => {
+  test("entries of the given definitions -> found; entries of other definitions and servers -> left out", async () => {
     const path = await stored({ version: 1, servers: { a: entry(HASH), b: entry("other"), c: entry(HASH) } });
     expect(await read(path, ["a", "b", "missing"])).toEqual({
       entries: { a: entry(HASH) },
@@ -71,7 +71,7 @@ describe("readCache", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("an entry that was last used days ago -> its use is to be noted", async () => {
+  test("an entry that was last used days ago -> its use must be written down", async () => {
     const path = await stored({ version: 1, servers: { a: entry(HASH, { cachedAt: NOW - 2 * DAY }) } });
     expect((await read(path)).used).toEqual({ a: HASH });
   });
@@ -124,7 +124,7 @@ describe("storeEntries", () => {
     expect(await namesBeside(path)).toEqual(["mcp-cache.json"]);
   });
 
-  test("what was stored -> is read back", async () => {
+  test("stored entries -> the same entries are read back", async () => {
     const path = join(await tempFolder(), "c.json");
     const tool = {
       name: "t",
@@ -166,7 +166,7 @@ describe("storeEntries", () => {
     expect((await stat(path)).mtimeMs).toBe(1_000);
   });
 
-  test("a link -> stays a link, the file behind it is replaced and is what is locked", async () => {
+  test("a link -> it stays a link; the file behind it is locked and replaced", async () => {
     const folder = await tempFolder();
     await mkdir(join(folder, "real"));
     const path = join(folder, "mcp-cache.json");
@@ -198,19 +198,22 @@ describe("storeEntries", () => {
   });
 });
 
-describe("storeEntries: a file that is no cache", () => {
-  it.each(CORRUPT)("%s -> one line, replaced, what it held is %s", async (_name, outcome, text) => {
-    const path = await stored(text);
-    const { stored: done, problems } = await store(path, { a: entry(HASH) });
-    expect(done).toBe(true);
-    expect(problems).toEqual([expect.stringContaining(path)]);
-    expect(await json(path)).toEqual({ version: 1, servers: { a: entry(HASH) } });
-    const [copy, ...more] = (await namesBeside(path)).filter((name) => name !== "mcp-cache.json");
-    expect(more).toEqual([]);
-    if (outcome === "dropped") return expect(copy).toBeUndefined();
-    expect(copy).toBe("mcp-cache.json.corrupt-2026-01-15T12-00-00-000Z");
-    expect(await readFile(join(path, "..", copy ?? ""), "utf8")).toBe(text);
-  });
+describe("storeEntries: a file that is not a cache", () => {
+  it.each(CORRUPT)(
+    "%s -> one line, the file is replaced, its content is %s",
+    async (_name, outcome, text) => {
+      const path = await stored(text);
+      const { stored: done, problems } = await store(path, { a: entry(HASH) });
+      expect(done).toBe(true);
+      expect(problems).toEqual([expect.stringContaining(path)]);
+      expect(await json(path)).toEqual({ version: 1, servers: { a: entry(HASH) } });
+      const [copy, ...more] = (await namesBeside(path)).filter((name) => name !== "mcp-cache.json");
+      expect(more).toEqual([]);
+      if (outcome === "dropped") return expect(copy).toBeUndefined();
+      expect(copy).toBe("mcp-cache.json.corrupt-2026-01-15T12-00-00-000Z");
+      expect(await readFile(join(path, "..", copy ?? ""), "utf8")).toBe(text);
+    },
+  );
 
   test("the same problem -> the same line from reading and from storing", async () => {
     for (const text of ["{", '{"version":2}']) {
@@ -271,7 +274,7 @@ describe("storeEntries: a file that is no cache", () => {
     expect(await namesBeside(path)).toEqual(["mcp-cache.json"]);
   });
 
-  test("a folder that takes no files -> the same line each time, so that a log can tell it once", async () => {
+  test("a folder that takes no files -> the same line each time, so that the log can write it once", async () => {
     const folder = await tempFolder();
     const path = join(folder, "mcp-cache.json");
     await writeFile(join(folder, ".mcp-cache.json.lock"), "");
@@ -293,7 +296,7 @@ describe("storeEntries: a file that is no cache", () => {
     expect(await readdir(path)).toEqual(["inner"]);
   });
 
-  test("an entry of others that no JSON can be made of again -> not touched, one line", async () => {
+  test("an entry of others that cannot be written as JSON -> the file is not touched, one line", async () => {
     const deep = `{"version":1,"servers":{"b":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
     const path = await stored(deep);
     const { stored: done, problems } = await store(path, { a: entry(HASH) });
@@ -303,7 +306,7 @@ describe("storeEntries: a file that is no cache", () => {
   });
 });
 
-describe("storeEntries: others who write without a lock", () => {
+describe("storeEntries: other writers without a lock", () => {
   test("one writes between our read and our write -> merged again, nothing lost", async () => {
     const path = await stored({ version: 1, servers: { a: entry("1") } });
     const { files } = context();
@@ -330,7 +333,7 @@ describe("storeEntries: others who write without a lock", () => {
     expect(Object.keys((await json(path)).servers as object)).toEqual(["a", "theirs", "ours"]);
   });
 
-  test("one that never stops -> given up after a few times, its content stays, one line", async () => {
+  test("a writer that never stops -> given up after a few attempts, that writer's content stays, one line", async () => {
     const path = await stored({ version: 1, servers: {} });
     const { files } = context();
     let times = 0;

@@ -1,4 +1,4 @@
-/** Owns: where entries stand in the cache file, which count, what a write keeps and what it removes. */
+/** The keys of entries in the cache file: which entries count, what a write keeps and what it removes. */
 import { describe, expect, it, test } from "vitest";
 import { changeSlots, findEntry, variantKey } from "../../../../../workers/cache/metadata/slots.ts";
 import type { SlotChanges } from "../../../../../workers/shared/tasks.ts";
@@ -45,7 +45,7 @@ describe("findEntry", () => {
     expect(findEntry(slots({ s: stored }), "s", ["h"], NOW) ? "hit" : "miss").toBe(outcome);
   });
 
-  test("all fields -> all fields, with what is broken left out", () => {
+  test("all fields -> the same fields without broken items", () => {
     const tool = { name: "t", title: "T", outputSchema: { type: "object" }, annotations: { title: "A" } };
     const full = entry("h", { tools: [tool], resources: [1], prompts: [2], instructions: "Use it." });
     expect(findEntry(slots({ s: full }), "s", ["h"], NOW)?.entry).toEqual(full);
@@ -85,14 +85,14 @@ describe("findEntry", () => {
 describe("changeSlots: two definitions of one name", () => {
   const both = change({ s: entry(HASH_A) }, { entries: { s: entry(HASH_B) } }) ?? {};
 
-  test("the newest -> under the name, the other beside it, both are found", () => {
+  test("the newest entry -> under the name, the other beside it; both are found", () => {
     expect(both).toEqual({ s: entry(HASH_B), [variantKey("s", HASH_A)]: entry(HASH_A) });
     for (const hash of [HASH_A, HASH_B]) {
       expect(findEntry(slots(both), "s", [hash], NOW)?.entry).toEqual(entry(hash));
     }
   });
 
-  test("the other says something new -> they change places", () => {
+  test("the other server lists something new -> the two entries swap their keys", () => {
     const news = entry(HASH_A, { instructions: "new" });
     expect(change(both, { entries: { s: news } })).toEqual({
       s: news,
@@ -100,11 +100,11 @@ describe("changeSlots: two definitions of one name", () => {
     });
   });
 
-  test("the other says what it said -> nothing to write", () => {
+  test("the other server lists the same again -> nothing to write", () => {
     expect(change(both, { entries: { s: entry(HASH_A) } })).toBeUndefined();
   });
 
-  test("a displaced entry that no longer counts -> removed", () => {
+  test("a moved entry that no longer counts -> removed", () => {
     const old = entry(HASH_A, { cachedAt: NOW - 8 * DAY });
     expect(change({ s: old }, { entries: { s: entry(HASH_B) } })).toEqual({ s: entry(HASH_B) });
     const later = change(both, { entries: { x: entry("x", { cachedAt: NOW + 8 * DAY }) } }, NOW + 8 * DAY);
@@ -129,7 +129,7 @@ describe("changeSlots: what survives", () => {
     });
   });
 
-  test("foreign fields of another hash -> stay with that", () => {
+  test("foreign fields of another hash -> they stay with that entry", () => {
     const stored = { ...entry(HASH_A), ttlMs: 5 };
     expect(change({ s: stored }, { entries: { s: entry(HASH_B) } })).toEqual({
       s: entry(HASH_B),
@@ -148,7 +148,7 @@ describe("changeSlots: what survives", () => {
     expect(change({ s: stored }, { entries: { s: asked } })?.s).toMatchObject({ resources: [], prompts: [] });
   });
 
-  test("instructions that the server no longer gives -> gone", () => {
+  test("instructions that the server no longer gives -> removed", () => {
     const stored = entry("h", { instructions: "old" });
     expect(change({ s: stored }, { entries: { s: entry("h") } })?.s).not.toHaveProperty("instructions");
   });
@@ -158,15 +158,18 @@ describe("changeSlots: what survives", () => {
     expect(change(others, { entries: { a: entry("h") } })).toEqual({ ...others, a: entry("h") });
   });
 
-  it.each(["constructor", "__proto__", "toString", "a#b"])("a server named %s -> an entry as any", (name) => {
-    const changed = changeSlots(
-      new Map(),
-      { entries: Object.fromEntries([[name, entry("h")]]), used: {} },
-      NOW,
-    );
-    expect(changed?.get(name)).toEqual(entry("h"));
-    expect(findEntry(new Map(), name, ["h"], NOW)).toBeUndefined();
-  });
+  it.each(["constructor", "__proto__", "toString", "a#b"])(
+    "a server named %s -> an entry like any other",
+    (name) => {
+      const changed = changeSlots(
+        new Map(),
+        { entries: Object.fromEntries([[name, entry("h")]]), used: {} },
+        NOW,
+      );
+      expect(changed?.get(name)).toEqual(entry("h"));
+      expect(findEntry(new Map(), name, ["h"], NOW)).toBeUndefined();
+    },
+  );
 });
 
 describe("changeSlots: what is written, and how often", () => {
@@ -185,7 +188,7 @@ describe("changeSlots: what is written, and how often", () => {
     expect(change({ s: stored }, { entries: { s: entry("h") } }) !== undefined).toBe(written);
   });
 
-  test("used after more than a day -> the time is noted, once a day, also of a displaced entry", () => {
+  test("used after more than a day -> the time is written once a day, also for a moved entry", () => {
     const old = entry(HASH_A, { cachedAt: NOW - 2 * DAY });
     for (const key of ["s", variantKey("s", HASH_A)]) {
       const changed = change({ [key]: old }, { used: { s: HASH_A } });

@@ -1,4 +1,4 @@
-/** Owns: schemas that a server made to keep the cache worker busy, or to fill its memory: small ones, and linear work. */
+/** Schemas that keep the cache worker busy or fill its memory: small results, and linear work. */
 import { describe, expect, it, test } from "vitest";
 import {
   type Repair,
@@ -18,7 +18,7 @@ const STRING = { type: "string" };
 const object = (properties: Schema, rest: Schema = {}): Schema => ({ type: "object", properties, ...rest });
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
-/** `a0` refers to `a1` as `part` says, and so on; the last one is `end`. */
+/** A chain of definitions: `a0` holds `part` with a reference to `a1`, and so on; the last one is `end`. */
 const chain = (links: number, part: (next: Schema, i: number) => Schema, end: Schema): Schema => ({
   ...map(links, (i) => [`a${i}`, part(ref(`a${i + 1}`), i)]),
   [`a${links}`]: end,
@@ -39,7 +39,7 @@ const either = (next: Schema, i: number): Schema => ({
   anyOf: [{ allOf: [next, object({ p: { const: i } })] }, { allOf: [next, object({ p: { const: -i } })] }],
 });
 
-/** Without the limits these take from seconds to for ever, or gigabytes. */
+/** Without limits each of these takes seconds to forever, or gigabytes. */
 const BOMBS: [string, Schema, Repair[]][] = [
   ["allOf of the root, 60 times", object({}, { allOf: self(60) }), ["union"]],
   ["allOf of the root, 5,000 times", object({}, { allOf: self(5_000) }), ["union", "size"]],
@@ -180,7 +180,7 @@ const BOMBS: [string, Schema, Repair[]][] = [
   ],
 ];
 
-/** What a repaired schema may have: what went in three times, and some words of ours. */
+/** The limit of a repaired schema: three times the input, and some sentences. */
 const grown = (chars: number): number => 3 * chars + 10_000;
 
 describe("repairInputSchema: a bomb", () => {
@@ -201,7 +201,7 @@ describe("repairInputSchema: a bomb", () => {
     10_000,
   );
 
-  test("what is beyond the budget takes any object; what was seen of it stays", () => {
+  test("a schema beyond the budget takes any object, and the properties that were read stay", () => {
     const parts = times(3_000, (i) => object({ [`p${i}`]: STRING }, { required: ["p0"] }));
     const { schema, repairs } = repairInputSchema({ ...object({ own: STRING }), anyOf: parts });
     expect(repairs).toEqual(["union", "size"]);
@@ -211,7 +211,7 @@ describe("repairInputSchema: a bomb", () => {
   });
 });
 
-test("strongComponents: two circles with a bridge, and what hangs on them", () => {
+test("strongComponents: two circles with a bridge and further nodes -> a group for each circle and each further node", () => {
   const nodes = times(8, (id) => ({ id }));
   const edges = [[1], [2], [0, 3], [4], [5], [3], [7], []];
   const groups = strongComponents(nodes, ({ id }) =>

@@ -1,4 +1,4 @@
-/** Owns: what of a schema reaches the model, where a server hides something in it. */
+/** The part of a schema that reaches the model if a server hides characters in it. */
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { cleanSchema } from "../../../../../workers/cache/schema/clean.ts";
@@ -64,7 +64,7 @@ describe("cleanSchema", () => {
     ["a definition", object({}, { $defs: { [`a${HIDDEN}`]: {} } })],
     ["a reference", object({ a: { $ref: `#/$defs/a${HIDDEN}` } })],
     ["a keyword", object({}, { [`x${HIDDEN}`]: 1 })],
-  ])("something hidden in the name of %s -> nothing of the schema is used", (_name, schema) => {
+  ])("hidden characters in the name of %s -> the schema is not used", (_name, schema) => {
     expect(cleanSchema(schema)).toBeUndefined();
   });
 

@@ -1,4 +1,4 @@
-/** Owns: what each keyword of a schema may hold, as the repairs see it. */
+/** The values that each keyword of a schema may hold. */
 import { describe, expect, it, test } from "vitest";
 import { type Repair, repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
 
@@ -9,10 +9,10 @@ const object = (properties: Schema, rest: Schema = {}): Schema => ({ type: "obje
 /** The schema of the only property `a`, with these definitions. */
 const inside = (a: unknown, $defs?: Schema): Schema => object({ a }, $defs ? { $defs } : {});
 
-/** What stands for a schema and is none. */
+/** Values in the place of a schema that are not schemas. */
 const NONE = [null, "string", 5, []];
 
-describe("repairInputSchema: what is no schema, where one belongs", () => {
+describe("repairInputSchema: a value that is not a schema in the place of one", () => {
   const rows = NONE.flatMap((none): [string, Schema, Schema, Repair][] => [
     ["properties", { properties: { b: none } }, { properties: { b: {} } }, "schema"],
     [
@@ -132,7 +132,7 @@ describe("repairInputSchema: values that their keyword cannot have", () => {
     expect(repairInputSchema(inside(schema))).toEqual({ schema: inside(schema), repairs: [] });
   });
 
-  test("below a keyword of nobody's, names that are keywords are names", () => {
+  test("below an unknown keyword, names that look like keywords are names", () => {
     const components = { schemas: { title: STRING, required: object({ a: STRING }), properties: STRING } };
     const refs = ["title", "required", "properties"].map((name) => ({
       $ref: `#/components/schemas/${name}`,

@@ -1,4 +1,4 @@
-/** Owns: what becomes of a schema around a part that was left out: it takes what the server takes, never less. */
+/** A schema around a part that was left out takes all values that the server takes. */
 import { describe, expect, it, test } from "vitest";
 import { type Repair, repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
 
@@ -38,15 +38,15 @@ describe("repairInputSchema: a slow pattern", () => {
       { patternProperties: { [SLOW]: STRING, "^b+$": STRING }, additionalProperties: false },
       { patternProperties: { "^b+$": STRING }, description: `Takes names that match the pattern /${SLOW}/.` },
     ],
-  ])("%s -> told in words, not declared", (_name, raw, schema) => {
+  ])("%s -> described in words, not declared", (_name, raw, schema) => {
     const { schema: repaired, repairs } = repairInputSchema(inside(raw));
     expect(repaired).toEqual(inside(schema));
     expect(repairs[0]).toBe("slow");
-    // Once said is enough, also for what is read back from a cache.
+    // A second repair adds no second sentence, also for a schema that is read back from a cache.
     expect(repairInputSchema(repaired)).toEqual({ schema: inside(schema), repairs: [] });
   });
 
-  test("that nobody could print, and a long one -> escaped, cut", () => {
+  test("an unprintable pattern -> escaped; a long pattern -> cut", () => {
     const told = (pattern: string): unknown => repairInputSchema(inside({ pattern })).schema.properties;
     expect(told("^(a\u001b\u202e\u2028a+)+$")).toEqual({
       a: { description: "Must match the pattern /^(a\\u{1b}\\u{202e}\\u{2028}a+)+$/." },
@@ -56,7 +56,7 @@ describe("repairInputSchema: a slow pattern", () => {
     });
   });
 
-  test("many of them -> all left out, the first 50 told", () => {
+  test("many patterns -> all are left out, the first 50 are described", () => {
     const properties = Object.fromEntries(
       Array.from({ length: 500 }, (_, i) => [`p${i}`, { pattern: `(${i}+)+$` }]),
     );
@@ -65,12 +65,12 @@ describe("repairInputSchema: a slow pattern", () => {
     expect(JSON.stringify(declared)).not.toContain('"pattern"');
   });
 
-  test("one that is no regular expression -> left out, as ever", () => {
+  test("a pattern that is not a regular expression -> left out", () => {
     expect(repairInputSchema(inside({ pattern: "(" }))).toEqual({ schema: inside({}), repairs: ["pattern"] });
   });
 });
 
-describe("repairInputSchema: around what was left out", () => {
+describe("repairInputSchema: around a part that was left out", () => {
   it.each<[string, Schema, Schema, Repair[]]>([
     ["not", { not: { pattern: SLOW } }, {}, ["slow", "choice"]],
     ["not, deeper", { not: object({ b: NOWHERE }), ...STRING }, STRING, ["reference", "choice"]],
@@ -128,7 +128,7 @@ describe("repairInputSchema: around what was left out", () => {
     expect(repairInputSchema(inside(schema))).toEqual({ schema: inside(schema), repairs: [] });
   });
 
-  test("a reference to where something was left out -> the same", () => {
+  test("a reference to a schema with a part left out -> loosened in the same way", () => {
     const x = { ...STRING, pattern: SLOW };
     const ref = { $ref: "#/$defs/x" };
     const raw = object(

@@ -1,4 +1,4 @@
-/** Owns: names of parameters that providers refuse. */
+/** Names of parameters that providers refuse. */
 import { describe, expect, it, test } from "vitest";
 import { repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
 
@@ -23,12 +23,12 @@ describe("repairInputSchema: names of parameters", () => {
     },
   );
 
-  test("names that it takes, and any deeper one -> declared", () => {
+  test("accepted names, and any name deeper in the schema -> declared", () => {
     const schema = object({ [LONGEST]: STRING, "x.y-z_1": object({ "": STRING, "a b": STRING }) });
     expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
   });
 
-  test("what judged the others goes, and references to one that is not declared", () => {
+  test("keywords that judge other properties, and references to an undeclared one -> left out", () => {
     const raw = object(
       { "a b": { type: ["string", "null"] }, c: { $ref: "#/properties/a b" } },
       { additionalProperties: STRING, unevaluatedProperties: false },
@@ -40,7 +40,7 @@ describe("repairInputSchema: names of parameters", () => {
     });
   });
 
-  test("many, and one that nobody would write -> the first 20, counted", () => {
+  test("many names, and one too long to write -> the first 20, and a count of the rest", () => {
     const names = ["x ".repeat(1_000), ...Array.from({ length: 30 }, (_, i) => `p ${i}`)];
     const { undeclared } = repairInputSchema(object(Object.fromEntries(names.map((name) => [name, true]))));
     expect(undeclared).toMatch(/^Also takes "p 0", "p 1", .*"p 19", 11 more\.$/);

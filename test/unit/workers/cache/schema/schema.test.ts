@@ -1,4 +1,4 @@
-/** Owns: input schemas made fit for hosts and providers. */
+/** Input schemas are made fit for hosts and providers. */
 import { describe, expect, it, test } from "vitest";
 import { moveReferences } from "../../../../../workers/cache/schema/move-references.ts";
 import {
@@ -27,7 +27,7 @@ it.each([
   expect(normalizeInputSchema(schema)).toEqual(normal);
 });
 
-test("normalizeInputSchema: an object schema -> nothing of it changed, the input left alone", () => {
+test("normalizeInputSchema: an object schema -> an equal schema; the input is not changed", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     type: "object",
@@ -277,11 +277,11 @@ describe("repairInputSchema: inside", () => {
     ],
   ])("%s", (_name, raw, schema, repairs) => {
     expect(repairInputSchema(raw)).toEqual({ schema, repairs });
-    // What is sound stays as it is.
+    // A sound schema stays as it is.
     expect(repairInputSchema(schema)).toEqual({ schema, repairs: [] });
   });
 
-  test("100,000 levels -> cut, told", () => {
+  test("100,000 levels -> cut, and the repair is reported", () => {
     let deep: unknown = STRING;
     for (let i = 0; i < 100_000; i++) deep = { type: "array", items: deep };
     const { schema, repairs } = repairInputSchema(inside(deep));
@@ -311,6 +311,6 @@ describe("repairOutputSchema", () => {
 
 test("repairLine: many tools -> the first few, counted", () => {
   expect(repairLine("docs", "pattern", ["a", "b", "c", "d", "e", "f", "g"])).toBe(
-    "docs: schemas repaired, a pattern that is no regular expression was left out: a, b, c, d, e and 2 more",
+    "docs: schemas repaired, a pattern that is not a regular expression was left out: a, b, c, d, e and 2 more",
   );
 });

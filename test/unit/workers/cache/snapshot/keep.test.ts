@@ -1,4 +1,4 @@
-/** Owns: the task that keeps a snapshot in its file: when it is written, what else goes, and what may fail. */
+/** The task that keeps a snapshot in its file: when it writes, which files it removes, and what may fail. */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -35,7 +35,7 @@ describe("keepSnapshot", () => {
     expect((await stat(asked.path)).mode & 0o777).toBe(0o600);
   });
 
-  test("not new -> left as it is; where the file is gone, written for the next start", async () => {
+  test("not new -> the file stays as it is; if the file is gone, it is written for the next start", async () => {
     const asked = await task();
     await keepSnapshot(asked);
     await writeFile(asked.path, "as it was");
@@ -46,7 +46,7 @@ describe("keepSnapshot", () => {
     expect(await bytesAt(asked.path)).toEqual(BYTES);
   });
 
-  test("a named pipe in the place of the file -> not waited for, and told", async () => {
+  test("a named pipe in the place of the file -> not waited for, and reported", async () => {
     const asked = await task();
     await mkdir(dirname(asked.path));
     await promisify(execFile)("mkfifo", [asked.path]);
@@ -57,7 +57,7 @@ describe("keepSnapshot", () => {
     ]);
   });
 
-  test("not new, made of other things than the file -> written, so that the next start knows it", async () => {
+  test("not new, but with another fingerprint than the file -> written, so that the next start recognises it", async () => {
     const content = {
       settings: DEFAULT_CATALOG_SETTINGS,
       description: "",
@@ -75,7 +75,7 @@ describe("keepSnapshot", () => {
     expect(await bytesAt(asked.path)).toEqual(made(2));
   });
 
-  test("known to be in the file -> left; where the file is gone since, nothing to write", async () => {
+  test("known to be in the file -> the file stays; if the file is gone since, nothing is written", async () => {
     const asked = await task();
     await keepSnapshot(asked);
     const { path } = asked;
@@ -114,7 +114,7 @@ describe("keepSnapshot", () => {
     expect(mtimeMs === NOW - ageMs ? "left" : "touched").toBe(outcome);
   });
 
-  test("a write -> snapshots unused for 30 days and old temp files go, all else stays", async () => {
+  test("a write -> snapshots unused for 30 days and old temp files are removed, all other files stay", async () => {
     const asked = await task();
     const folder = join(asked.path, "..");
     await mkdir(folder);
@@ -146,16 +146,19 @@ describe("keepSnapshot", () => {
   const faults = steps.flatMap(([step, path]) =>
     ["ENOSPC", "EACCES", "EIO"].map((code): [Step, string, RegExp] => [step, code, path]),
   );
-  it.each(faults)("%s fails with %s -> old file whole, one line, no temp file", async (step, code, path) => {
-    const asked = await task();
-    await keepSnapshot(asked, at());
-    const files = failingFiles(step, code, path);
-    const changed = { ...asked, snapshot: new Uint8Array([4]) };
-    expect(await keepSnapshot(changed, at({ files }))).toEqual([expect.stringContaining(code)]);
-    expect(files.failures).toBeGreaterThan(0);
-    expect(await bytesAt(asked.path)).toEqual(BYTES);
-    expect(await readdir(join(asked.path, ".."))).toEqual(["x.bin"]);
-  });
+  it.each(faults)(
+    "%s fails with %s -> the old file is whole, one line, no temp file",
+    async (step, code, path) => {
+      const asked = await task();
+      await keepSnapshot(asked, at());
+      const files = failingFiles(step, code, path);
+      const changed = { ...asked, snapshot: new Uint8Array([4]) };
+      expect(await keepSnapshot(changed, at({ files }))).toEqual([expect.stringContaining(code)]);
+      expect(files.failures).toBeGreaterThan(0);
+      expect(await bytesAt(asked.path)).toEqual(BYTES);
+      expect(await readdir(join(asked.path, ".."))).toEqual(["x.bin"]);
+    },
+  );
 
   it.each<[Step, RegExp]>([
     ["list", /mcp-snapshots$/],

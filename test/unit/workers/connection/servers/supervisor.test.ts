@@ -222,6 +222,14 @@ describe("settleTools", () => {
     expect(supervisor.get("b").learning).toBe(true);
   });
 
+  test("cancelled before it waits -> names of those that still learn, at once", async () => {
+    const { supervisor, edit } = open();
+    edit({ a: {} });
+    supervisor.restoreAndConnect({});
+    await settle();
+    expect(await supervisor.settleTools({ timeoutMs: 60_000 }, AbortSignal.abort())).toEqual(["a"]);
+  });
+
   test("too late, or cancelled -> names of those that still learn", async () => {
     const { supervisor, edit } = open();
     edit({ a: {} });

@@ -18,6 +18,7 @@ const STATE = {
   refused: [{ name: "refused", reason: "it was refused before; /mcp trust asks again" }],
   problems: [
     problem({ key: "mcpServers.wrong" }),
+    problem({ key: "mcpServers.typed.command" }),
     problem({ key: "mcpServers.odd", severity: "warning" }),
     problem({ key: "mcp-servers.other.one" }),
   ],
@@ -38,6 +39,7 @@ test.each([
     "other.one",
     "The server other.one cannot be used. /m.json:1:2: mcp-servers.other.one: it is wrong. Mend it.",
   ],
+  ["typed", "The server typed cannot be used. /m.json:1:2: mcpServers.typed.command: it is wrong. Mend it."],
   ["odd", undefined],
   ["unknown", undefined],
 ])("%s -> %s", (name, text) => {

@@ -1,4 +1,4 @@
-/** Owns: a text is appended to a regular file only, and nothing is waited for. */
+/** A text is appended only to a regular file, without waiting. */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -11,7 +11,7 @@ import { tempFolder } from "../../../temp-folder.ts";
 const run = promisify(execFile);
 const logPath = async (): Promise<string> => join(await tempFolder(), "x.log");
 
-/** Makes something at a path that is not a regular file; each answers what the error calls it. */
+/** Each makes something at the path that is not a regular file, and answers the words of the error for it. */
 const IRREGULAR: Record<string, (path: string) => Promise<string>> = {
   "a folder": async (path) => {
     await mkdir(path);

@@ -1,4 +1,4 @@
-/** Owns: files that are replaced whole or not at all. */
+/** Files are replaced whole or not at all. */
 import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -60,15 +60,18 @@ describe("writeFileAtomic", () => {
     expect(await readdir(join(folder, "f"))).toEqual(["inner"]);
   });
 
-  test.each(["itself", "behind a link"])("a device or pipe, %s -> rejects, and it stays", async (where) => {
-    const folder = await tempFolder();
-    const path = join(folder, "f");
-    const pipe = where === "itself" ? path : join(folder, "pipe");
-    await promisify(execFile)("mkfifo", [pipe]);
-    if (pipe !== path) await symlink(pipe, path);
-    await expect(writeFileAtomic(path, "new")).rejects.toThrow("it is a named pipe, not a regular file");
-    expect((await lstat(pipe)).isFIFO()).toBe(true);
-  });
+  test.each(["itself", "behind a link"])(
+    "a device or pipe, %s -> rejects; the device or pipe stays",
+    async (where) => {
+      const folder = await tempFolder();
+      const path = join(folder, "f");
+      const pipe = where === "itself" ? path : join(folder, "pipe");
+      await promisify(execFile)("mkfifo", [pipe]);
+      if (pipe !== path) await symlink(pipe, path);
+      await expect(writeFileAtomic(path, "new")).rejects.toThrow("it is a named pipe, not a regular file");
+      expect((await lstat(pipe)).isFIFO()).toBe(true);
+    },
+  );
 
   test("data that cannot be written -> rejects, the old content stays, no temp file", async () => {
     const folder = await tempFolder();
@@ -85,7 +88,7 @@ describe("writeFileAtomic", () => {
     await expect(writeFileAtomic(join(folder, "file", "f"), "x")).rejects.toThrow();
   });
 
-  test("a name of 255 bytes -> written, since the temp name has a length of its own", async () => {
+  test("a name of 255 bytes -> written, since the length of the temp name does not depend on it", async () => {
     const path = join(await tempFolder(), "n".repeat(255));
     await writeFileAtomic(path, "x");
     expect(await readFile(path, "utf8")).toBe("x");

@@ -1,4 +1,4 @@
-/** Owns: the lock of a file: one holder at a time, taken from a dead one, never from a live one, bounded waiting. */
+/** The lock of a file: one holder at a time, taken over from a dead holder only, with bounded waiting. */
 import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { type LockTimes, lockPathOf, withLock } from "../../../../../workers/sha
 import { tempFolder } from "../../../temp-folder.ts";
 import { failingFiles } from "../../cache/support.ts";
 
-/** Long enough for any machine: nothing here waits for it but what must never happen. */
+/** Long enough for any machine: only an event that must never happen would wait so long. */
 const PATIENT: LockTimes = { waitMs: 50_000, beatMs: 1_000, silentMs: 45_000 };
 
 const lockOf = (times: LockTimes = PATIENT, files = nodeFiles): Parameters<typeof withLock>[1] => ({
@@ -25,13 +25,13 @@ async function place(): Promise<{ folder: string; target: string; lock: string }
   return { folder, target, lock: lockPathOf(target) };
 }
 
-/** The lock as a holder leaves it that cannot clean up. */
+/** The lock that a killed holder leaves behind. */
 async function heldBy(lock: string, entry: string): Promise<void> {
   await mkdir(lock);
   await writeFile(join(lock, entry), "");
 }
 
-/** How this machine and this process name themselves in a lock. */
+/** The names of this machine and this process in a lock. */
 async function ownEntry(): Promise<{ machine: string; entry: string }> {
   const { target, lock } = await place();
   const [entry = ""] = await withLock(target, lockOf(), () => readdir(lock));
@@ -93,7 +93,7 @@ describe("withLock", () => {
 });
 
 describe("withLock: the holder is gone", () => {
-  test("its process has ended -> taken at once, however long silence is allowed", async () => {
+  test("the holder's process has ended -> the lock is taken at once, however long silence is allowed", async () => {
     const { folder, target, lock } = await place();
     const { machine } = await ownEntry();
     await heldBy(lock, `${machine}-${await deadPid()}-0123456789ab.7`);
@@ -105,7 +105,7 @@ describe("withLock: the holder is gone", () => {
     ["a thread of a live process", ({ machine }) => `${machine}-${process.pid}-0123456789ab.0`],
     ["a process of another machine", () => "00000000-1-0123456789ab.0"],
     ["something unknown", () => "what?"],
-  ])("%s that shows no life -> taken after a while", async (_name, entryOf) => {
+  ])("%s that does not beat -> its lock is taken after the silence", async (_name, entryOf) => {
     const { folder, target, lock } = await place();
     await heldBy(lock, entryOf(await ownEntry()));
     const times = { waitMs: 50_000, beatMs: 20, silentMs: 100 };
@@ -113,7 +113,7 @@ describe("withLock: the holder is gone", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("an empty lock folder, as a holder leaves that is killed at its end -> taken at once", async () => {
+  test("an empty lock folder, left by a holder that was killed at its end -> taken at once", async () => {
     const { folder, target, lock } = await place();
     await mkdir(lock);
     expect(await withLock(target, lockOf(), async () => "taken")).toBe("taken");
@@ -138,7 +138,7 @@ describe("withLock: the holder is gone", () => {
     expect(most).toBe(1);
   });
 
-  test("a holder that was taken for gone comes back -> it is told, and leaves the next one's lock alone", async () => {
+  test("a holder that counted as dead comes back -> it learns that, and leaves the next holder's lock alone", async () => {
     const { target, lock } = await place();
     const stopped = { waitMs: 50_000, beatMs: 300, silentMs: 45_000 };
     const impatient = { waitMs: 50_000, beatMs: 20, silentMs: 50 };
@@ -160,7 +160,7 @@ describe("withLock: the holder is gone", () => {
   });
 });
 
-/** A process of its own that takes the lock, and what it has printed. */
+/** Another process that takes the lock, with the lines that it has printed. */
 function startHolder(target: string, silentMs: number) {
   const program = join(import.meta.dirname, "../../../../fixtures/cache/holds-lock.ts");
   const child = spawn(process.execPath, [program, target, String(silentMs)], {
@@ -176,7 +176,7 @@ function startHolder(target: string, silentMs: number) {
   return {
     child,
     lines,
-    /** Settles when it has printed the line so often. */
+    /** Settles when the process has printed the line that often. */
     printed: async (line: string, times = 1): Promise<void> => {
       while (lines.filter((one) => one === line).length < times) await once(news, "line");
     },
@@ -186,11 +186,11 @@ function startHolder(target: string, silentMs: number) {
 describe.skipIf(process.platform === "win32")(
   "withLock: processes that stand still, as in a laptop that sleeps",
   () => {
-    /** Shorter than the stop. The contender looks some 40 times a second, so it would take its time to count that up. */
+    /** Shorter than the stop. The contender looks about 40 times a second, so counting up to this takes some time. */
     const SILENT_MS = 2_000;
     const STOP_MS = 2_600;
 
-    test("owner and contender stop, the contender goes on first -> it waits until the owner has left", async () => {
+    test("owner and contender are suspended, the contender continues first -> it waits until the owner has left", async () => {
       const { target } = await place();
       const owner = startHolder(target, SILENT_MS);
       await owner.printed("inside");
@@ -213,7 +213,7 @@ describe.skipIf(process.platform === "win32")(
       expect(contender.lines.slice(-3)).toEqual(["inside", "holds true", "left"]);
     });
 
-    test("only the owner stops -> its lock is taken, and it knows that before it replaces anything", async () => {
+    test("only the owner is suspended -> its lock is taken, and the owner learns that before it replaces anything", async () => {
       const { target } = await place();
       const owner = startHolder(target, 300);
       await owner.printed("inside");
@@ -269,8 +269,8 @@ test("a name of 255 bytes -> the lock has a shorter one", async () => {
   expect(await withLock(target, lockOf(), async () => (await readdir(folder)).length)).toBe(1);
 });
 
-describe("withLock: the lock cannot be had", () => {
-  test("held for longer than the limit -> an error that names it, nothing of ours is left", async () => {
+describe("withLock: the lock cannot be taken", () => {
+  test("held for longer than the limit -> an error that names the lock, and no file of the contender is left", async () => {
     const { folder, target, lock } = await place();
     await heldBy(lock, "00000000-1-0123456789ab.0");
     const times = { waitMs: 60, beatMs: 1_000, silentMs: 45_000 };

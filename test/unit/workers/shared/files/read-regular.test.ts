@@ -1,4 +1,4 @@
-/** Owns: what is read of a path that somebody else named: regular files, at once, up to a limit, and nothing else. */
+/** Reading a path that others decide: only regular files, at once, up to a limit. */
 import { execFile } from "node:child_process";
 import { appendFile, chmod, mkdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -24,7 +24,7 @@ async function place(): Promise<string> {
 
 const text = (path: string, limitBytes = LIMIT) => readRegularText(path, limitBytes);
 
-/** Makes something at a path that is not a regular file. Each returns what it is called. */
+/** Each makes something at the path that is not a regular file, and answers the words for it. */
 const IRREGULAR: Record<string, (path: string) => Promise<string>> = {
   "a folder": async (path) => {
     await mkdir(path);
@@ -96,7 +96,7 @@ describe("readRegularText", () => {
     expect(await text(join(path, "below"))).toEqual({ kind: "missing" });
   });
 
-  it.each(Object.entries(IRREGULAR))("%s -> said at once, and not read", async (_what, make) => {
+  it.each(Object.entries(IRREGULAR))("%s -> reported at once, and not read", async (_what, make) => {
     const path = await place();
     const what = await make(path);
     const read = await text(path);

@@ -1,4 +1,4 @@
-/** Owns: the fingerprint of a server definition. */
+/** The hash of a server definition. */
 import { describe, expect, it, test } from "vitest";
 import { hashDefinition, hashDefinitions } from "../../../../../workers/shared/json/definition-hash.ts";
 

@@ -1,4 +1,4 @@
-/** Equality of JSON values -> verdict. */
+/** Deep equality of JSON values. */
 import { expect, test } from "vitest";
 import { sameJson } from "../../../../../workers/shared/json/same.ts";
 

@@ -1,4 +1,4 @@
-/** Owns: what the metadata cache keeps of a prompt that an untrusted server listed. */
+/** The part of an untrusted server's prompt that the metadata cache keeps. */
 import { expect, it } from "vitest";
 import { normalizePrompts } from "../../../../../workers/shared/listed/prompt.ts";
 

@@ -1,4 +1,4 @@
-/** Owns: what is kept of a tool that a server or a foreign cache file tells of. */
+/** The part of a tool from a server or a foreign cache file that is kept. */
 import { describe, expect, it, test } from "vitest";
 import {
   isBounded,
@@ -14,7 +14,7 @@ const nested = (depth: number): unknown => {
 };
 
 describe("normalizeTool", () => {
-  test("a whole tool -> every field that is kept, nothing else", () => {
+  test("a whole tool -> every known field and no other", () => {
     const tool = {
       name: "t",
       title: "T",
@@ -78,11 +78,11 @@ describe("normalizeTool", () => {
     expect(normalizeTool({ name: "t", [field]: text })).toEqual({ name: "t", [field]: text });
     const cut = `${text.slice(1)}…`;
     expect(normalizeTool({ name: "t", [field]: `${text}x` })).toEqual({ name: "t", [field]: cut });
-    // Never within a character.
+    // A cut is never within a character.
     const tool = normalizeTool({ name: "t", [field]: "\u{1f600}".repeat(chars) });
     const kept = field === "title" ? tool?.title : tool?.description;
     expect(kept).toBe(`${"\u{1f600}".repeat(chars / 2 - 1)}…`);
-    // What a cache file holds is not cut again.
+    // A text that was cut before is not cut again.
     expect(normalizeTool({ name: "t", [field]: cut })).toEqual({ name: "t", [field]: cut });
   });
 
@@ -103,14 +103,14 @@ describe("normalizeTools", () => {
     expect(normalizeTools(raw)).toEqual([]);
   });
 
-  test("malformed ones among good ones -> the good ones, in order", () => {
+  test("malformed tools among good ones -> the good tools, in order", () => {
     expect(normalizeTools([null, { name: "b" }, 5, {}, { name: "a" }])).toEqual([
       { name: "b" },
       { name: "a" },
     ]);
   });
 
-  test("two of one name -> the first", () => {
+  test("two tools with one name -> the first", () => {
     expect(normalizeTools([{ name: "a", title: "1" }, { name: "b" }, { name: "a", title: "2" }])).toEqual([
       { name: "a", title: "1" },
       { name: "b" },

@@ -1,18 +1,18 @@
-/** Owns: how many background tasks run at a time, in which order, and that what is urgent never waits. */
+/** Background tasks: how many run at a time, and in which order. Urgent tasks never wait. */
 import { describe, expect, it, test } from "vitest";
 import { createGate } from "../../../../../workers/shared/pace/gate.ts";
 
 const settleMicrotasks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const never = (): AbortSignal => new AbortController().signal;
 
-/** Tasks behind a gate: each runs from when it was let in until it is told to end. */
+/** Tasks behind a gate. Each runs from its admission until the test ends it. */
 function track(size: number) {
   const gate = createGate(size);
   const leaves = new Map<string, () => void>();
   const started: string[] = [];
   return {
     started,
-    /** Names that are in and have not left. */
+    /** Names of the tasks that run. */
     inside: (): string[] => [...leaves.keys()],
     enter: async (name: string, urgent: AbortSignal = never()): Promise<void> => {
       const leave = await gate.enter(urgent);
@@ -28,7 +28,7 @@ function track(size: number) {
 }
 
 describe("createGate", () => {
-  it.each([1, 2, 3])("size %i -> so many tasks at a time, the others in order", async (size) => {
+  it.each([1, 2, 3])("size %i -> that many tasks at a time, the others in order", async (size) => {
     const { enter, end, started, inside } = track(size);
     const names = ["a", "b", "c", "d", "e"];
     const entered = names.map((name) => enter(name));
@@ -55,7 +55,7 @@ describe("createGate", () => {
     expect(started).toEqual(["first", "waiting", "late"]);
   });
 
-  test("urgent from the start -> in at once, whatever runs, and takes no place", async () => {
+  test("urgent from the start -> runs at once beside any others, and does not count", async () => {
     const { enter, end, inside } = track(1);
     await enter("a");
     await enter("urgent", AbortSignal.abort());
@@ -68,7 +68,7 @@ describe("createGate", () => {
     await b;
   });
 
-  test("urgent while it waits -> jumps the line; the others keep their order and the size holds", async () => {
+  test("urgent while it waits -> skips the queue; the others keep their order, and the size holds", async () => {
     const { enter, end, inside, started } = track(1);
     const urgent = new AbortController();
     await enter("a");
@@ -86,7 +86,7 @@ describe("createGate", () => {
     expect(started).toEqual(["a", "c", "b", "d"]);
   });
 
-  test("urgent once it runs -> keeps its one place until it ends", async () => {
+  test("urgent once it runs -> counts once until it ends", async () => {
     const { enter, end, inside } = track(1);
     const urgent = new AbortController();
     await enter("a", urgent.signal);
@@ -99,7 +99,7 @@ describe("createGate", () => {
     await b;
   });
 
-  test("ten that hang -> an eleventh that is urgent still comes in", async () => {
+  test("ten tasks hang -> an urgent eleventh still runs", async () => {
     const { enter, inside } = track(10);
     await Promise.all(Array.from({ length: 10 }, (_, i) => enter(`hangs ${i}`)));
     const urgent = new AbortController();

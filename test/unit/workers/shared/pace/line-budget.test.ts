@@ -1,4 +1,4 @@
-/** Owns: so many lines and characters a window; what is beyond costs nothing and is told once. */
+/** A number of lines and characters in each window; further lines cost nothing and are reported once. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLineBudget } from "../../../../../workers/shared/pace/line-budget.ts";
 
@@ -26,7 +26,7 @@ function track() {
   return { budget, write, written, composed: () => composed };
 }
 
-test("lines beyond the limit -> not composed, counted, told when the window is over", () => {
+test("lines beyond the limit -> not composed, counted, reported when the window is over", () => {
   const { write, written, composed } = track();
   for (let i = 0; i < 10; i++) write(`line ${i}`);
   expect([written, composed()]).toEqual([["line 0", "line 1", "line 2"], 3]);
@@ -36,13 +36,13 @@ test("lines beyond the limit -> not composed, counted, told when the window is o
   expect(written.at(-1)).toBe("7 dropped");
 });
 
-test("characters beyond the limit -> dropped with all that follows in the window", () => {
+test("characters beyond the limit -> dropped with all further lines of the window", () => {
   const { write, written, composed } = track();
   for (const line of ["x".repeat(20), "y", "z"]) write(line);
   expect([written, composed()]).toEqual([["x".repeat(20)], 2]);
 });
 
-test("the next window -> lines again, after what was dropped", () => {
+test("the next window -> lines again, after the report of dropped lines", () => {
   const { write, written } = track();
   for (let i = 0; i < 4; i++) write(String(i));
   vi.advanceTimersByTime(5_000);
@@ -50,7 +50,7 @@ test("the next window -> lines again, after what was dropped", () => {
   expect(written).toEqual(["0", "1", "2", "1 dropped", "late"]);
 });
 
-test("nothing dropped -> nothing told; close -> told at once, and once", () => {
+test("nothing dropped -> no report; close -> one report at once", () => {
   const { budget, write, written } = track();
   write("a");
   budget.close();

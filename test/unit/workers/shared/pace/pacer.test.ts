@@ -1,4 +1,4 @@
-/** Owns: how often progress is passed on: the first at once, then the newest of each interval. */
+/** Progress is passed on at once at first, then the newest of each interval. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createProgressPacer } from "../../../../../workers/shared/pace/pacer.ts";
 
@@ -19,7 +19,7 @@ function track() {
 }
 
 describe("createProgressPacer", () => {
-  test("one message -> at once, and no more", () => {
+  test("one message -> passed on at once, and only once", () => {
     const { pacer, passed } = track();
     pacer.push("a");
     expect(passed).toEqual([[0, "a"]]);
@@ -65,7 +65,7 @@ describe("createProgressPacer", () => {
     expect(passed.at(-1)).toEqual([100, ""]);
   });
 
-  test("stopped -> what waits is not passed on, no timer stays", () => {
+  test("stopped -> a waiting message is not passed on, no timer stays", () => {
     const { pacer, passed } = track();
     pacer.push("a");
     pacer.push("b");
@@ -75,7 +75,7 @@ describe("createProgressPacer", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("told after the stop, as a server may -> nothing passed on, no timer stays", () => {
+  test("a message after the stop, as servers may send -> not passed on, no timer stays", () => {
     const { pacer, passed } = track();
     pacer.stop();
     pacer.push("late");

@@ -1,4 +1,4 @@
-/** Owns: a flood of requests costs one run an interval, and the last request is never lost. */
+/** A flood of requests costs one run in each interval, and the last request is never lost. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createThrottle } from "../../../../../workers/shared/pace/throttle.ts";
 
@@ -37,7 +37,7 @@ describe("createThrottle", () => {
     expect(runs).toEqual([100]);
   });
 
-  test("a flood of 5 s -> one run an interval, and one for the last request", () => {
+  test("a flood of 5 s -> one run in each interval, and one for the last request", () => {
     const { throttle, runs } = track();
     for (let ms = 0; ms < 5_000; ms += 10) {
       throttle.request();
@@ -80,7 +80,7 @@ describe("createThrottle", () => {
     expect(runs).toEqual([100, 5_100]);
   });
 
-  test("stopped -> no run any more, neither of what waits nor of what comes", () => {
+  test("stopped -> no further run, neither for waiting nor for new requests", () => {
     const { throttle, runs } = track();
     throttle.request();
     throttle.stop();
@@ -90,7 +90,7 @@ describe("createThrottle", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a task that takes longer than the interval -> not run beside itself; the last request is not lost", async () => {
+  test("a task that takes longer than the interval -> runs never overlap; the last request is not lost", async () => {
     const startedAt = performance.now();
     const runs: number[] = [];
     const ends: (() => void)[] = [];
@@ -146,7 +146,7 @@ describe("createThrottle with an interval that grows", () => {
     expect(runs.length).toBeLessThan(20);
   });
 
-  test("a run that asks for the next one each time -> the same", () => {
+  test("a run that requests the next run each time -> the same", () => {
     const runs: number[] = [];
     const throttle = createThrottle({
       delayMs: 100,
@@ -184,14 +184,14 @@ describe("createThrottle with an interval that grows", () => {
     expect(runs.length).toBe(before + 3);
   });
 
-  test("a request every fifteen seconds -> each is run at once", () => {
+  test("a request every fifteen seconds -> each runs at once", () => {
     const { runs, flood } = grow();
     flood(10 * MINUTES, 15_000);
     expect(runs).toHaveLength(40);
     expect(runs.slice(0, 3)).toEqual([100, 15_100, 30_100]);
   });
 
-  test("three requests in three seconds, as a server that starts -> each is run within three seconds", () => {
+  test("three requests in three seconds, as from a starting server -> each runs within three seconds", () => {
     const { runs, flood } = grow();
     flood(3_000, 1_000);
     vi.advanceTimersByTime(10_000);

@@ -1,5 +1,5 @@
 /**
- * Owns: a backtracking matcher in its plainest form, which counts its steps. Engines do at most that, so a pattern
+ * A backtracking matcher in its plainest form, which counts its steps. Engines do at most as many, so a pattern
  * whose steps grow faster than the text here is slow for some text, and the time of a machine decides nothing.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";

@@ -1,4 +1,4 @@
-/** Owns: which patterns of servers a host may run, by the steps that a backtracking engine takes. */
+/** The patterns of servers that a host may run, judged by the steps of a backtracking engine. */
 import { describe, expect, it, test } from "vitest";
 import { isLinear, PATTERN_CHARS } from "../../../../../../workers/cache/schema/patterns/time.ts";
 import { createRandom } from "../../../../random.ts";
@@ -29,16 +29,16 @@ describe("isLinear", () => {
     "^arn:aws[a-z-]*:[a-z0-9-]+:.+$",
     String.raw`^(?:"(?:[^"\\]|\\.)*"|[^",]*)$`,
     "^(?:(?!--).)*$",
-  ])("%s, as servers have it -> may be run", (source) => {
+  ])("%s, a pattern of real servers -> may be run", (source) => {
     expect(isLinear(source)).toBe(true);
   });
 
   it.each([
     ...["^(([a-z])+.)+$", "^(a+)+$", "^(a|a)*$", "^(a|ab|b)*$", "(a*)*b", "a+$", String.raw`\s+$`, "^(a?)*$"],
     ...["^a*a*$", "^.*a.*b$", "^(a?){30}a{30}$", "(?:a{0,50}){50}", ".*.*=.*", "^a*(?:ab?)*$", "x*y"],
-    // What it says of the text before or behind cannot be bounded, or it is of a kind that is not judged.
+    // The look-around cannot be bounded, or the construct is of a kind that is not judged.
     ...["^(?=(a+)+$)", "(?<!a*)b$", String.raw`^(.)\1$`, "(?i:a)", "^(?i:a+)$"],
-    // Linear in truth; the rule does not see it.
+    // In truth linear, but the rule does not prove it.
     ...[
       "^[^@]+@[^@]+\\.[a-z]+$",
       String.raw`^(\w+\s?)*$`,
@@ -87,7 +87,7 @@ function randomPattern(random: Random): string {
   return pick(["^", "^", "^", ""]) + sequence(2) + pick(["$", "$", ""]);
 }
 
-/** Written over and over, these are the texts. */
+/** Repetitions of these are the texts. */
 const WORDS = ["a", "b", "ab", "ba", "bc", "aab", "abc", "bab", "aba", "cab"];
 const SHORT = 120;
 /** More steps than a pattern that may be run takes for one of the texts, and than a slow one is given. */
@@ -104,7 +104,7 @@ const isUnbounded = (source: string): boolean => /[*+]|,\}/.test(source);
 function growth(source: string, word: string, limit = LIMIT): number {
   try {
     const steps = stepsFor(source, word, 4 * SHORT, limit);
-    // A pattern of bounded length stops growing, though maybe not yet here. The constant: nothing is proven by little.
+    // A pattern of bounded length stops growing, though maybe not yet here. Few steps prove nothing, hence the constant.
     return isUnbounded(source) ? steps / (stepsFor(source, word, SHORT, limit) + 500) : 0;
   } catch (error) {
     if (error instanceof TooManySteps) return Infinity;
