@@ -105,7 +105,7 @@ describe("a call to a server that", () => {
       /^s offers work, but the configuration excludes it\. Only the user can allow it: excludeTools, includeTools or toolExposure in \S+mcp\.json\.$/,
     ],
     [
-      "offers the tool, but it is not among the included ones",
+      "offers the tool outside includeTools",
       { ...fixture("live.mjs"), includeTools: ["other"] },
       "tool_excluded",
       /^s offers work, but the configuration excludes it\./,
