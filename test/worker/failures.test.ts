@@ -105,7 +105,7 @@ describe("a call to a server that", () => {
       /^s offers work, but the configuration excludes it\. Only the user can allow it: excludeTools, includeTools or toolExposure in \S+mcp\.json\.$/,
     ],
     [
-      "offers the tool, but it is not among the included ones",
+      "offers the tool outside includeTools",
       { ...fixture("live.mjs"), includeTools: ["other"] },
       "tool_excluded",
       /^s offers work, but the configuration excludes it\./,
@@ -122,7 +122,7 @@ describe("a call to a server that", () => {
       "unknown_tool",
       /^s no longer offers a tool named work\. Search again with ToolSearch\.$/,
     ],
-  ])("%s", async (_name, entry, code, text) => {
+  ])("$0 -> $2", async (_name, entry, code, text) => {
     const at = await start({ s: typeof entry === "function" ? await entry() : entry });
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     const failed = await failedResult(at, "work");
@@ -191,7 +191,7 @@ describe("a server of the project that is not trusted", () => {
   test.each<[string, Partial<SessionFacts>, string]>([
     ["waits for consent", {}, "it waits for the user's consent"],
     ["nobody can be asked", { canAsk: false }, "nobody can be asked for consent here"],
-  ])("%s", async (_name, facts, reason) => {
+  ])("$0 -> server_not_trusted with the reason", async (_name, facts, reason) => {
     const at = await start({}, { place: await project(".mcp.json"), facts });
     const failed = await failedResult(at, "work");
     expect([failed.code, failed.text]).toEqual([
