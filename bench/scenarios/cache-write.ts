@@ -70,7 +70,7 @@ function rowsOf({ id, label }: Client, samples: readonly Sample[]): Row[] {
 }
 
 async function clientsFor({ vs, progress }: ScenarioOptions): Promise<Client[]> {
-  const modulePath = join(ROOT, "workers", "cache", "metadata-cache.ts");
+  const modulePath = join(ROOT, "workers", "cache", "metadata", "metadata.ts");
   const ours: Client = { id: "ours", label: "ours", modulePath };
   if (!vs.includes("adapter")) return [ours];
   try {
