@@ -3,12 +3,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { enableCompileCache } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { afterEach, expect } from "vitest";
+import { afterEach, expect, inject } from "vitest";
 import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
@@ -179,6 +180,8 @@ const workerOf = ({ build, workerUrl }: StartOptions): { workerUrl?: URL } => {
 
 /** Starts the connection worker with the servers and waits until its session is planned. */
 export async function start(servers: Record<string, Entry>, options: StartOptions = {}): Promise<Started> {
+  // As in Pi, the threads find what Node compiled for an earlier one. A test that has enabled a cache of its own keeps it.
+  enableCompileCache(join(inject("piCaches"), "workers"));
   const place = options.place ?? (await createPlace());
   await configure(place, servers);
   const logFile = join(place.agentDir, "mcp-threads.log");

@@ -24,15 +24,15 @@ export interface Columns {
   /** Names of all tools, one behind the other. */
   names: string;
   /**
-   * Length of each name in characters. Columns of numbers have one uint32 LE for each tool, since msgpackr would decode
-   * a list of numbers one by one.
+   * Where each name starts, in characters, and behind them where the last one ends: main adds nothing up. Columns of
+   * numbers hold uint32 LE, since msgpackr would decode a list of numbers one by one.
    */
-  nameChars: Uint8Array;
+  nameStarts: Uint8Array;
   tools: string;
-  toolChars: Uint8Array;
+  toolStarts: Uint8Array;
   /** One entry for each `BLOCK` tools: the msgpackr bytes of their descriptions. */
   descriptions: Uint8Array[];
-  descriptionChars: Uint8Array;
+  descriptionStarts: Uint8Array;
   /** Positions of the tools in the order of their names: main looks up a few names without a map of all. */
   byName: Uint8Array;
   serverOf: Uint8Array;
@@ -43,11 +43,11 @@ export interface Columns {
   /** Two bits for each hint: whether it is given, and its value. Then a bit for a direct tool and one for a bare name. */
   flags: Uint8Array;
   schemas: Uint8Array;
-  /** Length of each tool's schema in bytes. */
-  schemaBytes: Uint8Array;
+  /** Where each tool's schema starts, in bytes, and where the last one ends. */
+  schemaStarts: Uint8Array;
   outputSchemas: Uint8Array;
-  /** Length of each tool's output schema in bytes; 0 for a tool without one. */
-  outputSchemaBytes: Uint8Array;
+  /** As `schemaStarts`. A tool without an output schema has no bytes here. */
+  outputSchemaStarts: Uint8Array;
 }
 
 /** Descriptions that are decoded together. Decoding one by one is slower for all, all at once is slower for a few. */
@@ -101,7 +101,14 @@ const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Ui
 const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, length);
 
-const lengthsOf = (texts: readonly string[]): Uint8Array => packNumbers(texts.map((text) => text.length));
+/** Where each part starts, and where the last one ends. */
+function packStarts(lengths: readonly number[]): Uint8Array {
+  const starts = [0];
+  for (const length of lengths) starts.push((starts.at(-1) ?? 0) + length);
+  return packNumbers(starts);
+}
+
+const startsOf = (texts: readonly string[]): Uint8Array => packStarts(texts.map((text) => text.length));
 
 function inBlocks(texts: readonly string[]): Uint8Array[] {
   const blocks: Uint8Array[] = [];
@@ -129,40 +136,32 @@ export function toColumns({ settings, description, servers, tools }: Snapshot): 
     servers,
     count: tools.length,
     names: names.join(""),
-    nameChars: lengthsOf(names),
+    nameStarts: startsOf(names),
     tools: locals.join(""),
-    toolChars: lengthsOf(locals),
+    toolStarts: startsOf(locals),
     descriptions: inBlocks(descriptions),
-    descriptionChars: lengthsOf(descriptions),
+    descriptionStarts: startsOf(descriptions),
     byName: packNumbers([...tools.keys()].sort((a, b) => (isBefore(a, b) ? -1 : 1))),
     serverOf: packNumbers(tools.map((tool) => tool.server)),
     roots: [...roots.keys()],
     rootOf: packNumbers(rootOf),
     flags: packNumbers(tools.map(packFlags)),
     schemas: concat(tools.map((tool) => tool.schema)),
-    schemaBytes: packNumbers(tools.map((tool) => tool.schema.length)),
+    schemaStarts: packStarts(tools.map((tool) => tool.schema.length)),
     outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
-    outputSchemaBytes: packNumbers(tools.map((tool) => tool.outputSchema?.length ?? 0)),
+    outputSchemaStarts: packStarts(tools.map((tool) => tool.outputSchema?.length ?? 0)),
   };
-}
-
-/** The start of each part of a column, and the end of the last part. */
-function startsOf(lengths: Uint8Array): Uint32Array {
-  const numbers = unpackNumbers(lengths);
-  const starts = new Uint32Array(numbers.length + 1);
-  for (let i = 0; i < numbers.length; i++) starts[i + 1] = (starts[i] ?? 0) + (numbers[i] ?? 0);
-  return starts;
 }
 
 type TextReader = (at: number) => string;
 
-function readTexts(texts: string, lengths: Uint8Array): TextReader {
-  const starts = startsOf(lengths);
+function readTexts(texts: string, column: Uint8Array): TextReader {
+  const starts = unpackNumbers(column);
   return (at) => texts.slice(starts[at], starts[at + 1]);
 }
 
-function readBlocks(blocks: readonly Uint8Array[], lengths: Uint8Array): TextReader {
-  const starts = startsOf(lengths);
+function readBlocks(blocks: readonly Uint8Array[], column: Uint8Array): TextReader {
+  const starts = unpackNumbers(column);
   const read: string[] = [];
   return (at) => {
     const block = Math.floor(at / BLOCK);
@@ -179,8 +178,8 @@ function openSchemas(columns: Columns): StoredSchemas {
   const readRoots: RootKey[][] = [];
   const inputs = plainBytes(columns.schemas);
   const outputs = plainBytes(columns.outputSchemas);
-  const inputAt = startsOf(columns.schemaBytes);
-  const outputAt = startsOf(columns.outputSchemaBytes);
+  const inputAt = unpackNumbers(columns.schemaStarts);
+  const outputAt = unpackNumbers(columns.outputSchemaStarts);
   return {
     rootKeys: (at) => {
       const root = rootOf[at] ?? 0;
@@ -196,9 +195,9 @@ function openSchemas(columns: Columns): StoredSchemas {
 /** Opens the columns of a stored snapshot. `index`: the bytes of its search index. */
 export function openColumns(columns: Columns, index: Uint8Array): OpenSnapshot {
   const { settings, description, servers, count } = columns;
-  const nameOf = readTexts(columns.names, columns.nameChars);
-  const toolOf = readTexts(columns.tools, columns.toolChars);
-  const descriptionOf = readBlocks(columns.descriptions, columns.descriptionChars);
+  const nameOf = readTexts(columns.names, columns.nameStarts);
+  const toolOf = readTexts(columns.tools, columns.toolStarts);
+  const descriptionOf = readBlocks(columns.descriptions, columns.descriptionStarts);
   const serverOf = unpackNumbers(columns.serverOf);
   const flags = unpackNumbers(columns.flags);
   const byName = unpackNumbers(columns.byName);

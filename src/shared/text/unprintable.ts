@@ -65,8 +65,12 @@ export const cut = (text: string, chars: number): string =>
 /** Controls that some programs treat as a line end. */
 const RARE_LINE_ENDS = /[\r\v\f\u0085]/g;
 
+/** One word of ASCII, as most names are: such a line needs no change. */
+const PLAIN_WORD = /^[!-~]+$/;
+
 /** Foreign text in one line of at most `chars` characters, so that it cannot pass for another line. */
 export function oneLine(text: string, chars: number): string {
+  if (text.length <= chars && PLAIN_WORD.test(text)) return text;
   // A long text is cut before it is searched. Removed characters may then make the line shorter than `chars`.
   const start = text.slice(0, 4 * chars);
   const line = cleanText(start.replace(RARE_LINE_ENDS, " ")).replace(/\s+/g, " ").trim();

@@ -12,7 +12,7 @@ import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../..
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { failureText } from "../../shared/text/failure.ts";
 import { parameterList } from "../../shared/text/signature.ts";
-import { cleanText, oneLine } from "../../shared/text/unprintable.ts";
+import { cleanText, cut, oneLine } from "../../shared/text/unprintable.ts";
 import { createRenderers, type RowDetails } from "../rows/rows.ts";
 import { lazyInputSchema } from "./input-schema.ts";
 import { lazyOutputSchema } from "./output-schema.ts";
@@ -120,7 +120,9 @@ export function createMcpTool(
   call: CallTool,
   exposure: ToolExposure = "deferred",
 ): PiTool {
-  const label = oneLine(`${tool.server.name} · ${tool.tool}`, LABEL_CHARS);
+  const namespace = namespaceOf(tool.server);
+  // Each name is cleaned for itself: most names need no change, but the dot between them would make each label a rare one.
+  const label = cut(`${namespace.aliases?.[0] ?? ""} · ${oneLine(tool.tool, LABEL_CHARS)}`, LABEL_CHARS);
   const { renderCall, renderResult } = createRenderers(label);
   const piTool: PiTool = {
     name: tool.name,
@@ -131,7 +133,7 @@ export function createMcpTool(
     parameters: lazyInputSchema(tool),
     outputSchema: lazyOutputSchema(tool),
     exposure,
-    namespace: namespaceOf(tool.server),
+    namespace,
     async execute(callId, args, signal, onUpdate) {
       const wantsStructured = isNested(callId);
       const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
