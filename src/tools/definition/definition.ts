@@ -121,7 +121,7 @@ export function createMcpTool(
   exposure: ToolExposure = "deferred",
 ): PiTool {
   const namespace = namespaceOf(tool.server);
-  // Each name is cleaned for itself: most names need no change, but the dot between them would make each label a rare one.
+  // `oneLine` has a short way for plain names. The dot between the two names would close that way for every label.
   const label = cut(`${namespace.aliases?.[0] ?? ""} · ${oneLine(tool.tool, LABEL_CHARS)}`, LABEL_CHARS);
   const { renderCall, renderResult } = createRenderers(label);
   const piTool: PiTool = {

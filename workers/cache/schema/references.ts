@@ -3,7 +3,9 @@
  * such as the schema of a tree, is sound: each round describes a deeper part of the value. A server writes the schema,
  * so the work must grow with its size only: every answer is kept, and loops are found in one pass.
  */
+
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import { DATA, HOLDERS, isMapBelow, isSchema, VALUES } from "./keywords.ts";
 import { strongComponents } from "./strong-components.ts";
 
@@ -29,13 +31,7 @@ const WALK_DEPTH = 64;
 /** Far longer than pointers that people write. Each reference is rewritten as the whole pointer of its target. */
 const POINTER_CHARS = 4_000;
 
-const decoded = (token: string): string => {
-  try {
-    return decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return token.replaceAll("~1", "/").replaceAll("~0", "~");
-  }
-};
+const decoded = (token: string): string => percentDecoded(token).replaceAll("~1", "/").replaceAll("~0", "~");
 
 /** Characters that the reader of a reference would decode, or strip from its end. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a URL parser removes or encodes them.

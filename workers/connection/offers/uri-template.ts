@@ -1,8 +1,9 @@
 /**
  * URI templates (RFC 6570), as far as MCP's resource templates use them: every operator, several variables in one
  * expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its operator demands; only
- * `{+x}` and `{#x}` leave reserved characters unescaped. Pure.
+ * `{+x}` and `{#x}` leave reserved characters percentDecoded. Pure.
  */
+import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
 
 type Operator = keyof typeof OPERATORS;
@@ -43,7 +44,7 @@ const VARIABLES = 50;
 const EXPRESSION = /^([+#./;?&]?)([^+#./;?&{}].*)$/;
 const VARIABLE = /^([^:*]+)(?::([1-9]\d{0,3})|(\*))?$/;
 
-/** Escapes all but the unreserved characters (RFC 3986, 2.3); `encodeURIComponent` leaves five more unescaped. */
+/** Escapes all but the unreserved characters (RFC 3986, 2.3); `encodeURIComponent` leaves five more percentDecoded. */
 const escapeAll = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -101,14 +102,6 @@ function expandExpression(
   return parts.length === 0 ? "" : `${first}${parts.join(separator)}`;
 }
 
-const unescaped = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-};
-
 /** The values of an expression, read from the text that it expanded to. */
 function readExpression({ operator, variables }: Expression, text: string): [string, unknown][] {
   const { first, separator, named } = OPERATORS[operator];
@@ -120,13 +113,13 @@ function readExpression({ operator, variables }: Expression, text: string): [str
   if (named) {
     return parts.map((part) => {
       const [name = "", ...value] = part.split("=");
-      return [name, unescaped(value.join("="))];
+      return [name, percentDecoded(value.join("="))];
     });
   }
-  if (only?.isList && variables.length === 1) return [[only.name, parts.map(unescaped)]];
+  if (only?.isList && variables.length === 1) return [[only.name, parts.map(percentDecoded)]];
   return variables.flatMap(({ name }, i) => {
     const part = parts[i];
-    return part === undefined ? [] : [[name, unescaped(part)] as [string, unknown]];
+    return part === undefined ? [] : [[name, percentDecoded(part)] as [string, unknown]];
   });
 }
 
