@@ -9,8 +9,8 @@ import type { ErrorCode, ThreadsError } from "../../src/shared/protocol/errors.t
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection } from "../../workers/connection/mcp/connection.ts";
-import { createHttpClient } from "../../workers/connection/transports/http/client.ts";
 import { ANSWERS_AT_A_TIME, connectHttp } from "../../workers/connection/transports/http/http.ts";
+import { createHttpClient } from "../../workers/connection/web/web.ts";
 
 import {
   answerWell,

@@ -2,8 +2,9 @@
  * Messages that a server only acknowledges: notifications, and answers to its own requests. Owns the bounds on them: a
  * server that asks without end or acknowledges nothing holds a limited number of connections for a limited time.
  */
+
+import type { HttpResponse } from "../../web/web.ts";
 import { discard } from "./answer.ts";
-import type { HttpResponse } from "./client.ts";
 import { NotSent } from "./failure.ts";
 
 /** Limit from the first byte of the request to the last byte of the answer. */

@@ -1,6 +1,6 @@
 /** Turns an answer that is not the expected one into an `AnswerError` with the server's own words in one line. */
 import type { Readable } from "node:stream";
-import { type HttpResponse, redirectTarget } from "./client.ts";
+import { type HttpResponse, redirectTarget } from "../../web/web.ts";
 import { readBody } from "./events.ts";
 import { AnswerError, mediaType } from "./failure.ts";
 

@@ -4,7 +4,6 @@
  * come, so that it reports the events of a server that writes only CR one event late, and takes quadratic time for
  * its lines.
  */
-import type { Readable } from "node:stream";
 import {
   createPieces,
   type LongMessages,
@@ -13,14 +12,9 @@ import {
   MEASURED_BYTES,
   TooLarge,
 } from "../../messages/messages.ts";
+import type { ServerBody } from "../../web/web.ts";
 
 export { TooLarge } from "../../messages/messages.ts";
-
-/** The body of an HTTP answer. */
-export interface ServerBody extends Readable {
-  /** Called before each piece is read, so that a server that blocks the worker is known even then. */
-  onBytes?: ((bytes: number) => void) | undefined;
-}
 
 export interface ServerEvent {
   /** `message` if the server names no type. */

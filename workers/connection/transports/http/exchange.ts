@@ -6,8 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import { parseMessages } from "../../messages/messages.ts";
+import type { HttpResponse } from "../../web/web.ts";
 import { answerError, discard } from "./answer.ts";
-import type { HttpResponse } from "./client.ts";
 import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
 import { AnswerError, BrokenAnswer, mediaType } from "./failure.ts";
 import type { Exchange } from "./open-exchanges.ts";

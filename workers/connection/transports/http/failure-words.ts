@@ -1,7 +1,7 @@
 /** Words for each kind of failure: what happened at the address, how the request ended, and what to do. */
 import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/errors.ts";
 import type { AuthChallenge } from "../../auth/auth.ts";
-import { staysWithin } from "./client.ts";
+import { staysWithin } from "../../web/web.ts";
 import type { HttpFailure } from "./failure.ts";
 import { shownUrl } from "./shown-url.ts";
 

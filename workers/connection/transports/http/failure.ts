@@ -11,7 +11,7 @@ import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
 import { type Excess, TooLarge } from "../../messages/messages.ts";
-import { ProxyError } from "./proxy.ts";
+import { ProxyError } from "../../web/web.ts";
 
 /** An answer without the expected MCP message: its status or its content is another one. */
 export class AnswerError extends Error {

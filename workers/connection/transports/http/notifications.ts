@@ -5,7 +5,7 @@
  * A server may offer no such stream.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HttpResponse } from "./client.ts";
+import type { HttpResponse } from "../../web/web.ts";
 import { readEvents, type ServerEvent, TooLarge } from "./events.ts";
 
 /** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */

@@ -2,8 +2,9 @@
  * Sends one more request if a failed connect says too little, to learn what a browser would see at the address. The
  * request carries none of the configured headers, so it gives no secret away.
  */
+
+import type { HttpClient } from "../../web/web.ts";
 import { answerError } from "./answer.ts";
-import type { HttpClient } from "./client.ts";
 import { type AnswerError, classifyFailure, type HttpFailure } from "./failure.ts";
 
 export interface Probe {

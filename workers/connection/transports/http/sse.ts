@@ -5,9 +5,9 @@
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isAnswer, isRequest } from "../../messages/messages.ts";
+import type { HttpResponse } from "../../web/web.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError, discard } from "./answer.ts";
-import type { HttpResponse } from "./client.ts";
 import { readEvents, type ServerEvent } from "./events.ts";
 import { AFTER_ANSWER_MS } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";

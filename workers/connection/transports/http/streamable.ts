@@ -8,9 +8,9 @@
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest, parseMessages } from "../../messages/messages.ts";
+import type { HttpClient, HttpResponse } from "../../web/web.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError } from "./answer.ts";
-import type { HttpClient, HttpResponse } from "./client.ts";
 import type { ServerEvent } from "./events.ts";
 import { receiveAnswer } from "./exchange.ts";
 import { type AnswerError, classifyFailure, mediaType } from "./failure.ts";

@@ -11,8 +11,8 @@ import {
   parseRetryAfter,
 } from "../../../../../../workers/connection/transports/http/failure.ts";
 import { chooseProbe } from "../../../../../../workers/connection/transports/http/probe.ts";
-import { ProxyError, proxyFor } from "../../../../../../workers/connection/transports/http/proxy.ts";
 import { retryDelay } from "../../../../../../workers/connection/transports/http/retry.ts";
+import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/web.ts";
 
 const coded = (code: string): Error => Object.assign(new Error("failed"), { code });
 const answer = (status: number, headers = {}, more = {}): AnswerError =>

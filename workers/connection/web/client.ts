@@ -5,11 +5,16 @@
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
-import { type Duplex, pipeline } from "node:stream";
+import { type Duplex, pipeline, type Readable } from "node:stream";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
-import { percentDecoded } from "../../../../src/shared/text/percent.ts";
-import type { ServerBody } from "./events.ts";
+import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import { bareHost, type Env, proxyAddress, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
+
+/** The body of an HTTP answer. */
+export interface ServerBody extends Readable {
+  /** Called before each piece is read, so that a server that blocks the worker is known even then. */
+  onBytes?: ((bytes: number) => void) | undefined;
+}
 
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";

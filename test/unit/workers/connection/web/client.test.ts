@@ -1,7 +1,7 @@
 /** Owns: the credentials that a URL holds, as they reach a server and a proxy on loopback. */
 import { expect, test } from "vitest";
-import { createHttpClient } from "../../../../../../workers/connection/transports/http/client.ts";
-import { serve, type TestServer } from "../../../../../support/http-server.ts";
+import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
+import { serve, type TestServer } from "../../../../support/http-server.ts";
 
 const greets = (): Promise<TestServer> => serve((_asked, response) => response.writeHead(200).end());
 

@@ -7,8 +7,8 @@ import http from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
-import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { percentDecoded } from "../../../../src/shared/text/percent.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { percentDecoded } from "../../../src/shared/text/percent.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
