@@ -83,7 +83,7 @@ async function callProblem(
   const { server } = arena.place;
   if (watchMs > 0) {
     const beside = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
-    return [...notCalledProblem(beside.attack), ...besideProblem(beside.waited, problems.called)];
+    return [...notCalledProblem(beside.attack), ...(await besideProblem(beside.waited, problems.called))];
   }
   return notCalledProblem(await arena.use(server, tool, args));
 }

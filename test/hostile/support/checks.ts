@@ -7,8 +7,12 @@ import { readFile } from "node:fs/promises";
 import { extensionErrors } from "../../support/rpc-events.ts";
 import type { Answered, Arena, Spent, Waited } from "./arena.ts";
 import type { Place } from "./row.ts";
+import { machineSlowdown } from "./slowdown.ts";
 
-/** A healthy server answers within this time. A slower call is repeated, since the machine may be busy. */
+/**
+ * A healthy server answers within this time on a machine that has nothing else to do. A slower call is repeated. If it
+ * stays slow, the time is multiplied by what other programs slow the machine down.
+ */
 const ANSWER_MS = 2_000;
 /** A busy machine alone does not make a call this slow. */
 const HOPELESS_MS = 10_000;
@@ -46,7 +50,11 @@ export async function neighbourProblem(
     if (answered.ms < best.ms) best = answered;
     if (best.ms <= ANSWER_MS) return [];
   }
-  return [`${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls`];
+  const slowdown = await machineSlowdown();
+  if (best.ms <= ANSWER_MS * slowdown) return [];
+  return [
+    `${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls (machine slowed down ${slowdown.toFixed(1)} times)`,
+  ];
 }
 
 /** Repeats calls of the healthy server for `watchMs`. */
@@ -63,12 +71,15 @@ export async function watchedProblem(
 }
 
 /** Judges the answers of the healthy server that were due while another call ran. */
-export function besideProblem(waited: readonly Waited[], note: (ms: number) => void): string[] {
+export async function besideProblem(
+  waited: readonly Waited[],
+  note: (ms: number) => void,
+): Promise<string[]> {
   for (const { lateMs } of waited) note(lateMs);
   const failed = waited.find(({ failure }) => failure !== undefined);
   if (failed) return [`the healthy server failed beside the call: ${failed.failure}`];
   const latest = Math.max(...waited.map(({ lateMs }) => lateMs));
-  return latest > ANSWER_MS
+  return latest > ANSWER_MS && latest > ANSWER_MS * (await machineSlowdown())
     ? [`the healthy server answered ${Math.round(latest)} ms late beside the call`]
     : [];
 }
