@@ -99,7 +99,7 @@ const cancelled = (method: string): ThreadsError => new ThreadsError("cancelled"
 const late = (method: string, deadlineMs: number): ThreadsError =>
   new ThreadsError(
     "deadline",
-    `The connection worker did not answer ${method} within ${deadlineMs / 1_000} s.`,
+    `The connection worker did not answer ${method} within ${Math.round(deadlineMs / 1_000)} s.`,
     {
       remedy: "If this goes on, /reload starts it again; mcp-threads.log may say why.",
       data: { deadlineMs },

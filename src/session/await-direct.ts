@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Catalog, type CatalogStore, holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
+import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
@@ -69,7 +70,12 @@ export async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Pro
     .map(({ name }) => name);
   if (servers.length === 0) return;
   const timeoutMs = Math.max(0, endsAt - performance.now());
-  const { checksum } = await session.runtime.settleTools({ timeoutMs, servers }, undefined);
-  await store.reached(checksum);
+  try {
+    const { checksum } = await session.runtime.settleTools({ timeoutMs, servers }, undefined);
+    await store.reached(checksum);
+  } catch (error) {
+    // The prompt goes on without these tools: the worker ended, or answers late on a slow machine.
+    session.runtime.log("warn", messageOf(error));
+  }
   if (running()) registrar.follow(store.current, true);
 }

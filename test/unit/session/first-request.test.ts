@@ -1,6 +1,7 @@
 /** Owns: what Pi has before the first request is made, and how long a prompt waits for it. The clock is a fake. */
 import { join } from "node:path";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import { type MadeServer, makeSnapshotBytes } from "../make-catalog.ts";
@@ -233,6 +234,15 @@ describe("direct tools", () => {
     at.send(planOf({ new: { ...learning, direct: true } }));
     expect(await waited(at)).toBe(5_000);
     expect(direct(at.pi)).toEqual([]);
+  });
+
+  test("the worker answers late or ends -> the prompt goes on with the known tools, and the log says why", async () => {
+    const settleTools = () => Promise.reject(new ThreadsError("deadline", "The worker did not answer."));
+    const at = await opened({ snapshot: [SERVER], answers: { settleTools } });
+    at.send(planOf({ s: { direct: true }, new: { ...learning, direct: true } }));
+    expect(await waited(at)).toBe(0);
+    expect(direct(at.pi)).toEqual(["s__a"]);
+    expect(at.runtimes[0]?.logged).toContain("The worker did not answer.");
   });
 
   test("the session ends while the server is waited for -> nothing is registered", async () => {
