@@ -44,6 +44,30 @@ async function importsOf(file: string): Promise<string[]> {
   return Object.values(metafile.inputs).flatMap((input) => input.imports.map(({ path }) => path));
 }
 
+/** Resolves with the files that an entry reaches by imports other than `import()`: they are evaluated with it. */
+async function evaluatedAtOnce(entry: string): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "node",
+    format: "esm",
+    mainFields: ["module", "main"],
+    logLevel: "silent",
+    outfile: "out.js",
+    external: ["@napi-rs/nice"],
+  });
+  const reached = new Set([entry]);
+  for (const file of reached) {
+    for (const { kind, path } of metafile.inputs[file]?.imports ?? []) {
+      if (kind !== "dynamic-import" && path in metafile.inputs) reached.add(path);
+    }
+  }
+  return [...reached];
+}
+
 const packageOf = (source: string): string | undefined =>
   /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1];
 
@@ -113,6 +137,13 @@ describe("built files", () => {
     expect(atOnce).toContain("fs/promises");
     const heavy = ["child_process", "crypto", "http", "https", "tls", "zlib"];
     expect(atOnce.filter((name) => heavy.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("the connection worker evaluates no heavy library before it is needed", async () => {
+    const packages = (await evaluatedAtOnce("workers/connection.ts")).map(packageOf).filter(Boolean);
+    expect(packages).toContain("zod");
+    const heavy = ["@modelcontextprotocol/sdk", "chokidar", "cross-spawn", "piscina", "semver"];
+    expect([...new Set(packages)].filter((name) => heavy.includes(name ?? ""))).toEqual([]);
   });
 
   test.each([

@@ -6,12 +6,12 @@ import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
+import { asReason } from "../../shared/server-name.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { TooLarge } from "../messages/messages.ts";
 import { boundText } from "../secrets/secrets.ts";
 import type { CallRequest, ConnectionParts } from "./connection.ts";
 import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
-import { asReason } from "./server-name.ts";
 
 /** How long a server may take for its start, in milliseconds. */
 export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>

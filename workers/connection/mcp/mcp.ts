@@ -8,4 +8,3 @@ export { initialize, toConnection } from "./client.ts";
 export type { CallRequest, CloseTimes, Connection, ConnectOptions, ListedResources } from "./connection.ts";
 export { answerTooLarge, startupTimeout } from "./failures.ts";
 export { isTimeout, refusedAnswer } from "./sdk-errors.ts";
-export { asReason, behindName, withName } from "./server-name.ts";

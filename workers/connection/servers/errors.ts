@@ -2,8 +2,8 @@
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import { withName } from "../../shared/server-name.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { withName } from "../mcp/mcp.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
 const KNOWN_SHOWN = 20;
