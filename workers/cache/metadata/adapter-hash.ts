@@ -8,7 +8,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 
-import { FOLDER_KEY, hashDefinition } from "../../shared/json/definition-hash.ts";
+import { FOLDER_KEY, hashDefinition, OAUTH_KEY } from "../../shared/json/definition-hash.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -72,15 +72,16 @@ export function adapterHash(definition: Record<string, unknown>, environment: En
 }
 
 /**
- * The hashes that an entry of this definition may have, ours first. A definition with a folder has no adapter hash: the
- * adapter knows no folders, so its entry may belong to another program of the same name in another folder.
+ * The hashes that an entry of this definition may have, ours first. A definition with a folder or with OAuth settings
+ * has no adapter hash: the adapter hashes neither, so its entry may belong to another program of the same name in
+ * another folder, or to another client of the server.
  */
 export function hashesOf(
   definition: Record<string, unknown>,
   environment: Environment = process.env,
 ): string[] {
   const ours = hashDefinition(definition);
-  if (definition[FOLDER_KEY] !== undefined) return [ours];
+  if (definition[FOLDER_KEY] !== undefined || definition[OAUTH_KEY] !== undefined) return [ours];
   const theirs = adapterHash(definition, environment);
   return theirs === ours ? [ours] : [ours, theirs];
 }

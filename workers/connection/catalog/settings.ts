@@ -4,6 +4,6 @@ import type { Settings } from "../config/entry/settings.ts";
 
 /** `files`: the files that the configuration was read from. */
 export const catalogSettings = (
-  { search, catalog, proxyTool }: Settings,
+  { search, catalog, proxyTool, autoAuth }: Settings,
   files: readonly string[],
-): CatalogSettings => ({ search, catalog, proxyTool, files });
+): CatalogSettings => ({ search, catalog, proxyTool, autoAuth, files });

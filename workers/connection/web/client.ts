@@ -5,7 +5,9 @@
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
+import type { LookupFunction } from "node:net";
 import { type Duplex, pipeline, type Readable } from "node:stream";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import { bareHost, type Env, proxyAddress, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
@@ -22,6 +24,11 @@ export interface HttpRequest {
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
+  /**
+   * Finds the addresses of the host in place of DNS, and may refuse them by an error, which rejects the request. Not
+   * called for a host that is an IP address, for an open connection, or behind a proxy, which does that itself.
+   */
+  lookup?: LookupFunction;
 }
 
 /** `body` may be left unread or destroyed at any time: an error of the body does not end the worker. */
@@ -98,9 +105,17 @@ interface Ways {
   close: () => void;
 }
 
-function createWays(): Ways {
-  const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS };
-  const plain = new http.Agent(settings);
+/**
+ * Trusts these authorities besides all that Node trusts, NODE_EXTRA_CA_CERTS included. The certificates become one
+ * context: as a list they would be part of the key under which an agent looks for an open connection.
+ */
+const trustAlso = (ca: readonly string[]): SecureContext =>
+  createSecureContext({ ca: [...getCACertificates("default"), ...ca] });
+
+function createWays(ca: readonly string[]): Ways {
+  const trust = ca.length === 0 ? undefined : trustAlso(ca);
+  const plain = new http.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
+  const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS, ...(trust && { secureContext: trust }) };
   const secure = new https.Agent(settings);
   const tunnels = new Map<string, TunnelAgent>();
   return {
@@ -125,7 +140,7 @@ function userOf({ username, password }: URL): string | undefined {
 
 /** Opens a request directly, through the tunnel of a proxy (https), or to a proxy that forwards it (http). */
 function openRequest(
-  { method, url, headers, signal }: HttpRequest,
+  { method, url, headers, signal, lookup }: HttpRequest,
   env: Env,
   ways: Ways,
 ): http.ClientRequest {
@@ -140,10 +155,13 @@ function openRequest(
     ...(url.port === "" ? {} : { port: url.port }),
     ...(auth === undefined ? {} : { auth }),
   };
+  const direct = { ...common, ...(lookup === undefined ? {} : { lookup }) };
   if (url.protocol === "https:") {
-    return https.request({ ...common, agent: proxy ? ways.through(proxy) : ways.secure });
+    return https.request(
+      proxy ? { ...common, agent: ways.through(proxy) } : { ...direct, agent: ways.secure },
+    );
   }
-  if (!proxy) return http.request({ ...common, agent: ways.plain });
+  if (!proxy) return http.request({ ...direct, agent: ways.plain });
   const viaTls = proxy.protocol === "https:";
   return (viaTls ? https : http).request({
     ...common,
@@ -183,9 +201,16 @@ function answered(
   return answer.finally(() => settled.abort());
 }
 
-/** `onBytes`: the reader of an answer calls it with the length of each piece. */
-export function createHttpClient(env: Env = process.env, onBytes?: OnBytes): HttpClient {
-  const ways = createWays();
+/**
+ * `onBytes`: the reader of an answer calls it with the length of each piece. `ca`: PEM of further certificate
+ * authorities, for servers and for https proxies.
+ */
+export function createHttpClient(
+  env: Env = process.env,
+  onBytes?: OnBytes,
+  ca: readonly string[] = [],
+): HttpClient {
+  const ways = createWays(ca);
   const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
     answered(() => openRequest(request, env, ways), request, onBytes);
   return {

@@ -5,6 +5,7 @@
  */
 import http from "node:http";
 import https from "node:https";
+import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -26,11 +27,15 @@ export class ProxyError extends Error {
 /** The host without the brackets of an IPv6 address, as sockets want it. */
 export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
-/** Host and port at which a proxy listens. */
-export const proxyAddress = (proxy: URL): { host: string; port: string | number } => ({
-  host: bareHost(proxy),
-  port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
-});
+/**
+ * Host and port at which a proxy listens, and the name that its certificate must have: Node would take that name from
+ * the Host header, which names the server. An address has no such name.
+ */
+export function proxyAddress(proxy: URL): { host: string; port: string | number; servername: string } {
+  const host = bareHost(proxy);
+  const port = proxy.port || (proxy.protocol === "https:" ? 443 : 80);
+  return { host, port, servername: isIP(host) === 0 ? host : "" };
+}
 
 /** The name in lower case comes first, as in curl. An empty variable counts as unset. */
 const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
@@ -74,11 +79,14 @@ type Connected = (error: Error | null, socket: Duplex) => void;
 /** Connections to https servers through a tunnel that the proxy opens (CONNECT, RFC 9110, section 9.3.6). */
 export class TunnelAgent extends https.Agent {
   readonly #proxy: URL;
+  readonly #trust: tls.SecureContext | undefined;
   readonly #lifetime = new AbortController();
 
+  /** `secureContext` of the options holds for the server and, if it speaks TLS, for the proxy. */
   constructor(proxy: URL, options: https.AgentOptions) {
     super(options);
     this.#proxy = proxy;
+    this.#trust = options.secureContext;
   }
 
   override createConnection(options: http.ClientRequestArgs, callback?: Connected): undefined {
@@ -96,6 +104,7 @@ export class TunnelAgent extends https.Agent {
       ...proxyAddress(proxy),
       path: authority,
       headers: { host: authority, ...proxyHeaders(proxy) },
+      ...(this.#trust && { secureContext: this.#trust }),
       agent: false,
       signal: this.#lifetime.signal,
     });

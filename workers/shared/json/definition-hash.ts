@@ -31,6 +31,12 @@ export const HASHED_KEYS = [
  */
 export const FOLDER_KEY = "#folder";
 
+/**
+ * Key that the adapter does not hash. With other rights or another client a server may list other tools, so a
+ * definition that has the key has a hash of its own.
+ */
+export const OAUTH_KEY = "oauth";
+
 /** JSON with sorted keys that writes `undefined` for an absent value, as the adapter does. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
@@ -44,8 +50,10 @@ function canonical(value: unknown): string {
 /** Hex SHA-256 of one definition as it stands in the file, before interpolation, so without resolved secrets. */
 export function hashDefinition(definition: Record<string, unknown>): string {
   const hashed = Object.fromEntries(HASHED_KEYS.map((key) => [key, definition[key]]));
-  const folder = definition[FOLDER_KEY];
-  if (folder !== undefined) hashed[FOLDER_KEY] = folder;
+  for (const key of [FOLDER_KEY, OAUTH_KEY]) {
+    const value = definition[key];
+    if (value !== undefined) hashed[key] = value;
+  }
   return createHash("sha256").update(canonical(hashed)).digest("hex");
 }
 

@@ -10,7 +10,9 @@ import { type AuthSettings, authOf } from "./auth.ts";
 import type { Lifecycle } from "./choices.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
-import { type Entry, entryShape, type OAuthSettings } from "./server-shape.ts";
+import { oauthOf } from "./oauth.ts";
+import type { OAuthPlan } from "./oauth-plan.ts";
+import { type Entry, entryShape } from "./server-shape.ts";
 import type { Settings } from "./settings.ts";
 import { UNSAFE_KEY } from "./unsafe-key.ts";
 
@@ -22,7 +24,13 @@ export type StdioTarget = {
   /** A file of more environment variables, read at connect; `env` wins over it. */
   envFile?: string | undefined;
 };
-export type HttpTarget = { url: string; headers: Record<string, string>; sseOnly: boolean };
+export type HttpTarget = {
+  url: string;
+  headers: Record<string, string>;
+  sseOnly: boolean;
+  /** A PEM file of further certificate authorities, read at connect. */
+  caFile?: string | undefined;
+};
 
 /** Who wrote a definition. The origin decides how far the definition is trusted. */
 export type Origin =
@@ -60,7 +68,8 @@ export interface ServerDefinition extends ExposureRules {
   description: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
   auth: AuthSettings;
-  oauth: OAuthSettings | false | undefined;
+  /** False: no OAuth, whatever the server asks for. Values stay as written; `resolveOAuth` (values.ts) fills them in. */
+  oauth: OAuthPlan | false;
   lifecycle: Lifecycle;
   /** Minutes; 0: never. Undefined: the value of the settings or, for `eager`, never. */
   idleTimeoutMinutes: number | undefined;
@@ -116,13 +125,14 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
       ? mistake([], "neither command nor url is given", SHAPE)
       : mistake(["type"], "url is missing", SHAPE);
   }
-  return { kind: "http", url, headers: entry.headers ?? {}, sseOnly: type === "sse" };
+  const { headers = {}, caFile } = entry;
+  return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
 }
 
 function toDefinition(
   name: string,
   entry: Entry,
-  parts: Pick<ServerDefinition, "target" | "auth" | "raw"> & { source: DefinitionSource },
+  parts: Pick<ServerDefinition, "target" | "auth" | "oauth" | "raw"> & { source: DefinitionSource },
 ): ServerDefinition {
   const { source, ...rest } = parts;
   const timeoutMs = entry.timeout === undefined ? undefined : entry.timeout * 1_000;
@@ -137,7 +147,6 @@ function toDefinition(
     enabledIn: undefined,
     enabled: entry.enabled ?? !(entry.disabled ?? false),
     description: entry.description,
-    oauth: entry.oauth,
     lifecycle: entry.lifecycle ?? "lazy",
     idleTimeoutMinutes: entry.idleTimeout,
     requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
@@ -184,9 +193,13 @@ export function parseEntry(
   if (!entry) return { definition: undefined, mistakes };
   const target = targetOf(entry);
   const { auth, mistakes: authMistakes } = authOf(entry);
-  const all = [...mistakes, ...authMistakes, ...("message" in target ? [target] : [])];
+  const { oauth, mistakes: oauthMistakes } = oauthOf(entry, {
+    scheme: auth.scheme,
+    project: isProject(source.origin),
+  });
+  const all = [...mistakes, ...authMistakes, ...oauthMistakes, ...("message" in target ? [target] : [])];
   if ("message" in target || all.some(({ severity }) => severity === "error"))
     return { definition: undefined, mistakes: all };
-  const parts = { source, target, auth, raw };
+  const parts = { source, target, auth, oauth, raw };
   return { definition: toDefinition(name, entry, parts), mistakes: all };
 }

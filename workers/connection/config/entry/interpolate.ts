@@ -35,6 +35,9 @@ const HOLDS_VARIABLE = /\$\{|\$env:|\{env:/;
 /** Whether a value is known only after its variables are filled in. An escape counts as a variable. */
 export const holdsVariable = (text: string): boolean => HOLDS_VARIABLE.test(text);
 
+/** Whether a value is known only at connect: it holds a variable, or is a whole `!command`. */
+export const isLate = (text: string): boolean => /^!(?!!)/.test(text) || holdsVariable(text);
+
 /** Escapes a text, so that `interpolate` gives the text back as it was. */
 export const escapeVariables = (text: string): string =>
   text.replace(/\$\{|\$env:|\{env:/g, (start) => `${start[0]}${start}`);

@@ -80,6 +80,8 @@ function issueMessage(issue: Issue, value: unknown): string {
       return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
     case "too_big":
       return `must be at most ${issue.maximum}`;
+    case "invalid_union":
+      return unionMessage(issue, value).text;
     default:
       return issue.message.replace(/^Invalid input: /, "");
   }

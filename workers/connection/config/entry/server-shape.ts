@@ -1,28 +1,16 @@
 /** The keys of a server entry: what each may hold, and its description and example for editors and messages. */
 import * as z from "zod";
 import { EXPOSURES, LIFECYCLES, TOOL_PREFIXES } from "./choices.ts";
+import { isLate } from "./interpolate.ts";
+import { authShape, oauthShape } from "./oauth-shape.ts";
 import { type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
 
-/** A value with a variable, or a whole !command, is known only at connect; values.ts checks it then. */
-const isLate = (text: string): boolean => /^!(?!!)|\$\{|\$env:|\{env:/.test(text);
+/** A URL with a variable, or a whole !command, is known only at connect; values.ts checks it then. */
 const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 
 const httpUrl = z
   .string()
   .refine((text) => isLate(text) || isHttpUrl(text), { error: "expected an http or https URL" });
-
-const oauth = () =>
-  z.looseObject({
-    clientId: z.string().optional(),
-    clientSecret: z.string().optional(),
-    scope: z.string().optional(),
-    callbackPort: z.int().min(1).max(65_535).optional(),
-    callbackUrl: z.string().optional(),
-    clientName: z.string().optional(),
-    clientRegistration: z.enum(["auto", "dcr", "cimd"]).optional(),
-    grantType: z.enum(["authorization_code", "client_credentials"]).optional(),
-    authServerMetadataUrl: z.string().optional(),
-  });
 
 export const entryShape = lazily({
   type: () =>
@@ -74,11 +62,11 @@ export const entryShape = lazily({
     }),
   auth: () =>
     z
-      .union([z.enum(["oauth", "bearer", "none"]), z.literal(false), z.looseObject({ provider: z.string() })])
+      .union([z.enum(["oauth", "bearer", "none"]), z.literal(false), authShape()])
       .optional()
       .meta({
         description:
-          "How to sign in: bearer sends the token, none sends nothing. There is no OAuth sign-in yet.",
+          "How to sign in: bearer sends the token, none sends nothing, oauth signs in even beside an Authorization header. Without it: OAuth, if there is no such header and the server asks for it.",
         examples: ["bearer"],
       }),
   bearerToken: () =>
@@ -95,11 +83,21 @@ export const entryShape = lazily({
       .meta({ description: "Environment variable that holds the token.", examples: ["DOCS_TOKEN"] }),
   oauth: () =>
     z
-      .union([oauth(), z.literal(false)])
+      .union([oauthShape(), z.literal(false)])
       .optional()
       .meta({
-        description: "OAuth client settings, which are not used yet, or false for no sign-in.",
+        description: "How to sign in with OAuth, or false for no sign-in.",
         examples: [{ clientId: "my-client" }],
+      }),
+  caFile: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description:
+          "PEM file of further certificate authorities that this server may use; ~/ and ${VAR} are filled in.",
+        examples: ["~/certificates/gateway.pem"],
       }),
   enabled: () =>
     z
@@ -205,4 +203,3 @@ export const entryShape = lazily({
 });
 
 export type Entry = Loose<typeof entryShape>;
-export type OAuthSettings = z.infer<ReturnType<typeof oauth>>;

@@ -62,6 +62,23 @@ export const settingsShape = lazily({
       .union([z.boolean(), names])
       .optional()
       .meta({ description: "Default of every server's directTools.", examples: [false] }),
+  autoAuth: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({
+        description: "A call to a server that needs a sign-in begins the sign-in and waits for it.",
+        examples: [true],
+      }),
+  caFile: () =>
+    z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: "PEM file of further certificate authorities for all servers.",
+        examples: ["~/certificates/company.pem"],
+      }),
   maxMessageBytes: () =>
     z
       .int()

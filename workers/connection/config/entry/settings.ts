@@ -21,6 +21,10 @@ export interface Settings {
   maxMessageBytes: number;
   hotReload: "on" | "ask" | "off";
   catalog: "tools" | "servers" | "off";
+  /** A call that needs a sign-in begins the sign-in. */
+  autoAuth: boolean;
+  /** As written. Empty: no further certificate authorities. */
+  caFile: string;
 }
 
 export const DEFAULT_SETTINGS: Settings = {
@@ -35,6 +39,8 @@ export const DEFAULT_SETTINGS: Settings = {
   maxMessageBytes: LIMITS.messageBytes,
   hotReload: "on",
   catalog: "tools",
+  autoAuth: false,
+  caFile: "",
 };
 
 /** Checks the settings of one file. A wrong key is left out; the others count. */

@@ -7,6 +7,7 @@ import { escapeVariables } from "../entry/interpolate.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { fromCommon, mcpServers } from "./common.ts";
 import { type Data, type Dialect, given, type Syntax } from "./dialect.ts";
+import { claudeOauth } from "./oauth.ts";
 
 /** Claude Code writes a folder on Windows with either slash, and the drive letter in either case. */
 function sameFolder(a: string, b: string, { platform }: ConfigFacts): boolean {
@@ -53,7 +54,7 @@ export const claudeCode: Dialect = {
         Array.isArray(names) ? names : [],
       ),
     ),
-  convert: fromCommon,
+  convert: (entry) => fromCommon(entry, claudeOauth(entry)),
   syntax: () => syntax,
   unusable: ({ headersHelper }) =>
     headersHelper === undefined ? undefined : "it gets its headers from a helper",
@@ -65,5 +66,5 @@ export const claudeDesktop: Dialect = {
     project: [],
   }),
   groups: mcpServers,
-  convert: fromCommon,
+  convert: (entry) => fromCommon(entry),
 };

@@ -1,13 +1,11 @@
 /** Codex: TOML, with keys of its own. It fills in nothing. Pure. */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { compact, type Data, type Dialect, given, pick } from "./dialect.ts";
+import { type Data, type Dialect, given, pick } from "./dialect.ts";
+import { codexOauth } from "./oauth.ts";
 
 /** Seconds as milliseconds. */
 const seconds = (value: unknown): unknown => (typeof value === "number" ? value * 1_000 : undefined);
 
-function convert(entry: Data): Data {
-  const oauth = isObject(entry.oauth) ? entry.oauth : {};
-  const scope = Array.isArray(entry.scopes) ? entry.scopes.join(" ") : undefined;
+function convert(entry: Data, root: Data): Data {
   return {
     ...pick(entry, ["command", "args", "env", "cwd", "url", "enabled"]),
     headers: entry.http_headers,
@@ -16,10 +14,7 @@ function convert(entry: Data): Data {
     requestTimeoutMs: seconds(entry.tool_timeout_sec),
     includeTools: entry.enabled_tools,
     excludeTools: entry.disabled_tools,
-    oauth:
-      oauth.client_id === undefined && scope === undefined
-        ? undefined
-        : compact({ clientId: oauth.client_id, scope }),
+    oauth: codexOauth(entry, root),
   };
 }
 

@@ -1,8 +1,8 @@
 /** What Cursor, Claude, Windsurf and VS Code have in common: nearly the same entry, and an editor's variables. Pure. */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { pathsOf } from "../entry/home.ts";
 import type { ConfigFacts } from "../files/files.ts";
-import { compact, type Data, type Dialect, pick, type Syntax } from "./dialect.ts";
+import { type Data, type Dialect, pick, type Syntax } from "./dialect.ts";
+import { commonOauth } from "./oauth.ts";
 
 const SHARED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "disabled", "enabled"] as const;
 
@@ -12,28 +12,18 @@ const typeOf = (type: unknown): unknown =>
 
 export const mcpServers: Dialect["groups"] = (root) => [{ path: ["mcpServers"], servers: root.mcpServers }];
 
-export function fromCommon(entry: Data): Data {
-  const auth = isObject(entry.auth) ? entry.auth : {};
-  const ownOauth = isObject(entry.oauth) ? pick(entry.oauth, ["clientId", "callbackPort", "scope"]) : {};
-  const scopes = Array.isArray(auth.scopes) ? auth.scopes.join(" ") : undefined;
-  const oauth = compact({
-    ...ownOauth,
-    clientId: auth.CLIENT_ID ?? ownOauth.clientId,
-    clientSecret: auth.CLIENT_SECRET,
-    scope: scopes ?? ownOauth.scope,
-  });
-  return {
-    ...pick(entry, SHARED_KEYS),
-    url: entry.url ?? entry.serverUrl,
-    type: typeOf(entry.type),
-    excludeTools: entry.disabledTools,
-    oauth: Object.keys(oauth).length > 0 ? oauth : undefined,
-  };
-}
+/** `oauth`: the program's OAuth client in our keys. */
+export const fromCommon = (entry: Data, oauth: Data | undefined = commonOauth(entry)): Data => ({
+  ...pick(entry, SHARED_KEYS),
+  url: entry.url ?? entry.serverUrl,
+  type: typeOf(entry.type),
+  excludeTools: entry.disabledTools,
+  oauth,
+});
 
 /** As `fromCommon`, with an `envFile`, which only local servers have. */
-export const withEnvFile = (entry: Data): Data => ({
-  ...fromCommon(entry),
+export const withEnvFile = (entry: Data, oauth: Data | undefined = commonOauth(entry)): Data => ({
+  ...fromCommon(entry, oauth),
   envFile: entry.command === undefined ? undefined : entry.envFile,
 });
 

@@ -8,7 +8,7 @@ export const cursor: Dialect = {
     project: [join(cwd, ".cursor", "mcp.json")],
   }),
   groups: mcpServers,
-  convert: withEnvFile,
+  convert: (entry) => withEnvFile(entry),
   syntax: (facts) => editorSyntax(editorVariables(facts)),
   foreign: /\$\{((?:input|config|command|workspaceFolder):[^}]*)\}/g,
 };

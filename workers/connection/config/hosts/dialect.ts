@@ -50,8 +50,8 @@ export interface Dialect {
   groups(root: Data, facts: ConfigFacts): ServerGroup[];
   /** Names of servers that the program itself has disabled. */
   disabled?(root: Data, facts: ConfigFacts): ReadonlySet<unknown>;
-  /** An entry in our shape. The values are still the program's. */
-  convert(entry: Data): Data;
+  /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */
+  convert(entry: Data, root: Data): Data;
   /** Headers whose values are the variables of these names: header -> name. */
   headersFromEnv?(entry: Data): unknown;
   /** Without it the program fills in nothing. */

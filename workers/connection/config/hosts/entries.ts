@@ -16,8 +16,12 @@ export interface HostEntry {
   unusable?: string;
 }
 
-function toOwnEntry(dialect: Dialect, entry: Data, facts: ConfigFacts): Data {
-  const translated = translateEntry(dialect, dialect.convert(entry), facts);
+function toOwnEntry(
+  dialect: Dialect,
+  entry: Data,
+  { root, facts }: { root: Data; facts: ConfigFacts },
+): Data {
+  const translated = translateEntry(dialect, dialect.convert(entry, root), facts);
   const named = dialect.headersFromEnv?.(entry);
   const variables = Object.entries(isObject(named) ? named : {});
   if (variables.length === 0) return compact(translated);
@@ -47,7 +51,7 @@ export function hostEntries(
     const at = { path: [...path, name], name };
     if (!isObject(entry)) return { ...at, raw: entry };
     const unusable = unusableReason(dialect, entry);
-    const converted = toOwnEntry(dialect, entry, facts);
+    const converted = toOwnEntry(dialect, entry, { root, facts });
     const raw = disabled?.has(name) ? { ...converted, enabled: false } : converted;
     return unusable === undefined ? { ...at, raw } : { ...at, raw, unusable };
   });

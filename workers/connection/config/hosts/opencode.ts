@@ -6,6 +6,7 @@ import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { pathsOf } from "../entry/home.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { type Data, type Dialect, given, type HostFiles, type HostFolders, pick } from "./dialect.ts";
+import { opencodeOauth } from "./oauth.ts";
 
 /** The working folder and those above it up to the worktree's root, the outermost first. */
 function foldersUp({ cwd, worktree, platform }: ConfigFacts): string[] {
@@ -62,7 +63,7 @@ function convert(entry: Data): Data {
     ...pick(entry, ["cwd", "url", "headers", "enabled", "disabled"]),
     // In version 1: the milliseconds to list the tools.
     startupTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
-    oauth: isObject(entry.oauth) ? pick(entry.oauth, ["clientId", "clientSecret", "scope"]) : entry.oauth,
+    oauth: opencodeOauth(entry),
   };
 }
 

@@ -102,11 +102,11 @@ const shown = (variable: string): string => variable.replace(/:.*$/s, ":...");
 export function unusableReason(dialect: Dialect, entry: Data): string | undefined {
   const reason = dialect.unusable?.(entry);
   if (reason !== undefined) return reason;
-  const { command, args, env, environment, cwd, envFile, url, serverUrl, headers } = entry;
+  const { command, args, env, environment, cwd, envFile, url, serverUrl, headers, oauth, auth } = entry;
   const { foreign } = dialect;
   if (!foreign) return undefined;
   let found: string | undefined;
-  mapTexts([command, args, env, environment, cwd, envFile, url, serverUrl, headers], (text) => {
+  mapTexts([command, args, env, environment, cwd, envFile, url, serverUrl, headers, oauth, auth], (text) => {
     const variables = found === undefined ? upToLastBrace(text).matchAll(foreign) : [];
     for (const { 1: variable = "" } of variables) if (!isEnvVariable(variable)) found ??= variable;
     return text;

@@ -5,12 +5,13 @@
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { editorSyntax, editorVariables, withEnvFile } from "./common.ts";
 import { compact, type Data, type Dialect } from "./dialect.ts";
+import { vscodeOauth } from "./oauth.ts";
 
 /** VS Code allows numbers and null in `env`. */
 function convert(entry: Data): Data {
   const env = isObject(entry.env) ? compact(entry.env) : undefined;
   const texts = env && Object.entries(env).map(([key, value]) => [key, String(value)]);
-  return { ...withEnvFile(entry), env: texts && Object.fromEntries(texts) };
+  return { ...withEnvFile(entry, vscodeOauth(entry)), env: texts && Object.fromEntries(texts) };
 }
 
 export const vscode: Dialect = {

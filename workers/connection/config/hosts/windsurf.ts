@@ -8,7 +8,7 @@ export const windsurf: Dialect = {
     project: [],
   }),
   groups: mcpServers,
-  convert: fromCommon,
+  convert: (entry) => fromCommon(entry),
   syntax: () => editorSyntax({}),
   foreign: /\$\{(file:[^}]*)\}/g,
 };

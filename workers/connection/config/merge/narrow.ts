@@ -8,13 +8,25 @@ import type { Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
 import { guardFrom } from "../entry/guard.ts";
 import type { Mistake } from "../entry/mistakes.ts";
+import type { OAuthPlan } from "../entry/oauth-plan.ts";
 import type { Override } from "../entry/override.ts";
 import type { Settings } from "../entry/settings.ts";
 
 type Why = Partial<Record<keyof Settings, string>>;
 
 /** Settings that no file of a project may decide, each with the reason. */
-const USERS_ONLY: Why = { captureStats: "it writes files" };
+const USERS_ONLY: Why = {
+  captureStats: "it writes files",
+  autoAuth: "it opens your browser",
+  caFile: "it decides which machines your servers are taken for",
+};
+
+/** Keys of `oauth` that no file of a project may set, each with the reason. */
+const USERS_ONLY_OAUTH = {
+  skipIssuerMetadataValidation: "it lets another authorization server get your sign-in",
+  privateKeyFile: "it uses a file of yours",
+  assertionFile: "it sends a file of yours",
+} as const satisfies Partial<Record<keyof OAuthPlan, string>>;
 
 /**
  * Also closed to .mcp.json, which needs no trust: these rename tools, and extensions that allow or refuse tools go by
@@ -87,18 +99,35 @@ export function narrowSettings(
   return { settings, mistakes };
 }
 
-/** A project's server with limits that are not looser than those of the settings. */
+/** The plan for OAuth of a project's server, without the keys that only the user may set. */
+function narrowOAuth(oauth: OAuthPlan | false): { oauth: OAuthPlan | false; mistakes: Mistake[] } {
+  if (oauth === false) return { oauth, mistakes: [] };
+  const kept = { ...oauth };
+  const mistakes: Mistake[] = [];
+  for (const [key, why] of Object.entries(USERS_ONLY_OAUTH)) {
+    const name = key as keyof typeof USERS_ONLY_OAUTH;
+    if (kept[name] === undefined) continue;
+    delete kept[name];
+    const remedy = "Define the server in your own mcp.json if you want it.";
+    mistakes.push(ignored(["oauth", key], `a project's file may not set this: ${why}`, remedy));
+  }
+  return { oauth: kept, mistakes };
+}
+
+/** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 export function narrowServer(
   server: ServerDefinition,
   settings: Settings,
 ): { server: ServerDefinition; mistakes: Mistake[] } {
   const replaced = server.replaced && narrowServer(server.replaced, settings).server;
-  // A server that the project only enabled keeps the user's own limits.
-  if (!server.project || server.enabledByProject !== undefined || server.outputGuard === undefined)
-    return { server: replaced ? { ...server, replaced } : server, mistakes: [] };
+  const below = replaced ? { ...server, replaced } : server;
+  // A server that the project only enabled keeps what the user's own file says.
+  if (!server.project || server.enabledByProject !== undefined) return { server: below, mistakes: [] };
+  const { oauth, mistakes } = narrowOAuth(server.oauth);
+  if (server.outputGuard === undefined) return { server: { ...below, oauth }, mistakes };
   const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
-  const mistakes = isLooser ? [loosened("outputGuard")] : [];
-  return { server: { ...server, outputGuard: guard, replaced }, mistakes };
+  if (isLooser) mistakes.push(loosened("outputGuard"));
+  return { server: { ...below, oauth, outputGuard: guard }, mistakes };
 }
 
 /**

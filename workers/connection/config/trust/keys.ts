@@ -6,13 +6,23 @@
 import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
+import { isDefaultOAuth } from "../entry/oauth-plan.ts";
 import type { EnvSeen } from "../env-files/env-files.ts";
 
 const sha256 = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex");
 
+/**
+ * What a definition says about OAuth. An entry that says nothing about it keeps the hash that it had before there was
+ * OAuth, so that no old decision about it is lost. A scheme without OAuth is in the hash by itself.
+ */
+const oauthOf = ({ auth: { scheme }, oauth }: ServerDefinition): ServerDefinition["oauth"] | undefined =>
+  scheme === "none" || scheme === "bearer" || isDefaultOAuth(oauth) ? undefined : oauth;
+
 /** Hex SHA-256 of a definition as written. No secret is resolved for it, and the folder does not matter. */
-export const subjectOf = ({ name, target, auth, oauth }: ServerDefinition): string =>
-  sha256({ name, target, auth, oauth });
+export const subjectOf = (definition: ServerDefinition): string => {
+  const { name, target, auth } = definition;
+  return sha256({ name, target, auth, oauth: oauthOf(definition) });
+};
 
 /** Stands for all servers of all projects, if there are too many to remember each. */
 export const EVERY_SUBJECT = sha256("every server of every project");
@@ -32,5 +42,7 @@ export const consentHash = (definition: ServerDefinition, place: string, seen?: 
 };
 
 /** The only hash in version 1 of the file, for permissions and refusals alike. `cwd`: as Pi spells it. */
-export const firstVersionHash = ({ name, target, auth, oauth }: ServerDefinition, cwd: string): string =>
-  sha256({ cwd, name, target, auth, oauth });
+export const firstVersionHash = (definition: ServerDefinition, cwd: string): string => {
+  const { name, target, auth } = definition;
+  return sha256({ cwd, name, target, auth, oauth: oauthOf(definition) });
+};

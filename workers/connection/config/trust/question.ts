@@ -5,8 +5,10 @@
  */
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
-import { quoted, shown, shownUrl } from "../entry/shown-text.ts";
+import { shown, shownUrl } from "../entry/shown-text.ts";
 import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import { leastSignInChars, signInTexts } from "./sign-in-text.ts";
+import { fromCommand, isCommand, textsIn, withOrigin } from "./value-text.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =
@@ -15,21 +17,6 @@ const SECRET_SETTING =
 const HOLDS_URL =
   /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
 const USER_OF_URL = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#\\]*@/gi;
-
-/** Whether the value is a whole `!command`; `!!` stands for a literal `!`. */
-const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
-const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
-
-/** Where a value comes from, without the value. */
-function origin(value: string): string {
-  const { names, hasText, hasDefault } = variablesIn(value);
-  if (names.length === 0) return value === "" ? "empty" : `${value.length} characters`;
-  const from = `${hasText ? "text with" : "from"} ${names.map((name) => `$${name}`).join(", ")}`;
-  return hasDefault ? `${from}, or a default` : from;
-}
-
-const withOrigin = (what: string, value: string): string =>
-  isCommand(value) ? `${what} ${fromCommand(value)}` : `${what} (${origin(value)})`;
 
 /** A variable whose value decides what runs, with its value. */
 function deciding(name: string, value: string): string {
@@ -95,46 +82,59 @@ const headers = (entries: Record<string, string>): string[] =>
   );
 
 /**
- * The command with its arguments, or the URL; then folder, env file, env, headers, token, and every command that
- * gives a value.
+ * The command with its arguments, or the URL; then folder, env file, env, headers, token, sign-in, certificate
+ * authorities, and every command that gives a value.
  */
 export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
-  const { target, oauth } = definition;
-  const token = tokenOf(definition);
-  const secret = oauth ? oauth.clientSecret : undefined;
-  const secrets = [
-    ...(token === undefined ? [] : [withOrigin("token", token)]),
-    ...(secret === undefined ? [] : [withOrigin("client secret", secret)]),
-  ];
+  const { target } = definition;
   const { line, extras } =
-    target.kind === "stdio"
-      ? describeStdio(target, seen)
-      : {
-          line: isCommand(target.url) ? `the URL ${fromCommand(target.url)}` : shownUrl(target.url),
-          extras: headers(target.headers),
-        };
-  // A local server gets no token.
-  const all = target.kind === "stdio" ? extras : [...extras, ...secrets];
-  return all.length === 0 ? line : `${line} (${all.join("; ")})`;
+    target.kind === "stdio" ? describeStdio(target, seen) : describeHttp(definition, target);
+  return extras.length === 0 ? line : `${line} (${extras.join("; ")})`;
 }
 
-/** Every text in a value, however deep. */
-const textsIn = (value: unknown): string[] => {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
-};
+function describeHttp(
+  definition: ServerDefinition,
+  { url, headers: entries, caFile }: HttpTarget,
+): { line: string; extras: string[] } {
+  const token = tokenOf(definition);
+  return {
+    line: isCommand(url) ? `the URL ${fromCommand(url)}` : shownUrl(url),
+    extras: [
+      ...headers(entries),
+      ...(token === undefined ? [] : [withOrigin("token", token)]),
+      ...signInTexts(definition),
+      ...(caFile === undefined ? [] : [`certificate authorities of ${shown(caFile)}`]),
+    ],
+  };
+}
+
+/** The variables that these texts read, each once. */
+const variablesInAll = (texts: readonly string[]): string[] => [
+  ...new Set(texts.flatMap((text) => variablesIn(text).names)),
+];
+
+/** A command is shown as a whole, so the variables in it do not count. */
+const notCommands = (values: readonly string[]): string[] => values.filter((value) => !isCommand(value));
+
+/** Variables that the program gets, or that requests to the server hold. */
+function variablesOfTarget(definition: ServerDefinition): string[] {
+  const { target } = definition;
+  if (target.kind === "http")
+    return variablesInAll(
+      notCommands([target.url, ...Object.values(target.headers), tokenOf(definition) ?? ""]),
+    );
+  const { command, args, env, cwd = "", envFile = "" } = target;
+  return variablesInAll([command, ...notCommands([...args, ...Object.values(env), cwd]), envFile]);
+}
+
+/** Variables that the sign-in uses. */
+const variablesOfSignIn = ({ target, oauth }: ServerDefinition): string[] =>
+  target.kind === "http" ? variablesInAll(notCommands(textsIn(oauth))) : [];
 
 /** Variables of the user's environment that the definition uses anywhere. */
-export function variablesOf(definition: ServerDefinition): string[] {
-  const { target, oauth } = definition;
-  const { command, envFile } = target.kind === "stdio" ? target : {};
-  const values =
-    target.kind === "stdio"
-      ? [...target.args, ...Object.values(target.env), target.cwd ?? ""]
-      : [target.url, ...Object.values(target.headers), tokenOf(definition) ?? "", ...textsIn(oauth)];
-  const texts = [command ?? "", ...values.filter((value) => !isCommand(value)), envFile ?? ""];
-  return [...new Set(texts.flatMap((text) => variablesIn(text).names))];
-}
+export const variablesOf = (definition: ServerDefinition): string[] => [
+  ...new Set([...variablesOfTarget(definition), ...variablesOfSignIn(definition)]),
+];
 
 /** The address to which requests go, as far as the definition says it. */
 function addressOf({ url }: HttpTarget): string {
@@ -143,12 +143,17 @@ function addressOf({ url }: HttpTarget): string {
   return shownUrl(/^https?:\/\/[^/?#\\]*/i.exec(url)?.[0] ?? url);
 }
 
+const listOf = (names: readonly string[]): string =>
+  `${names.map((name) => `$${name}`).join(", ")} of your environment`;
+
 function sent(definition: ServerDefinition): string[] {
-  const names = variablesOf(definition).map((name) => `$${name}`);
-  if (names.length === 0) return [];
   const { target } = definition;
-  const all = `${names.join(", ")} of your environment`;
-  return [target.kind === "stdio" ? `uses ${all}` : `sends ${all} to ${addressOf(target)}`];
+  const names = variablesOfTarget(definition);
+  const others = variablesOfSignIn(definition);
+  const signIn = others.length === 0 ? [] : [`sends ${listOf(others)} to its authorization server`];
+  if (names.length === 0) return signIn;
+  if (target.kind === "stdio") return [`uses ${listOf(names)}`];
+  return [`sends ${listOf(names)} to ${addressOf(target)}`, ...signIn];
 }
 
 /** Whether the server replaces one of the user's own files, directly or below another server of the project. */
@@ -159,13 +164,15 @@ const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
  * A lower bound for the characters of the question. It is counted before the question is made, because a file may
  * hold a megabyte of arguments, and hundreds of servers may name one large envFile.
  */
-export function leastChars({ name, target }: ServerDefinition, seen?: EnvSeen): number {
+export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number {
+  const { name, target } = definition;
   const texts =
     target.kind === "stdio"
       ? [target.command, ...target.args, target.cwd ?? "", ...Object.keys(target.env)]
-      : [target.url, ...Object.keys(target.headers)];
+      : [target.url, ...Object.keys(target.headers), target.caFile ?? ""];
   const inFile = seen && "content" in seen ? seen.content.chars : 0;
-  return texts.reduce((sum, text) => sum + text.length, name.length + inFile);
+  const signIn = target.kind === "http" ? leastSignInChars(definition) : 0;
+  return texts.reduce((sum, text) => sum + text.length, name.length + inFile + signIn);
 }
 
 /**

@@ -1,106 +1,31 @@
 /**
  * Owns: the values of one definition, with variables, `~/` and `!commands` resolved. They are resolved at each connect
- * and kept nowhere. An error names server, key and variable, never a value. Called by: transports.
+ * and kept nowhere. An error names server, key and variable, never a value. Called by: transports, servers.
  */
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
-import { fillPath } from "../entry/fill-path.ts";
-import { type Environment, interpolate } from "../entry/interpolate.ts";
 import { agreedEntries } from "../env-files/env-files.ts";
-import { runCommand } from "./run-command.ts";
+import { authoritiesOf } from "./authorities.ts";
+import { badConfig, type ResolveOptions, type Resolver, resolveAll, withResolver } from "./resolver.ts";
+
+export { resolveOAuth } from "./oauth.ts";
+export type { ResolveOptions } from "./resolver.ts";
+
+export type ResolvedHttp = Omit<HttpTarget, "caFile"> & {
+  /** PEM of each further certificate authority. */
+  ca?: readonly string[] | undefined;
+};
 
 export type ResolvedTarget =
   | ({ kind: "stdio" } & Omit<StdioTarget, "envFile"> & { cwd: string })
-  | ({ kind: "http" } & HttpTarget);
-
-export interface ResolveOptions {
-  env: Environment;
-  home: string;
-  /** The session's folder. Relative folders start here, and the commands in a project's file run here. */
-  cwd: string;
-  signal: AbortSignal;
-  /** A `!command` has started, in a process group of its own. */
-  onSpawn: (pid: number) => void;
-  onExit: (pid: number) => void;
-  /** Gets one line for the log if something was left out. */
-  onNote?: (note: string) => void;
-  platform?: NodeJS.Platform;
-}
-
-/** Resolves one value. `key`: its name in errors. */
-interface Resolver {
-  /** Variables only. */
-  text(key: string, value: string): string;
-  /** Variables and a leading `~/`; `~~/` stands for a literal `~/`. */
-  path(key: string, value: string): string;
-  /** Variables, or a whole `!command`; `!!` stands for a literal `!`. */
-  secret(key: string, value: string): Promise<string>;
-  /** Variables, a leading `~/`, or a whole `!command`. */
-  value(key: string, value: string): Promise<string>;
-}
-
-const badConfig = (definition: ServerDefinition, message: string, remedy: string): ThreadsError =>
-  new ThreadsError("bad_config", `${definition.name}: ${message}.`, {
-    remedy,
-    data: { server: definition.name, file: definition.file },
-  });
+  | ({ kind: "http" } & ResolvedHttp);
 
 const envFileChanged = ({ name }: ServerDefinition, envFile: string): ThreadsError =>
   new ThreadsError("server_not_trusted", `${name} is not started: ${envFile} is not what was agreed to.`, {
     remedy: "Only the user can allow it: /mcp trust asks for it again.",
     data: { server: name },
   });
-
-function createResolver(definition: ServerDefinition, options: ResolveOptions): Resolver {
-  const { env, cwd, platform = process.platform } = options;
-  /** No process can get a NUL character, and Node's own error about it holds the value. */
-  const withoutNul = (key: string, resolved: string): string => {
-    if (!resolved.includes("\0")) return resolved;
-    throw badConfig(definition, `${key} holds a NUL character`, `Remove it in ${definition.file}.`);
-  };
-  const filled = (key: string, { text: resolved, missing }: ReturnType<typeof interpolate>): string => {
-    if (missing.length === 0) return withoutNul(key, resolved);
-    throw badConfig(
-      definition,
-      `${key} needs ${missing.join(" and ")}, which is not set in the environment`,
-      `Set it before starting Pi, or write \${${missing[0]}:-default} in ${definition.file}.`,
-    );
-  };
-  const text = (key: string, value: string): string => filled(key, interpolate(value, env, platform));
-  const path = (key: string, value: string): string => filled(key, fillPath(value, options));
-  const output = async (key: string, command: string): Promise<string> => {
-    if (command.trim() === "") {
-      const remedy = 'Write the command behind it, or "!!" for a literal "!".';
-      throw badConfig(definition, `${key} has no command behind its "!"`, remedy);
-    }
-    const label = `${definition.name}: ${key}`;
-    const { definedByProject } = definition;
-    const line = withoutNul(key, command);
-    const printed = await runCommand({ ...options, command: line, label, cwd, env, definedByProject });
-    return withoutNul(key, printed);
-  };
-  const withCommands =
-    (otherwise: (key: string, value: string) => string) =>
-    async (key: string, value: string): Promise<string> => {
-      if (value.startsWith("!!")) return text(key, value.slice(1));
-      return value.startsWith("!") ? output(key, value.slice(1)) : otherwise(key, value);
-    };
-  return { text, path, secret: withCommands(text), value: withCommands(path) };
-}
-
-async function resolveAll(
-  entries: Record<string, string>,
-  under: string,
-  resolve: Resolver["value"],
-): Promise<Record<string, string>> {
-  const resolved = await Promise.all(
-    Object.entries(entries).map(
-      async ([key, value]): Promise<[string, string]> => [key, await resolve(`${under}.${key}`, value)],
-    ),
-  );
-  return Object.fromEntries(resolved);
-}
 
 async function bearerToken(definition: ServerDefinition, resolver: Resolver): Promise<string | undefined> {
   const { scheme, token, tokenEnv } = definition.auth;
@@ -143,19 +68,20 @@ function checkUrl(definition: ServerDefinition, text: string): string {
 async function resolveHttp(
   definition: ServerDefinition,
   target: HttpTarget,
-  resolver: Resolver,
+  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
 ): Promise<ResolvedTarget> {
-  const [url, written, token] = await Promise.all([
+  const [url, written, token, ca] = await Promise.all([
     resolver.secret("url", target.url),
     resolveAll(target.headers, "headers", resolver.secret),
     bearerToken(definition, resolver),
+    authoritiesOf(definition, { resolver, options }),
   ]);
   // An empty header is not sent: its variables are all empty.
   const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== ""));
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
   checkHeaders(definition, headers);
-  return { kind: "http", url: checkUrl(definition, url), headers, sseOnly: target.sseOnly };
+  return { kind: "http", url: checkUrl(definition, url), headers, sseOnly: target.sseOnly, ca };
 }
 
 async function fromEnvFile(
@@ -201,26 +127,10 @@ export async function resolveTarget(
   definition: ServerDefinition,
   options: ResolveOptions,
 ): Promise<ResolvedTarget> {
-  const stop = new AbortController();
-  const running = new Set<Promise<unknown>>();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
-  const resolver = createResolver(definition, { ...options, signal });
-  const track =
-    (resolve: Resolver["value"]): Resolver["value"] =>
-    (key, value) => {
-      const work = resolve(key, value);
-      running.add(work);
-      return work;
-    };
-  const tracked = { ...resolver, secret: track(resolver.secret), value: track(resolver.value) };
   const { target } = definition;
-  try {
-    return target.kind === "stdio"
-      ? await resolveStdio(definition, target, { resolver: tracked, options })
-      : await resolveHttp(definition, target, tracked);
-  } finally {
-    // After the first failure nobody needs the output of the other commands.
-    stop.abort();
-    await Promise.allSettled(running);
-  }
+  return withResolver(definition, options, (resolver) =>
+    target.kind === "stdio"
+      ? resolveStdio(definition, target, { resolver, options })
+      : resolveHttp(definition, target, { resolver, options }),
+  );
 }

@@ -11,6 +11,7 @@ it.each<[Partial<Settings>, object]>([
     { catalog: "off", proxyTool: true },
     { catalog: "off", proxyTool: true },
   ],
+  [{ autoAuth: true }, { autoAuth: true }],
   [{ idleTimeout: 5 }, {}],
 ])("catalogSettings(%j) -> the defaults with %j", (settings, own) => {
   expect(catalogSettings({ ...DEFAULT_SETTINGS, ...settings }, ["/a"])).toEqual({

@@ -1,5 +1,6 @@
-/** Owns: the credentials that a URL holds, as they reach a server and a proxy on loopback. */
-import { expect, test } from "vitest";
+/** Owns: the credentials that a URL holds, and who looks its host up, with a server and a proxy on loopback. */
+import type { LookupFunction } from "node:net";
+import { describe, expect, test } from "vitest";
 import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
 import { serve, type TestServer } from "../../../../support/http-server.ts";
 
@@ -10,17 +11,21 @@ const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString("bas
 /** The URL with credentials as they are written. */
 const withUser = (url: string, user: string): URL => new URL(url.replace("http://", `http://${user}@`));
 
-async function ask(url: URL, env: Record<string, string> = {}): Promise<number> {
+async function ask(url: URL, env: Record<string, string> = {}, lookup?: LookupFunction): Promise<number> {
   const client = createHttpClient(env);
-  const { status, body } = await client.request({
-    method: "GET",
-    url,
-    headers: {},
-    signal: new AbortController().signal,
-  });
-  body.destroy();
-  client.close();
-  return status;
+  try {
+    const { status, body } = await client.request({
+      method: "GET",
+      url,
+      headers: {},
+      signal: new AbortController().signal,
+      ...(lookup === undefined ? {} : { lookup }),
+    });
+    body.destroy();
+    return status;
+  } finally {
+    client.close();
+  }
 }
 
 const USERS: [written: string, sent: string][] = [
@@ -51,4 +56,40 @@ test("a URL without credentials -> no Authorization header", async () => {
   const server = await greets();
   await ask(new URL(server.url));
   expect(server.asked[0]?.headers.authorization).toBeUndefined();
+});
+
+describe("a request that looks hosts up itself", () => {
+  const named = ({ origin }: TestServer): URL => new URL(origin.replace("127.0.0.1", "mcp.test"));
+  const counting = (): { lookup: LookupFunction; hosts: string[] } => {
+    const hosts: string[] = [];
+    const lookup: LookupFunction = (host, { all }, callback) => {
+      hosts.push(host);
+      if (all === true) callback(null, [{ address: "127.0.0.1", family: 4 }]);
+      else callback(null, "127.0.0.1", 4);
+    };
+    return { lookup, hosts };
+  };
+
+  test("a name -> the address that it finds is asked", async () => {
+    const server = await greets();
+    const { lookup, hosts } = counting();
+    expect(await ask(named(server), {}, lookup)).toBe(200);
+    expect(hosts).toEqual(["mcp.test"]);
+  });
+
+  test("an error -> the request is rejected with it, and nothing is sent", async () => {
+    const server = await greets();
+    const refused = new Error("refused");
+    const lookup: LookupFunction = (_host, _options, callback) => callback(refused, []);
+    await expect(ask(named(server), {}, lookup)).rejects.toBe(refused);
+    expect(server.asked).toEqual([]);
+  });
+
+  test("a proxy -> neither its own name nor the server's is looked up so", async () => {
+    const proxy = await greets();
+    const { lookup, hosts } = counting();
+    const variables = { http_proxy: proxy.origin.replace("127.0.0.1", "localhost") };
+    expect(await ask(new URL("http://mcp.test/"), variables, lookup)).toBe(200);
+    expect(hosts).toEqual([]);
+  });
 });

@@ -37,6 +37,8 @@ describe("hashDefinition", () => {
     ["exposeResources", true],
     ["headers", { x: "y" }],
     ["includeTools", ["a"]],
+    ["oauth", { clientId: "a" }],
+    ["oauth", false],
     ["url", "https://example.com"],
   ])("another %s -> another hash", (key, value) => {
     expect(hashDefinition({ ...BASE, [key]: value })).not.toBe(hashDefinition(BASE));

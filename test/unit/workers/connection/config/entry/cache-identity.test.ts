@@ -75,6 +75,12 @@ describe("cacheIdentity: an entry of a project", () => {
 });
 
 describe("hashesOf", () => {
+  test("a definition with OAuth settings -> our hash alone, another one for another client", () => {
+    const raw = { url: "https://x.y", headers: { A: "${TOKEN}" }, oauth: { clientId: "a" } };
+    expect(hashesOf(raw, { TOKEN: "x" })).toEqual([hashDefinition(raw)]);
+    expect(hashesOf({ ...raw, oauth: { clientId: "b" } })).not.toEqual(hashesOf(raw));
+  });
+
   test("by folder -> one hash: what the adapter stored may be another program's", () => {
     const byFolder = identity({ command: "node", args: ["./server.js"], env: { A: "${TOKEN}" } });
     expect(hashesOf(byFolder, { TOKEN: "x" })).toEqual([hashDefinition(byFolder)]);

@@ -213,14 +213,14 @@ describe("parseConfigText", () => {
       "warning 1:34: mcpServers.a.command: a !command is not run here: this is taken for a program's name. Write",
     ],
     [
-      "a sign-in",
-      '{"mcpServers": {"a": {"url": "https://x.y", "auth": "oauth"}}}',
-      'warning 1:53: mcpServers.a.auth: there is no OAuth sign-in yet, so "oauth" sends no token. Give the server a token or headers.',
+      "a sign-in of a local server",
+      '{"mcpServers": {"a": {"command": "x", "oauth": {"scope": "s"}}}}',
+      "warning 1:48: mcpServers.a.oauth: has no effect: a local server is not signed in to. Remove it.",
     ],
     [
-      "settings of a sign-in",
-      '{"mcpServers": {"a": {"url": "https://x.y", "oauth": {"scope": "s"}}}}',
-      "warning 1:54: mcpServers.a.oauth: has no effect: there is no OAuth sign-in yet.",
+      "a wrong address of a sign-in",
+      '{"mcpServers": {"a": {"url": "https://x.y", "oauth": {"issuer": "auth.x.y"}}}}',
+      'error 1:65: mcpServers.a.oauth.issuer: is not an https URL without a query. Write for example "https://auth.example.com".',
     ],
     [
       "an unknown host",
@@ -247,10 +247,8 @@ describe("parseConfigText", () => {
         "client_id": "x" }}}}`;
     expect(problemsOf(text).map((line) => line.replace(/\. .*/, ""))).toEqual([
       'warning 6:22: mcpServers.a.oauth.client_id: unknown key, did you mean "clientId"? Write "clientId".',
-      'warning 2:15: mcpServers.a.auth: there is no OAuth sign-in yet, so "oauth" sends no token',
       'warning 3:22: mcpServers.a.bearerToken: is not sent with "auth": "oauth"',
       'warning 4:25: mcpServers.a.bearerTokenEnv: is not sent with "auth": "oauth"',
-      "warning 5:16: mcpServers.a.oauth: has no effect: there is no OAuth sign-in yet",
     ]);
     expect(servers(text)).toEqual(["a"]);
   });

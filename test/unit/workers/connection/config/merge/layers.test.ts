@@ -183,6 +183,10 @@ describe("mergeLayers", () => {
     ["captureStats", undefined, { path: "/any/file" }, false, true],
     ["captureStats", true, false, true, true],
     ["captureStats", true, true, true, false],
+    ["autoAuth", undefined, true, false, true],
+    ["autoAuth", true, false, true, true],
+    ["caFile", undefined, "./ca.pem", "", true],
+    ["caFile", "/own.pem", "./ca.pem", "/own.pem", true],
     ["maxMessageBytes", 10_000, 20_000, 10_000, true],
     ["maxMessageBytes", undefined, 2 ** 40, LIMITS.messageBytes, true],
     ["maxMessageBytes", 10_000, 5_000, 5_000, false],
@@ -216,6 +220,60 @@ describe("mergeLayers", () => {
       const told = { severity: "warning", file: source.file, line: 3, key: `settings.${key}` };
       expect(merged.problems).toMatchObject(isTold ? [told] : []);
     }
+  });
+});
+
+describe("the sign-in of a project's server", () => {
+  const OAUTH = {
+    clientId: "a",
+    skipIssuerMetadataValidation: true,
+    privateKeyFile: "~/.ssh/id",
+    assertionFile: "/token",
+  };
+  const KEYS = ["skipIssuerMetadataValidation", "privateKeyFile", "assertionFile"];
+
+  test.each([PROJECT_FILE, PROJECT_PI])(
+    "keys that only the user may set, in $file -> left out and told",
+    (source) => {
+      const text = `{"mcpServers": {"a": {"url": "https://x.y",\n "oauth": ${JSON.stringify(OAUTH)}}}}`;
+      const merged = merge([parseConfigText(text, source)]);
+      expect(server(merged)?.oauth).toEqual({
+        clientId: "a",
+        grantType: "authorization_code",
+        clientRegistration: "auto",
+      });
+      expect(merged.problems).toMatchObject(
+        KEYS.map((key) => ({
+          severity: "warning",
+          file: source.file,
+          line: 2,
+          key: `mcpServers.a.oauth.${key}`,
+          message: expect.stringMatching(/^a project's file may not set this: it /),
+        })),
+      );
+    },
+  );
+
+  test("the same keys in the user's own file, also if the project enables the server -> kept", () => {
+    const own = file(USER, { a: { url: "https://x.y", oauth: OAUTH, enabled: false } });
+    for (const merged of [merge([own]), merge([own, file(PROJECT_PI, { a: { enabled: true } })])]) {
+      expect(server(merged)?.oauth).toMatchObject(OAUTH);
+    }
+    expect(merge([own]).problems).toMatchObject([]);
+  });
+
+  test("a project's entry with another URL under a user's name -> nothing of the user's sign-in", () => {
+    const merged = merge([
+      file(USER, { a: { url: "https://x.y", headers: { A: "b" }, oauth: OAUTH, caFile: "/own.pem" } }),
+      file(PROJECT_FILE, { a: { url: "https://evil.test" } }),
+    ]);
+    expect(server(merged)).toMatchObject({
+      target: { kind: "http", url: "https://evil.test", headers: {}, sseOnly: false },
+      oauth: { grantType: "authorization_code", clientRegistration: "auto" },
+      auth: { scheme: "auto" },
+    });
+    expect(server(merged)?.target).not.toHaveProperty("caFile");
+    expect(Object.keys(server(merged)?.oauth ?? {})).toHaveLength(2);
   });
 });
 

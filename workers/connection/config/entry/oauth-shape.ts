@@ -1,0 +1,116 @@
+/** The keys of `oauth`, and of an `auth` object: what each may hold, and its description and example for editors. */
+import * as z from "zod";
+import { names } from "./shape.ts";
+
+/** Algorithms of a signed assertion (RFC 7518, section 3.1, and RFC 9864). */
+const SIGNING_ALGS = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+] as const;
+
+const text = (description: string, example: string) =>
+  z
+    .string()
+    .optional()
+    .meta({ description, examples: [example] });
+
+const scopes = () =>
+  z
+    .union([z.string(), names])
+    .optional()
+    .meta({ description: "Another spelling of scope; a text or a list.", examples: [["read", "write"]] });
+
+/** What the client is. */
+const client = () => ({
+  clientId: text("Id of a client that is registered at the authorization server.", "my-client"),
+  clientSecret: text("Secret of that client.", "${DOCS_SECRET}"),
+  clientName: text("Name under which a client registers itself.", "Pi"),
+  clientUri: text("Web page of the client, for its registration.", "https://example.com"),
+  logoUri: text("Picture of the client, for its registration.", "https://example.com/logo.png"),
+  clientMetadataUrl: text("Address of a client metadata document.", "https://example.com/client.json"),
+  clientRegistration: z
+    .enum(["auto", "dcr", "cimd"])
+    .optional()
+    .meta({
+      description: "How a client without an id becomes known: by registration, or by a metadata document.",
+      examples: ["auto"],
+    }),
+  redirectUri: text(
+    "Where the browser answers, exactly as it is registered. {port} is callbackPort, or a free port.",
+    "http://localhost:{port}/callback",
+  ),
+  callbackUrl: text("Another spelling of redirectUri.", "http://127.0.0.1:3118/callback"),
+  callbackPort: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .meta({ description: "Port on which the browser's answer is awaited.", examples: [3118] }),
+});
+
+/** What is asked for, and of whom. */
+const request = () => ({
+  grantType: z
+    .enum(["authorization_code", "client_credentials"])
+    .optional()
+    .meta({
+      description: "authorization_code asks the user in a browser; client_credentials needs no user.",
+      examples: ["authorization_code"],
+    }),
+  scope: text(
+    "Rights to ask for, with spaces between, in place of those that the server names.",
+    "read write",
+  ),
+  scopes: scopes(),
+  authServerMetadataUrl: text(
+    "Metadata of the authorization server; nothing else is looked up.",
+    "https://auth.example.com/.well-known/oauth-authorization-server",
+  ),
+  issuer: text("The one name that the authorization server may give itself.", "https://auth.example.com"),
+  skipIssuerMetadataValidation: z
+    .boolean()
+    .optional()
+    .meta({ description: "Accept any issuer; oauth.issuer is safer.", examples: [false] }),
+  resource: z
+    .union([z.string(), z.literal(false)])
+    .optional()
+    .meta({
+      description: "Value of the parameter resource, or false to send none, as Entra wants it.",
+      examples: ["https://example.com/mcp"],
+    }),
+  authorizationParams: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({
+      description: "Further parameters of the address that the browser opens.",
+      examples: [{ access_type: "offline" }],
+    }),
+});
+
+/** How a machine proves who it is. */
+const machine = () => ({
+  privateKey: text("Private key (PEM) of the client, which signs its requests.", "${DOCS_KEY}"),
+  privateKeyFile: text("File of that key. Not in a project's file.", "~/.config/docs/key.pem"),
+  keyId: text("Id of that key.", "key-1"),
+  signingAlg: z
+    .enum(SIGNING_ALGS)
+    .optional()
+    .meta({ description: "Algorithm of the signature. Told from the key.", examples: ["ES256"] }),
+  assertionFile: text(
+    "File of a signed assertion that another program renews. Not in a project's file.",
+    "/var/run/secrets/token",
+  ),
+});
+
+export const oauthShape = () => z.looseObject({ ...client(), ...request(), ...machine() });
+
+/** `auth` as an object: a client as Cursor writes it, or a provider of Pi, which has no effect here. */
+export const authShape = () =>
+  z.looseObject({
+    provider: z.string().optional(),
+    CLIENT_ID: text("Id of a registered client, as Cursor writes it.", "my-client"),
+    CLIENT_SECRET: text("Its secret.", "${DOCS_SECRET}"),
+    scopes: scopes(),
+  });
+
+export type OAuthEntry = z.infer<ReturnType<typeof oauthShape>>;
