@@ -6,6 +6,7 @@
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
+import type { SignInAgreed, SignInStep } from "./sign-in.ts";
 import type { StatusReport } from "./status.ts";
 
 /** Asked by the session: its start, its first request to the model, and what happens around it. */
@@ -67,6 +68,13 @@ interface UserRequests {
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
   /** Writes that file if it is unchanged since `before`. The new text is then applied like any edit. */
   writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
+  /** Begins the sign-in to a server, or answers the one that is under way. Answers within seconds. */
+  signIn: { params: { server: string; agreed?: SignInAgreed }; value: SignInStep };
+  /** Takes what the user pasted: an address or a code. Answers what is wrong with it, and then waits on. */
+  pasteSignIn: { params: { id: string; text: string }; value: { problem?: string } };
+  cancelSignIn: { params: { id: string }; value: undefined };
+  /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. */
+  signOut: { params: { server: string }; value: { text: string } };
 }
 
 /** Asked by main's runtime, for the worker itself. */
@@ -103,6 +111,10 @@ const METHODS: Record<ConnectionMethod, true> = {
   setEnabled: true,
   readConfig: true,
   writeConfig: true,
+  signIn: true,
+  pasteSignIn: true,
+  cancelSignIn: true,
+  signOut: true,
   ping: true,
   log: true,
   shutdown: true,

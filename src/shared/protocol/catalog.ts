@@ -17,6 +17,8 @@ export interface CatalogSettings {
   catalog: "tools" | "servers" | "off";
   /** Offer one tool `mcp` in place of ToolSearch. */
   proxyTool: boolean;
+  /** Whether a call to a server that needs a sign-in begins the sign-in and waits for it. */
+  autoAuth: boolean;
   /** Absolute paths of the files that were read or looked for. */
   files: readonly string[];
 }
@@ -25,6 +27,7 @@ export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
   search: "ranked",
   catalog: "tools",
   proxyTool: false,
+  autoAuth: false,
   files: [],
 };
 

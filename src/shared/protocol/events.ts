@@ -2,6 +2,7 @@
 import type { CallProgress } from "./calls.ts";
 import type { CatalogSettings, RemovedTools } from "./catalog.ts";
 import type { AcceptedBefore } from "./session.ts";
+import type { SignInResult } from "./sign-in.ts";
 import type { ServerStatus, StatusReport } from "./status.ts";
 
 /**
@@ -31,6 +32,10 @@ export type WorkerEvent =
   | { type: "held"; generation: number; id: string; text: string }
   /** Sent at each change of a server's status. */
   | { type: "server"; generation: number; status: ServerStatus }
+  /** Sent when a sign-in has ended, after the server has connected with it. */
+  | { type: "sign-in"; generation: number; id: string; server: string; result: SignInResult }
+  /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
+  | { type: "renewing"; open: number }
   /** Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. */
   | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
   /** Sent as soon as servers or tools are gone, because the snapshot without them takes time to make. */

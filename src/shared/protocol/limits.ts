@@ -143,6 +143,8 @@ export const LIMITS = {
   workerHeapMebibytes: 1_024,
   /** Main gives the worker this long to close everything, then kills the processes that are left. */
   shutdownMs: 1_000,
+  /** The end of a session waits this much longer for a sign-in that is being renewed: a lost rotated token is a lost sign-in. */
+  renewalEndMs: 5_000,
 
   /** Catalog changes are gathered for this long before the index is built again. */
   catalogDebounceMs: 100,

@@ -1,5 +1,6 @@
 /** What the connection worker tells main about servers, configuration files and open questions. Types only. */
 import type { WireError } from "./errors.ts";
+import type { SignInStatus } from "./sign-in.ts";
 
 export type ServerState =
   | "idle"
@@ -32,6 +33,8 @@ export interface ServerStatus {
   direct: boolean;
   error?: WireError;
   pid?: number;
+  /** Absent: the server takes no sign-in, or none was needed yet. */
+  signIn?: SignInStatus;
 }
 
 /** `error`: a part of the file is left out. `warning`: the whole file is used, but probably not as meant. */

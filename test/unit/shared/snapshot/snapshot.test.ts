@@ -198,6 +198,12 @@ test("encodeSnapshot: an index of any length -> it starts at a multiple of 4 and
 });
 
 test("settings -> the same settings", () => {
-  const settings = { search: "weighted", catalog: "off", proxyTool: true, files: ["/a"] } as const;
+  const settings = {
+    search: "weighted",
+    catalog: "off",
+    proxyTool: true,
+    autoAuth: true,
+    files: ["/a"],
+  } as const;
   expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
 });

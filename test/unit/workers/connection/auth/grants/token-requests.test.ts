@@ -1,0 +1,278 @@
+/** Owns: refresh, client credentials, revocation, and how the answers of the token endpoint are read. */
+import { describe, expect, test } from "vitest";
+import {
+  clientCredentials,
+  refreshTokens,
+  revokeTokens,
+} from "../../../../../../workers/connection/auth/grants/grants.ts";
+import { lifeSeconds } from "../../../../../../workers/connection/auth/grants/token-answer.ts";
+import {
+  type Answer,
+  authServer,
+  contextOf,
+  discoveredOf,
+  problemOf,
+  publicClient,
+  recordOf,
+} from "./support.ts";
+
+const answered = { access_token: "new-access", token_type: "Bearer" };
+
+describe("refreshTokens", () => {
+  test("a record with resource -> the same resource is sent, and no scope", async () => {
+    const server = await authServer(() => ({ body: answered }));
+    const record = recordOf(server, {
+      resource: "https://docs.example/mcp",
+      scope: "a b",
+      requestedScope: "a b",
+    });
+    await refreshTokens(record, contextOf());
+    expect(server.asked.map(({ path, form }) => ({ path, form }))).toEqual([
+      {
+        path: "/token",
+        form: {
+          grant_type: "refresh_token",
+          refresh_token: "refresh-token-1",
+          client_id: "client-1",
+          resource: "https://docs.example/mcp",
+        },
+      },
+    ]);
+  });
+
+  test("no refresh token -> expired, and nothing is sent", async () => {
+    const server = await authServer(() => ({ body: answered }));
+    const { refresh_token: _none, ...record } = recordOf(server);
+    expect(await problemOf(refreshTokens(record, contextOf()))).toMatchObject({ kind: "expired" });
+    expect(server.asked).toEqual([]);
+  });
+
+  test("a token endpoint that is not https -> not-https, and nothing is sent", async () => {
+    const server = await authServer(() => ({ body: answered }));
+    const record = recordOf(server, { tokenEndpoint: "http://as.example/token" });
+    expect(await problemOf(refreshTokens(record, contextOf()))).toMatchObject({ kind: "not-https" });
+  });
+
+  const BAD = { kind: "bad-answer" };
+  const wrong = (what: string): object => ({ kind: "bad-answer", facts: { what } });
+  test.each<[string, Answer | null, object]>([
+    ["invalid_grant", { status: 400, body: { error: "invalid_grant" } }, { kind: "refresh-refused" }],
+    ["invalid_client", { status: 400, body: { error: "invalid_client" } }, { kind: "client-unknown" }],
+    [
+      "invalid_client as a challenge",
+      { status: 401, headers: { "www-authenticate": 'Basic realm="x"' }, body: { error: "invalid_client" } },
+      { kind: "client-unknown" },
+    ],
+    [
+      "unauthorized_client",
+      { status: 400, body: { error: "unauthorized_client" } },
+      { kind: "client-unknown" },
+    ],
+    ["invalid_target", { status: 400, body: { error: "invalid_target" } }, { kind: "resource-refused" }],
+    [
+      "another error",
+      { status: 400, body: { error: "invalid_request" } },
+      { kind: "refused", facts: { error: "invalid_request" } },
+    ],
+    [
+      "temporarily_unavailable",
+      { status: 400, body: { error: "temporarily_unavailable" } },
+      { kind: "unavailable" },
+    ],
+    ["503", { status: 503, body: "" }, { kind: "unavailable", facts: { status: 503 } }],
+    ["500 with invalid_grant", { status: 500, body: { error: "invalid_grant" } }, { kind: "unavailable" }],
+    ["408", { status: 408, body: "" }, { kind: "unavailable" }],
+    [
+      "429",
+      { status: 429, body: { error: "invalid_grant" } },
+      { kind: "unavailable", facts: { status: 429 } },
+    ],
+    ["401 without an error", { status: 401, body: "" }, BAD],
+    ["a redirect", { status: 302, headers: { location: "https://evil.example" }, body: "" }, BAD],
+    ["HTML", { type: "text/html", body: "<html>" }, wrong("it is not JSON")],
+    ["nothing", { body: "" }, wrong("it is not JSON")],
+    ["a list", { body: [] }, BAD],
+    ["no token", { body: { token_type: "Bearer" } }, wrong("its access_token is missing or wrong")],
+    ["an empty token", { body: { ...answered, access_token: "" } }, BAD],
+    [
+      "a token with a newline",
+      { body: { ...answered, access_token: "a\r\nx-evil: 1" } },
+      wrong("its access_token cannot be sent"),
+    ],
+    ["a token with a space", { body: { ...answered, access_token: "a b" } }, BAD],
+    ["a token of 20,000 characters", { body: { ...answered, access_token: "a".repeat(20_000) } }, BAD],
+    [
+      "a refresh token with a newline",
+      { body: { ...answered, refresh_token: "a\nb" } },
+      wrong("its refresh_token cannot be sent"),
+    ],
+    ["a refresh token that is a number", { body: { ...answered, refresh_token: 7 } }, BAD],
+    ["DPoP", { body: { ...answered, token_type: "DPoP" } }, wrong("its token_type is not Bearer")],
+    ["a connection that is cut", null, { kind: "unreachable" }],
+  ])("%s -> the problem, after one request", async (_condition, answer, problem) => {
+    const server = await authServer(() => answer);
+    expect(await problemOf(refreshTokens(recordOf(server), contextOf()))).toMatchObject(problem);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  test("a connection that is cut in the middle of the answer -> unreachable, which may be repeated", async () => {
+    const server = await authServer(() => ({
+      headers: { "content-length": "500" },
+      body: '{"access_token":',
+    }));
+    const context = contextOf();
+    const cutting = {
+      ...context,
+      requests: {
+        fetch: async (...[url, init]: Parameters<typeof context.requests.fetch>) => {
+          const response = await context.requests.fetch(url, init);
+          const broken = new ReadableStream({
+            pull: (controller) => controller.error(new TypeError("terminated")),
+          });
+          await response.body?.cancel();
+          return new Response(broken, { status: 200 });
+        },
+      },
+    };
+    expect(await problemOf(refreshTokens(recordOf(server), cutting))).toMatchObject({
+      kind: "unreachable",
+      facts: { url: `${server.issuer}/token` },
+    });
+  });
+});
+
+describe("the answer", () => {
+  const life = (seconds: number): object => ({ expiresAt: seconds });
+  test.each<[string, object, object]>([
+    ["a new refresh token", { refresh_token: "next" }, { refresh_token: "next" }],
+    ["no refresh token", {}, {}],
+    ["BEARER", { token_type: "BEARER" }, { token_type: "Bearer" }],
+    ["a scope", { scope: "a  b" }, { scope: "a b" }],
+    ["an empty scope", { scope: "" }, {}],
+    ["an id_token that is none", { id_token: "not.a.token" }, {}],
+    ["an id_token that is a number", { id_token: 7 }, {}],
+    ["a life of an hour", { expires_in: 3600 }, life(3600)],
+    ["a life as text", { expires_in: "3600" }, life(3600)],
+    ["a life of a century", { expires_in: 3_155_760_000 }, life(315_360_000)],
+    ["a life of nothing", { expires_in: 0 }, {}],
+    ["a life that is over", { expires_in: -1 }, {}],
+    ["a life in words", { expires_in: "soon" }, {}],
+    ["unknown fields", { foo: { bar: 1 } }, {}],
+  ])("%s -> what is kept", async (_condition, more, kept) => {
+    const server = await authServer(() => ({ body: { ...answered, ...more } }));
+    const before = Date.now();
+    const { expiresAt, ...answer } = await refreshTokens(recordOf(server), contextOf());
+    const { expiresAt: seconds, ...rest } = kept as { expiresAt?: number };
+    expect(answer).toEqual({ ...answered, ...rest });
+    if (seconds === undefined) {
+      expect(expiresAt).toBeUndefined();
+      return;
+    }
+    expect(expiresAt).toBeGreaterThanOrEqual(before + seconds * 1_000);
+    expect(expiresAt).toBeLessThanOrEqual(Date.now() + seconds * 1_000);
+  });
+
+  test.each<[unknown, number | undefined]>([
+    [0.5, 0.5],
+    ["60", 60],
+    ["", undefined],
+    [" ", undefined],
+    [null, undefined],
+    [true, undefined],
+    [[60], undefined],
+    [Number.NaN, undefined],
+    [Number.POSITIVE_INFINITY, 315_360_000],
+    ["1e99", 315_360_000],
+  ])("expires_in %j -> %j seconds", (expiresIn, seconds) => {
+    expect(lifeSeconds(expiresIn)).toBe(seconds);
+  });
+});
+
+describe("clientCredentials", () => {
+  const plan = { grantType: "client_credentials" as const, clientId: "machine", clientSecret: "s3cret" };
+
+  test("scope and resource -> both are sent; a refresh token is not kept", async () => {
+    const server = await authServer(() => ({
+      body: { ...answered, refresh_token: "unused", expires_in: 60 },
+    }));
+    const discovered = discoveredOf(server.metadata, { resource: "https://docs.example/mcp" });
+    expect(await clientCredentials({ discovered, scope: "a" }, contextOf(plan))).toEqual({
+      ...answered,
+      expiresAt: expect.any(Number),
+    });
+    expect(server.asked[0]?.form).toEqual({
+      grant_type: "client_credentials",
+      scope: "a",
+      resource: "https://docs.example/mcp",
+    });
+  });
+
+  test.each<[string, string]>([
+    ["invalid_client", "client-unknown"],
+    ["invalid_scope", "scope-refused"],
+    ["invalid_target", "resource-refused"],
+    ["invalid_grant", "refused"],
+    ["unsupported_grant_type", "refused"],
+  ])("%s -> %s", async (error, kind) => {
+    const server = await authServer(() => ({ status: 400, body: { error } }));
+    const asked = { discovered: discoveredOf(server.metadata), scope: undefined };
+    expect(await problemOf(clientCredentials(asked, contextOf(plan)))).toMatchObject({ kind });
+  });
+
+  test("no token endpoint -> no-endpoint", async () => {
+    const discovered = discoveredOf({ issuer: "https://as.example" });
+    expect(
+      await problemOf(clientCredentials({ discovered, scope: undefined }, contextOf(plan))),
+    ).toMatchObject({
+      kind: "no-endpoint",
+      facts: { what: "token_endpoint" },
+    });
+  });
+});
+
+describe("revokeTokens", () => {
+  test("both tokens -> the refresh token first", async () => {
+    const server = await authServer(() => ({ body: "" }));
+    await revokeTokens(recordOf(server), contextOf());
+    expect(server.asked.map(({ path, form }) => ({ path, form }))).toEqual([
+      {
+        path: "/revoke",
+        form: { token: "refresh-token-1", token_type_hint: "refresh_token", client_id: "client-1" },
+      },
+      {
+        path: "/revoke",
+        form: { token: "access-token-1", token_type_hint: "access_token", client_id: "client-1" },
+      },
+    ]);
+  });
+
+  test("a client with a secret -> it proves who it is", async () => {
+    const server = await authServer(() => ({ status: 204, body: "" }));
+    const client = { ...publicClient, method: "client_secret_basic" as const, secret: "own" };
+    await revokeTokens(recordOf(server, { client }), contextOf());
+    expect(server.asked[0]?.headers.authorization).toMatch(/^Basic /);
+  });
+
+  test("no endpoint -> nothing is sent", async () => {
+    const server = await authServer(() => ({ body: "" }));
+    const { revocationEndpoint: _none, ...record } = recordOf(server);
+    await revokeTokens(record, contextOf());
+    expect(server.asked).toEqual([]);
+  });
+
+  test("the first one fails -> the second one is tried, and the failure is told", async () => {
+    const server = await authServer((_asked, nth) => (nth === 0 ? { status: 503, body: "" } : { body: "" }));
+    expect(await problemOf(revokeTokens(recordOf(server), contextOf()))).toMatchObject({
+      kind: "unavailable",
+    });
+    expect(server.asked).toHaveLength(2);
+  });
+
+  test("an OAuth error -> refused", async () => {
+    const server = await authServer(() => ({ status: 400, body: { error: "unsupported_token_type" } }));
+    expect(await problemOf(revokeTokens(recordOf(server), contextOf()))).toMatchObject({
+      kind: "refused",
+      facts: { error: "unsupported_token_type" },
+    });
+  });
+});

@@ -1,0 +1,410 @@
+/** Owns: what happens before the browser opens, and several sign-ins at once. */
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { SignInProblem, type SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
+import { browse, partsFor, recordWith, type TargetParts, tinyServer, world } from "./support.ts";
+
+const never = <T>(): Promise<T> => new Promise(() => undefined);
+
+const OLD: SignInRecord = recordWith({
+  origin: "https://as.test",
+  asked: [],
+  registered: [],
+  secrets: [],
+  odd: {},
+});
+
+/** A program of somebody else at a port of loopback. */
+async function occupied(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as { port: number }).port;
+}
+
+/** A port at which nothing listens now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe("the stored sign-in", () => {
+  test("it renews itself -> renewed, then the end with the number of tools; nothing is asked", async () => {
+    const all = await world();
+    const step = await all.signIns.begin(all.target("linear", { record: OLD, renew: async () => true }), {});
+    expect(step).toEqual({ step: "renewed", id: expect.any(String) });
+    expect(all.ends).toEqual([]);
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect(all.ends).toMatchObject([{ id: "id" in step && step.id }]);
+    expect([all.server.asked, all.opened]).toEqual([[], []]);
+  });
+
+  test("nothing is stored -> nothing is renewed", async () => {
+    const all = await world();
+    let renewals = 0;
+    const target = all.target("linear", { renew: async () => ++renewals > 0 });
+    expect(await all.signIns.begin(target, {})).toMatchObject({ step: "open" });
+    expect(renewals).toBe(0);
+  });
+
+  test("the renewal never ends -> it is told to end, and the browser opens", async () => {
+    const all = await world({}, { limits: { renewMs: 1 } });
+    const signals: AbortSignal[] = [];
+    const renew = (signal: AbortSignal): Promise<boolean> => {
+      signals.push(signal);
+      return never();
+    };
+    expect(await all.signIns.begin(all.target("linear", { record: OLD, renew }), {})).toMatchObject({
+      step: "open",
+    });
+    expect(signals.map((signal) => signal.aborted)).toEqual([true]);
+  });
+
+  test("the server wants more scope -> no renewal, no question about Pi, and old and new scope are asked", async () => {
+    const all = await world();
+    const record = { ...recordWith(all.server), requestedScope: "read" };
+    const target = all.target("linear", {
+      record,
+      pi: OLD,
+      renew: async () => true,
+      challenge: { scheme: "Bearer", error: "insufficient_scope", scope: "write" },
+    });
+    const step = await all.signIns.begin(target, {});
+    if (step.step !== "open") throw new Error(step.step);
+    await browse(step.url);
+    await all.ended();
+    expect(target.store.record).toMatchObject({ requestedScope: "read write", scope: "read write" });
+  });
+
+  test("a plain 401 -> the old scope is not asked again", async () => {
+    const all = await world();
+    const record = { ...recordWith(all.server), requestedScope: "read" };
+    const target = all.target("linear", { record, challenge: { scheme: "Bearer", scope: "write" } });
+    const step = await all.signIns.begin(target, {});
+    if (step.step !== "open") throw new Error(step.step);
+    await browse(step.url);
+    await all.ended();
+    expect(target.store.record).toMatchObject({ requestedScope: "write" });
+  });
+});
+
+describe("Pi's own sign-in", () => {
+  test("there is one, and nobody agreed -> a question, and no sign-in runs", async () => {
+    const all = await world();
+    const target = all.target("linear", { pi: OLD });
+    const step = await all.signIns.begin(target, {});
+    expect(step).toEqual({ step: "ask", question: { about: "pi", text: expect.stringContaining("linear") } });
+    expect(all.signIns.isRunning("linear")).toBe(false);
+    expect([all.ends, all.server.asked, target.store.pi]).toEqual([[], [], OLD]);
+  });
+
+  test("yes -> it is moved, its tokens are secrets, and the server connects", async () => {
+    const all = await world();
+    const target = all.target("linear", { pi: OLD });
+    expect(await all.signIns.begin(target, { fromPi: true })).toMatchObject({ step: "renewed" });
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect([target.store.record, target.store.pi]).toEqual([OLD, undefined]);
+    expect(target.secrets).toEqual(["old-access-token", "old-refresh-token"]);
+  });
+
+  test("no -> the browser opens, and Pi keeps its own", async () => {
+    const all = await world();
+    const target = all.target("linear", { pi: OLD });
+    expect(await all.signIns.begin(target, { fromPi: false })).toMatchObject({ step: "open" });
+    expect(target.store.pi).toEqual(OLD);
+  });
+
+  test("yes, but it is gone meanwhile -> the browser opens", async () => {
+    const all = await world();
+    const target = all.target("linear", { pi: OLD });
+    target.store.takeFromPi = async () => undefined;
+    expect(await all.signIns.begin(target, { fromPi: true })).toMatchObject({ step: "open" });
+  });
+});
+
+describe("an issuer that differs", () => {
+  const FOUND = "https://auth.found.test";
+  const differing = async (found = FOUND, expected = "https://mcp.expected.test") => {
+    const server = await tinyServer();
+    const { discover } = partsFor(server);
+    return world(
+      {},
+      {
+        ...partsFor(server),
+        discover: (options) => {
+          if (options.acceptedIssuer === found) return discover(options);
+          return Promise.reject(new SignInProblem("issuer-differs", { found, expected }));
+        },
+      },
+    );
+  };
+
+  test("nobody agreed -> a question with both names", async () => {
+    const all = await differing();
+    expect(await all.signIns.begin(all.target("linear"), {})).toEqual({
+      step: "ask",
+      question: {
+        about: "issuer",
+        issuer: FOUND,
+        text: `linear should use https://mcp.expected.test, which says it is ${FOUND}. Trust it?`,
+      },
+    });
+  });
+
+  test("the user agreed to it -> the browser opens, and the record keeps the agreement", async () => {
+    const all = await differing();
+    const target = all.target("linear");
+    const step = await all.signIns.begin(target, { issuer: FOUND });
+    if (step.step !== "open") throw new Error(step.step);
+    await browse(step.url);
+    await all.ended();
+    expect(target.store.record).toMatchObject({ acceptedIssuer: FOUND });
+  });
+
+  test("the record keeps the agreement -> no second question", async () => {
+    const all = await differing();
+    const target = all.target("linear", { record: { ...OLD, acceptedIssuer: FOUND } });
+    expect(await all.signIns.begin(target, {})).toMatchObject({ step: "open" });
+  });
+
+  test("the user agreed to another one -> the failure, no question", async () => {
+    const all = await differing();
+    const begun = all.signIns.begin(all.target("linear"), { issuer: "https://other.test" });
+    await expect(begun).rejects.toMatchObject({ code: "needs_auth", data: { reason: "issuer-differs" } });
+  });
+
+  test.each(["no url", `${FOUND}/\u202e`, `${FOUND}/${"x".repeat(400)}`, ""])(
+    "its name cannot be shown as it is: %j -> the failure, no question",
+    async (found) => {
+      const all = await differing(found);
+      const begun = all.signIns.begin(all.target("linear"), {});
+      await expect(begun).rejects.toMatchObject({ data: { reason: "issuer-differs" } });
+    },
+  );
+
+  test("the expected name is long and has control characters -> the question is one bounded line", async () => {
+    const all = await differing(FOUND, `https://a.test/\n\u001b[31m${"x".repeat(2_000)}`);
+    const step = await all.signIns.begin(all.target("linear"), {});
+    const text = step.step === "ask" ? step.question.text : "";
+    expect(text).toMatch(/^[ -~…]{100,400}$/);
+  });
+});
+
+describe("failures before the browser", () => {
+  test("discovery never answers -> timed-out, and its requests are told to end", async () => {
+    const signals: (AbortSignal | null | undefined)[] = [];
+    const all = await world(
+      {},
+      {
+        discover: async ({ requests }) => {
+          await requests.fetch("https://as.test/", {});
+          return never();
+        },
+        limits: { talkMs: 1 },
+      },
+    );
+    const fetch = (_url: string, { signal }: { signal?: AbortSignal | null }): Promise<Response> => {
+      signals.push(signal);
+      return never();
+    };
+    const begun = all.signIns.begin(all.target("linear", { requests: { fetch } }), {});
+    await expect(begun).rejects.toMatchObject({ code: "needs_auth", data: { reason: "timed-out" } });
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+    expect([all.signIns.isRunning("linear"), all.ends]).toEqual([false, []]);
+  });
+
+  test.each<[string, Error, object]>([
+    ["a problem", new SignInProblem("no-registration", { url: "https://as.test" }), { code: "needs_auth" }],
+    [
+      "a problem of the network",
+      new SignInProblem("unreachable", { url: "https://as.test" }),
+      { code: "connect_failed" },
+    ],
+    ["a mistake in the program", new TypeError("x is not a function"), { code: "internal" }],
+  ])("%s -> begin rejects with it, and the next sign-in may begin", async (_title, error, expected) => {
+    let fails = true;
+    const server = await tinyServer();
+    const { discover, ...parts } = partsFor(server);
+    const all = await world(
+      {},
+      { ...parts, discover: (options) => (fails ? Promise.reject(error) : discover(options)) },
+    );
+    await expect(all.signIns.begin(all.target("linear"), {})).rejects.toMatchObject(expected);
+    fails = false;
+    expect(await all.signIns.begin(all.target("linear"), {})).toMatchObject({ step: "open" });
+  });
+
+  test("secrets in the words of a failure -> they are redacted", async () => {
+    const discover = () => Promise.reject(new SignInProblem("refused", { what: "token t0ps3cret is bad" }));
+    const all = await world({}, { discover });
+    const redact = (text: string): string => text.replaceAll("t0ps3cret", "[redacted]");
+    const begun = all.signIns.begin(all.target("linear", { redact }), {});
+    await expect(begun).rejects.toThrow("token [redacted] is bad");
+  });
+
+  test.each(["http://as.test/authorize?state=s", "javascript:alert(1)", "file:///etc/passwd"])(
+    "the authorization server names %s -> refused, and no browser opens",
+    async (url) => {
+      const server = await tinyServer();
+      const { beginAuthorization, ...parts } = partsFor(server);
+      const all = await world(
+        {},
+        {
+          ...parts,
+          beginAuthorization: async (...args) => ({ ...(await beginAuthorization(...args)), url }),
+        },
+      );
+      const begun = all.signIns.begin(all.target("linear"), {});
+      await expect(begun).rejects.toMatchObject({ data: { reason: "not-https" } });
+      await expect(begun).rejects.not.toThrow(/state=/);
+      expect(all.opened).toEqual([]);
+    },
+  );
+});
+
+describe("the redirect URI", () => {
+  const begin = async (parts: TargetParts = {}, odd = {}) => {
+    const all = await world(odd);
+    const step = await all.signIns.begin(all.target("linear", parts), {});
+    if (step.step !== "open") throw new Error(step.step);
+    return { all, step };
+  };
+
+  test("a configured port that is busy -> port-in-use that names it", async () => {
+    const callbackPort = await occupied();
+    await expect(begin({ plan: { callbackPort } })).rejects.toMatchObject({
+      message: expect.stringContaining(`port ${callbackPort}`),
+      data: { reason: "port-in-use" },
+    });
+  });
+
+  test("the stored client's port is busy -> another port, and a new registration", async () => {
+    const all = await world();
+    all.server.odd.iss = all.server.origin;
+    const port = await occupied();
+    const record = recordWith(all.server, { redirectUris: [`http://127.0.0.1:${port}/callback`] });
+    const step = await all.signIns.begin(all.target("linear", { record }), {});
+    expect(step).toMatchObject({ url: expect.stringContaining("client_id=client-1") });
+    expect(step).not.toMatchObject({ redirectUri: expect.stringContaining(`:${port}/`) });
+  });
+
+  test("the stored client belongs to another authorization server -> it is not used", async () => {
+    const all = await world();
+    all.server.odd.iss = all.server.origin;
+    const redirectUris = [`http://127.0.0.1:${await freePort()}/callback`];
+    const record: SignInRecord = {
+      ...recordWith(all.server, { redirectUris }),
+      issuer: "https://other.test",
+    };
+    const step = await all.signIns.begin(all.target("linear", { record }), {});
+    expect(step).toMatchObject({ url: expect.stringContaining("client_id=client-1") });
+  });
+
+  test.each<[string, () => Promise<TargetParts>]>([
+    ["a free port", async () => ({})],
+    ["a configured port", async () => ({ plan: { callbackPort: await freePort() } })],
+  ])(
+    "127.0.0.1 is refused, %s -> localhost at the same port, and the browser's answer arrives",
+    async (_title, parts) => {
+      const { all, step } = await begin(await parts(), { refusedHost: "127.0.0.1" });
+      expect(step.redirectUri).toMatch(/^http:\/\/localhost:\d+\/callback/);
+      expect(all.server.registered).toEqual([step.redirectUri]);
+      expect((await browse(step.url)).body).toContain("Signed in");
+      expect(await all.ended()).toMatchObject({ ok: true });
+    },
+  );
+
+  test("a configured redirect URI is refused -> the failure names it, and nothing else is tried", async () => {
+    const redirectUri = `http://127.0.0.1:${await freePort()}/mine`;
+    await expect(begin({ plan: { redirectUri } }, { refusedHost: "127.0.0.1" })).rejects.toMatchObject({
+      message: expect.stringContaining(redirectUri),
+      data: { reason: "redirect-refused" },
+    });
+  });
+
+  test("a sign-in fails before the browser -> its port is free again", async () => {
+    const callbackPort = await freePort();
+    const all = await world({ refusedHost: "127.0.0.1" });
+    const plan = { redirectUri: `http://127.0.0.1:${callbackPort}/mine` };
+    await expect(all.signIns.begin(all.target("linear", { plan }), {})).rejects.toThrow();
+    await expect
+      .poll(() =>
+        browse(plan.redirectUri).then(
+          () => "answers",
+          () => "closed",
+        ),
+      )
+      .toBe("closed");
+  });
+});
+
+describe("several sign-ins", () => {
+  test("the same server twice at once -> one step, one discovery, one browser", async () => {
+    const all = await world();
+    const [one, other] = await Promise.all([1, 2].map(() => all.signIns.begin(all.target("linear"), {})));
+    expect(one).toEqual(other);
+    expect(all.opened).toHaveLength(1);
+  });
+
+  test("the same server later -> the same step with the time that is left", async () => {
+    const all = await world();
+    const first = await all.signIns.begin(all.target("linear"), {});
+    const second = await all.signIns.begin(all.target("linear"), {});
+    if (first.step !== "open" || second.step !== "open") throw new Error("no step");
+    expect({ ...second, endsInMs: 0 }).toEqual({ ...first, endsInMs: 0 });
+    expect(second.endsInMs).toBeLessThanOrEqual(first.endsInMs);
+    expect(all.opened).toHaveLength(1);
+  });
+
+  test("the same server at another url -> the first sign-in ends, and another begins", async () => {
+    const all = await world();
+    const first = await all.signIns.begin(all.target("linear"), {});
+    const url = new URL("https://other.test/mcp");
+    const second = await all.signIns.begin(all.target("linear", { url }), {});
+    expect(second).not.toMatchObject({ id: "id" in first && first.id });
+    expect(await all.ended()).toMatchObject({ ok: false, error: { code: "cancelled" } });
+    expect(all.signIns.isRunning("linear")).toBe(true);
+  });
+
+  test("two servers with one configured port -> each gets its own answer", async () => {
+    const callbackPort = await freePort();
+    const all = await world();
+    all.server.odd.iss = all.server.origin;
+    const targets = ["linear", "notion"].map((name) => all.target(name, { plan: { callbackPort } }));
+    const steps = await Promise.all(targets.map((target) => all.signIns.begin(target, {})));
+    for (const step of [...steps].reverse()) if (step.step === "open") await browse(step.url);
+    await all.ended(2);
+    expect(all.ends.map(({ server, result }) => [server, result.ok])).toEqual([
+      ["notion", true],
+      ["linear", true],
+    ]);
+    const tokens = targets.map(({ store }) => store.record?.access_token);
+    expect(new Set(tokens).size).toBe(2);
+  });
+
+  test("eight run -> the ninth is refused until one has ended", async () => {
+    const all = await world();
+    const names = Array.from({ length: 8 }, (_, i) => `s${i}`);
+    const steps = await Promise.all(names.map((name) => all.signIns.begin(all.target(name), {})));
+    await expect(all.signIns.begin(all.target("ninth"), {})).rejects.toMatchObject({
+      code: "needs_auth",
+      message: "ninth: 8 other sign-ins wait for their browsers.",
+      data: { reason: "too-many" },
+    });
+    const [first] = steps;
+    if (first && "id" in first) all.signIns.cancel(first.id);
+    expect(await all.signIns.begin(all.target("ninth"), {})).toMatchObject({ step: "open" });
+  });
+
+  test("a server was edited while its sign-in began -> it may begin anew at once", async () => {
+    const all = await world();
+    const first = all.signIns.begin(all.target("linear"), {});
+    const failed = expect(first).rejects.toMatchObject({ code: "cancelled" });
+    all.signIns.abandon("linear");
+    expect(await all.signIns.begin(all.target("linear"), {})).toMatchObject({ step: "open" });
+    await failed;
+  });
+});

@@ -1,0 +1,370 @@
+/** Owns: a whole sign-in before a real authorization server on loopback: by browser, by paste, and its ends. */
+import { describe, expect, test } from "vitest";
+import type { SignInStep } from "../../../../../../src/shared/protocol/sign-in.ts";
+import { browse, lastAddress, recordWith, type TargetParts, type World, world } from "./support.ts";
+
+type Opened = Extract<SignInStep, { step: "open" }>;
+
+async function opened({ signIns, target }: World, name = "linear", parts: TargetParts = {}) {
+  const aimed = target(name, parts);
+  const step = await signIns.begin(aimed, {});
+  if (step.step !== "open") throw new Error(JSON.stringify(step));
+  return { step, target: aimed };
+}
+
+describe("by the browser", () => {
+  test("the answer comes -> tokens are stored, the server connects, the page and the end say so", async () => {
+    const all = await world();
+    const { step, target } = await opened(all);
+    expect(step).toEqual({
+      step: "open",
+      id: expect.any(String),
+      url: expect.stringContaining(`${all.server.origin}/authorize?`),
+      redirectUri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[0-9a-f]{16}$/),
+      browser: "started",
+      listens: true,
+      endsInMs: 300_000,
+    });
+    expect(all.opened).toEqual([step.url]);
+    expect(all.signIns.isRunning("linear")).toBe(true);
+    expect((await browse(step.url)).body).toContain("Signed in");
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect(all.ends).toMatchObject([{ id: step.id, server: "linear" }]);
+    expect(target.store.record).toMatchObject({
+      server: "linear",
+      url: "https://linear.test/mcp",
+      issuer: all.server.origin,
+      client: { id: "client-1", redirectUris: [step.redirectUri] },
+    });
+    expect(all.server.secrets).toContain(target.store.record?.access_token);
+    expect(all.signIns.isRunning("linear")).toBe(false);
+  });
+
+  test("the end -> nothing listens any more", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    await browse(step.url);
+    await all.ended();
+    await expect
+      .poll(() =>
+        browse(step.redirectUri).then(
+          () => "answers",
+          () => "closed",
+        ),
+      )
+      .toBe("closed");
+  });
+
+  test("codes, verifiers and tokens -> all are told as secrets, and none is in the log or a page", async () => {
+    const all = await world();
+    const { step, target } = await opened(all);
+    const { body } = await browse(step.url);
+    await all.ended();
+    const { secrets } = all.server;
+    expect(secrets).toHaveLength(4);
+    expect([...target.secrets].sort()).toEqual([...secrets].sort());
+    for (const secret of secrets)
+      expect(`${all.written.join("\n")}${body}${JSON.stringify(all.ends)}`).not.toContain(secret);
+  });
+
+  test("a wrong state comes first -> 400, and the right answer still counts", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    expect((await browse(`${step.redirectUri}?code=stolen-code&state=wrong`)).status).toBe(400);
+    expect((await browse(step.url)).status).toBe(200);
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+
+  test("the browser asks twice for its last page -> one token request, and both pages tell the same", async () => {
+    const token = Promise.withResolvers<void>();
+    const all = await world({ tokenWait: token.promise });
+    const { step } = await opened(all);
+    const last = await lastAddress(step.url);
+    const pages = [browse(last), browse(last)];
+    await expect.poll(() => all.server.asked).toContain("POST /token");
+    token.resolve();
+    for (const page of await Promise.all(pages)) expect(page.body).toContain("Signed in");
+    expect(all.server.asked.filter((line) => line === "POST /token")).toHaveLength(1);
+  });
+
+  test("a browser faster than its own start -> the step comes first, then the end", async () => {
+    const order: string[] = [];
+    const all = await world(
+      {},
+      {
+        openBrowser: async (url) => {
+          void browse(url).then(() => order.push("page"));
+          await expect.poll(() => all.server.asked).toContain("GET /authorize");
+          return "started";
+        },
+      },
+    );
+    await opened(all);
+    order.push("step");
+    await all.ended();
+    expect(order[0]).toBe("step");
+  });
+
+  test.each<[string, Parameters<typeof world>[0], string, string]>([
+    ["the user declines", { error: "access_denied" }, "denied", "declined"],
+    ["the code is refused", { codeRefused: true }, "code-refused", "no longer accepts the code"],
+    [
+      "another issuer answers",
+      { iss: "https://evil.test" },
+      "response-issuer-wrong",
+      "another authorization server",
+    ],
+  ])("%s -> the end and the page say so, and nothing is stored", async (_title, odd, reason, words) => {
+    const all = await world(odd);
+    const { step, target } = await opened(all);
+    expect((await browse(step.url)).body).toContain("Not signed in");
+    expect(await all.ended()).toMatchObject({
+      ok: false,
+      error: {
+        code: "needs_auth",
+        message: expect.stringContaining(words),
+        data: { server: "linear", reason },
+      },
+    });
+    expect(target.store.record).toBeUndefined();
+    expect(all.server.asked.filter((line) => line === "POST /token").length).toBeLessThanOrEqual(1);
+  });
+
+  test("the store's lock is busy -> its problem is the end, and the server is not connected", async () => {
+    const all = await world();
+    let connects = 0;
+    const { step, target } = await opened(all, "linear", { signedIn: async () => ++connects });
+    const { SignInProblem } = await import("../../../../../../workers/connection/auth/model/model.ts");
+    target.store.failure = new SignInProblem("lock-busy", { path: "/store" });
+    await browse(step.url);
+    expect(await all.ended()).toMatchObject({ ok: false, error: { data: { reason: "lock-busy" } } });
+    expect(connects).toBe(0);
+  });
+
+  test.each<[string, () => Promise<number | undefined>]>([
+    ["does not connect", async () => undefined],
+    ["fails to connect", () => Promise.reject(new Error("no route"))],
+  ])("the server %s afterwards -> signed in, without a number of tools", async (_title, signedIn) => {
+    const all = await world();
+    const { step } = await opened(all, "linear", { signedIn });
+    await browse(step.url);
+    expect(await all.ended()).toEqual({ ok: true });
+  });
+});
+
+describe("by paste", () => {
+  test("the address -> signed in", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    expect(await all.signIns.paste(step.id, ` ${await lastAddress(step.url)}\n`)).toBeUndefined();
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+  });
+
+  test("the code alone -> signed in", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    const code = new URL(await lastAddress(step.url)).searchParams.get("code") ?? "";
+    expect(await all.signIns.paste(step.id, code)).toBeUndefined();
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+
+  test("the code alone where the answer names its issuer -> a sentence; then the address -> signed in", async () => {
+    const all = await world();
+    all.server.odd.iss = all.server.origin;
+    const { step } = await opened(all);
+    expect(step.redirectUri).toMatch(/\/callback$/);
+    const last = await lastAddress(step.url);
+    const code = new URL(last).searchParams.get("code") ?? "";
+    expect(await all.signIns.paste(step.id, code)).toMatch(/more than the code/);
+    expect(await all.signIns.paste(step.id, last)).toBeUndefined();
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+
+  test("wrong texts -> a sentence for each, and the sign-in waits on", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    expect(await all.signIns.paste(step.id, "hm")).toMatch(/no code/);
+    expect(await all.signIns.paste(step.id, step.url)).toMatch(/does not begin with/);
+    expect(all.server.asked).not.toContain("POST /token");
+    await browse(step.url);
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+
+  test("paste and browser -> the first counts, and there is one token request", async () => {
+    const token = Promise.withResolvers<void>();
+    const all = await world({ tokenWait: token.promise });
+    const { step } = await opened(all);
+    const last = await lastAddress(step.url);
+    const page = browse(last);
+    await expect.poll(() => all.server.asked).toContain("POST /token");
+    expect(await all.signIns.paste(step.id, last)).toBeUndefined();
+    token.resolve();
+    expect((await page).body).toContain("Signed in");
+    expect(await all.ended()).toMatchObject({ ok: true });
+    expect(all.server.asked.filter((line) => line === "POST /token")).toHaveLength(1);
+  });
+
+  test("the sign-in has ended, or never was -> a sentence", async () => {
+    const all = await world();
+    expect(await all.signIns.paste("no-such-id", "code-1234567890")).toMatch(/has ended/);
+  });
+
+  test("a redirect URI with https -> nothing listens, and the pasted address signs in", async () => {
+    const all = await world();
+    const { step } = await opened(all, "linear", { plan: { redirectUri: "https://me.test/cb" } });
+    expect(step).toMatchObject({ listens: false, redirectUri: "https://me.test/cb" });
+    expect(await all.signIns.paste(step.id, await lastAddress(step.url))).toBeUndefined();
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+});
+
+describe("the end without an answer", () => {
+  const listens = (step: Opened): Promise<boolean> =>
+    browse(step.redirectUri).then(
+      () => true,
+      () => false,
+    );
+
+  test("cancel -> one end, cancelled, and nothing listens", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    all.signIns.cancel(step.id);
+    expect(await all.ended()).toMatchObject({ ok: false, error: { code: "cancelled" } });
+    all.signIns.cancel(step.id);
+    await expect.poll(() => listens(step)).toBe(false);
+    expect(all.ends).toHaveLength(1);
+  });
+
+  test("the time is over -> timed-out", async () => {
+    const all = await world({}, { limits: { flowMs: 1 } });
+    const { step } = await opened(all);
+    expect(await all.ended()).toMatchObject({
+      ok: false,
+      error: { code: "needs_auth", data: { reason: "timed-out" } },
+    });
+    expect(await all.signIns.paste(step.id, "code-1234567890")).toMatch(/has ended/);
+  });
+
+  test("cancel while the code is exchanged -> cancelled, nothing is stored, and the request ends", async () => {
+    const all = await world({ tokenWait: new Promise(() => undefined) });
+    const { step, target } = await opened(all);
+    void browse(step.url).catch(() => undefined);
+    await expect.poll(() => all.server.asked).toContain("POST /token");
+    all.signIns.cancel(step.id);
+    expect(await all.ended()).toMatchObject({ ok: false, error: { code: "cancelled" } });
+    expect(target.store.record).toBeUndefined();
+  });
+
+  test("the token endpoint never answers -> timed-out", async () => {
+    const all = await world({ tokenWait: new Promise(() => undefined) });
+    const { step } = await opened(all);
+    all.limits.talkMs = 1;
+    void browse(step.url).catch(() => undefined);
+    expect(await all.ended()).toMatchObject({ ok: false, error: { data: { reason: "timed-out" } } });
+  });
+
+  test("cancel once the tokens are there -> the user is signed in", async () => {
+    const connected = Promise.withResolvers<number>();
+    const all = await world();
+    const { step, target } = await opened(all, "linear", { signedIn: () => connected.promise });
+    await browse(step.url);
+    all.signIns.cancel(step.id);
+    connected.resolve(5);
+    expect(await all.ended()).toEqual({ ok: true, tools: 5 });
+    expect(target.store.record).toBeDefined();
+  });
+
+  test("the server is edited -> its sign-in ends, another server's goes on", async () => {
+    const all = await world();
+    await opened(all, "linear");
+    const { step } = await opened(all, "notion");
+    all.signIns.abandon("linear");
+    expect(await all.ended()).toMatchObject({ ok: false, error: { code: "cancelled" } });
+    expect([all.signIns.isRunning("linear"), all.signIns.isRunning("notion")]).toEqual([false, true]);
+    await browse(step.url);
+    expect(await all.ended(2)).toMatchObject({ ok: true });
+  });
+
+  test("close -> all end, nothing listens, and what is being stored is stored", async () => {
+    const all = await world();
+    const { step: one } = await opened(all, "linear");
+    const storing = Promise.withResolvers<void>();
+    const { step: two, target } = await opened(all, "notion");
+    const { locked } = target.store;
+    let inLock = false;
+    target.store.locked = async (work, signal) => {
+      inLock = true;
+      await storing.promise;
+      return locked(work, signal);
+    };
+    void browse(two.url).catch(() => undefined);
+    await expect.poll(() => inLock).toBe(true);
+    let isClosed = false;
+    const closed = all.signIns.close().then(() => {
+      isClosed = true;
+    });
+    await expect.poll(() => listens(one)).toBe(false);
+    expect(isClosed).toBe(false);
+    storing.resolve();
+    await closed;
+    expect(target.store.record).toBeDefined();
+    expect(await Promise.all([listens(one), listens(two)])).toEqual([false, false]);
+    expect(all.ends).toHaveLength(2);
+  });
+});
+
+describe("a client that the authorization server may have forgotten", () => {
+  const END: Record<string, (all: World, step: Opened) => unknown> = {
+    "is cancelled": ({ signIns }, { id }) => signIns.cancel(id),
+    fails: (_all, { url }) => browse(url),
+  };
+
+  test.each(Object.keys(END))(
+    "the sign-in with a stored client %s -> the next one registers anew",
+    async (end) => {
+      const all = await world({ error: "access_denied" });
+      const { step: first, target } = await opened(all);
+      const record = recordWith(all.server, { redirectUris: [first.redirectUri] });
+      all.signIns.cancel(first.id);
+      await expect
+        .poll(() =>
+          browse(first.redirectUri).then(
+            () => true,
+            () => false,
+          ),
+        )
+        .toBe(false);
+      expect(all.server.registered).toHaveLength(1);
+      const second = await opened(all, "linear", { record });
+      expect(second.step).toMatchObject({
+        redirectUri: first.redirectUri,
+        url: expect.stringContaining("old-client"),
+      });
+      await END[end]?.(all, second.step);
+      await all.ended(2);
+      expect(all.server.registered).toHaveLength(1);
+      const third = await opened(all, "linear", { record });
+      expect(third.step.url).toContain("client_id=client-2");
+      expect(target.secrets).toHaveLength(1);
+    },
+  );
+
+  test("a new client's sign-in is cancelled -> the stored client counts as before", async () => {
+    const all = await world();
+    const { step } = await opened(all);
+    all.signIns.cancel(step.id);
+    const record = recordWith(all.server, { redirectUris: ["http://127.0.0.1:1/other"] });
+    const { step: next } = await opened(all, "linear", { record });
+    all.signIns.cancel(next.id);
+    const known = recordWith(all.server, { redirectUris: [next.redirectUri] });
+    await expect
+      .poll(() =>
+        browse(next.redirectUri).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(false);
+    expect((await opened(all, "linear", { record: known })).step.url).toContain("old-client");
+  });
+});

@@ -1,0 +1,310 @@
+/** Owns: the token of the next request, over a store in memory and a real authorization server. */
+import { expect, onTestFinished, test } from "vitest";
+import {
+  type GivenTokens,
+  SignInProblem,
+  type SignInRecord,
+} from "../../../../../../workers/connection/auth/model/model.ts";
+import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
+import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
+import {
+  createServerTokens,
+  type ServerTokens,
+} from "../../../../../../workers/connection/auth/tokens/tokens.ts";
+import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { type Handler, serve, type TestServer } from "../../../../../support/http-server.ts";
+
+const NOW = 1_000_000_000;
+const HOUR = 3_600_000;
+const GIVEN = "/agent/mcp-oauth/s/tokens.json";
+
+/** A token endpoint that issues `access-1`, `access-2` and so on. */
+const issues: Handler = (_asked, response, nth) => {
+  const answer = { access_token: `access-${nth + 1}`, token_type: "Bearer", expires_in: 3_600 };
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+};
+const refuses =
+  (status: number, error: string): Handler =>
+  (_asked, response) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error }));
+
+interface At {
+  tokens: ServerTokens;
+  /** What the store holds. */
+  held: { record: SignInRecord | undefined };
+  server: TestServer;
+  notes: string[];
+  secrets: Set<string>;
+  clock: { nowMs: number };
+  renewing: number[];
+}
+
+const signal = new AbortController().signal;
+const over = { obtainedAt: NOW - HOUR, expiresAt: NOW - 1 };
+const soonOver = { obtainedAt: NOW - HOUR, expiresAt: NOW + 1_000 };
+const good = { obtainedAt: NOW, expiresAt: NOW + HOUR };
+
+interface Options {
+  stored?: Partial<SignInRecord> | undefined;
+  given?: GivenTokens;
+  endpoint?: Handler;
+}
+
+async function open({ stored, given, endpoint = issues }: Options): Promise<At> {
+  const server = await serve(({ http, ...asked }, response, nth) =>
+    http === "POST" ? endpoint({ http, ...asked }, response, nth) : response.writeHead(404).end(),
+  );
+  const url = new URL("/mcp", server.url);
+  const client = createHttpClient({});
+  onTestFinished(() => client.close());
+  const requests = createAuthRequests({ client, server: url, signal });
+  const notes: string[] = [];
+  const onNote = (note: string): void => void notes.push(note);
+  const held: At["held"] = {
+    record: stored && {
+      version: 1,
+      server: "s",
+      url: url.href,
+      issuer: url.origin,
+      tokenEndpoint: `${url.origin}/token`,
+      client: { id: "c", method: "none", kind: "dynamic" },
+      token_type: "Bearer",
+      ...stored,
+    },
+  };
+  const store: Pick<SignInStore, "read" | "locked"> = {
+    read: async () => ({
+      ...(held.record ? { record: held.record } : {}),
+      ...(given ? { given: { tokens: given, path: GIVEN } } : {}),
+    }),
+    locked: (work) =>
+      work({
+        record: held.record,
+        write: async (record) => {
+          held.record = record;
+        },
+        forget: async () => {
+          held.record = undefined;
+        },
+      }),
+  };
+  const secrets = new Set<string>();
+  const clock = { nowMs: NOW };
+  const renewing: number[] = [];
+  const tokens = createServerTokens({
+    server: "s",
+    url,
+    store: store as SignInStore,
+    isMachine: false,
+    grant: async () => ({
+      plan: { grantType: "authorization_code", clientRegistration: "auto" },
+      requests,
+      onNote,
+    }),
+    onSecret: (secret) => secrets.add(secret),
+    onNote,
+    onRenewing: (by) => renewing.push(by),
+    onStatus: () => undefined,
+    nowMs: () => clock.nowMs,
+  });
+  return { tokens, held, server, notes, secrets, clock, renewing };
+}
+
+const posts = ({ server }: At): number => server.asked.filter(({ http }) => http === "POST").length;
+const kind = (error: unknown): unknown => (error instanceof SignInProblem ? error.kind : error);
+const outcome = (promise: Promise<unknown>): Promise<unknown> => promise.catch(kind);
+const refused = (sent: string | undefined, more: object = {}) => ({
+  status: 401,
+  challenge: { scheme: "Bearer" },
+  sent,
+  isRepeated: false,
+  ...more,
+});
+
+test("nothing stored -> no token, and nothing is asked", async () => {
+  const at = await open({});
+  expect(await at.tokens.token(signal)).toBeUndefined();
+  expect(at.tokens.status).toBeUndefined();
+  expect(at.server.asked).toEqual([]);
+});
+
+test("a good token -> it is used, and no text may show it", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
+  expect(await at.tokens.token(signal)).toBe("a");
+  expect(at.tokens.status).toEqual({ state: "signed-in", expiresAt: NOW + HOUR, renews: true });
+  expect([...at.secrets]).toEqual(["a", "r"]);
+  expect(at.server.asked).toEqual([]);
+});
+
+test("a token that is over, 20 requests at once -> one renewal for all", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", scope: "x", ...over } });
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => at.tokens.token(signal)));
+  expect(new Set(tokens)).toEqual(new Set(["access-1"]));
+  expect(posts(at)).toBe(1);
+  // What the answer leaves out stays.
+  expect(at.held.record).toMatchObject({
+    access_token: "access-1",
+    refresh_token: "r",
+    scope: "x",
+    obtainedAt: NOW,
+  });
+  expect(at.held.record?.refreshing).toBeUndefined();
+  expect(at.secrets).toContain("access-1");
+  expect(at.renewing).toEqual([1, -1]);
+});
+
+test("a token that is over and has no refresh token -> it is tried: the server says whether it still works", async () => {
+  const at = await open({ stored: { access_token: "a", ...over } });
+  expect(await at.tokens.token(signal)).toBe("a");
+  expect(await outcome(at.tokens.afterRefusal(refused("a"), signal))).toBe("expired");
+  expect(at.tokens.status).toEqual({ state: "needed" });
+});
+
+test("a renewal before the end that fails -> the old token, one note, the next try after 30 s", async () => {
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", obtainedAt: NOW - HOUR, expiresAt: NOW + 40_000 },
+    endpoint: refuses(503, "busy"),
+  });
+  expect(await at.tokens.token(signal)).toBe("a");
+  expect(await at.tokens.token(signal)).toBe("a");
+  expect(posts(at)).toBe(1);
+  expect(at.notes).toEqual(["could not renew its sign-in before its end (unavailable)"]);
+  at.clock.nowMs += 30_000;
+  expect(await at.tokens.token(signal)).toBe("a");
+  expect(posts(at)).toBe(2);
+  expect(at.held.record).toMatchObject({ access_token: "a", refresh_token: "r" });
+});
+
+test.each([
+  [503, "busy", "unavailable"],
+  [429, "busy", "unavailable"],
+])("status %i when the token is over -> %s, and nothing is lost", async (status, error, expected) => {
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", ...over },
+    endpoint: refuses(status, error),
+  });
+  expect(await outcome(at.tokens.token(signal))).toBe(expected);
+  expect(at.held.record).toMatchObject({ access_token: "a", refresh_token: "r" });
+  expect(at.held.record?.refreshing).toBeUndefined();
+});
+
+test("the authorization server ended the sign-in -> the tokens are dropped, the client stays", async () => {
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", ...soonOver },
+    endpoint: refuses(400, "invalid_grant"),
+  });
+  expect(await outcome(at.tokens.token(signal))).toBe("refresh-refused");
+  expect(at.held.record?.access_token).toBeUndefined();
+  expect(at.held.record?.refresh_token).toBeUndefined();
+  expect(at.held.record?.client.id).toBe("c");
+  expect(at.tokens.status).toEqual({ state: "needed" });
+});
+
+test("the client is gone -> a dynamic client is forgotten, too", async () => {
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", ...over },
+    endpoint: refuses(401, "invalid_client"),
+  });
+  expect(await outcome(at.tokens.token(signal))).toBe("client-unknown");
+  expect(at.held.record).toBeUndefined();
+});
+
+test("the client of the configuration is gone -> only the tokens are dropped", async () => {
+  const at = await open({
+    stored: {
+      access_token: "a",
+      refresh_token: "r",
+      client: { id: "c", method: "none", kind: "configured" },
+      ...over,
+    },
+    endpoint: refuses(401, "invalid_client"),
+  });
+  expect(await outcome(at.tokens.token(signal))).toBe("client-unknown");
+  expect(at.held.record).toMatchObject({ client: { id: "c" } });
+});
+
+test("another program has renewed meanwhile -> its token counts, and nothing is dropped", async () => {
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", ...over },
+    endpoint: (asked, response, nth) => {
+      at.held.record = { ...(at.held.record as SignInRecord), access_token: "theirs", ...good };
+      refuses(400, "invalid_grant")(asked, response, nth);
+    },
+  });
+  expect(await at.tokens.token(signal)).toBe("theirs");
+  expect(at.held.record?.access_token).toBe("theirs");
+});
+
+test("a refusal of the token at hand -> another one after a renewal", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
+  expect(await at.tokens.afterRefusal(refused("a"), signal)).toBe("access-1");
+});
+
+test("a refusal of an older token -> the stored one, without a renewal", async () => {
+  const at = await open({ stored: { access_token: "b", refresh_token: "r", ...good } });
+  expect(await at.tokens.afterRefusal(refused("a"), signal)).toBe("b");
+  expect(posts(at)).toBe(0);
+});
+
+test("a refusal of the token that has just replaced another -> no further renewal", async () => {
+  const at = await open({ stored: { access_token: "b", refresh_token: "r", ...good } });
+  const repeated = at.tokens.afterRefusal(refused("b", { isRepeated: true }), signal);
+  expect(await outcome(repeated)).toBe("fresh-token-refused");
+  expect(posts(at)).toBe(0);
+});
+
+test("403 for more scope -> the user must agree, and two sign-ins for one scope are enough", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
+  const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
+  const asks = refused("a", { status: 403, challenge });
+  for (const _ of [1, 2]) {
+    expect(await outcome(at.tokens.afterRefusal(asks, signal))).toBe("scope-wanted");
+    expect(at.tokens.checkStepUp()).toBeUndefined();
+    expect(await at.tokens.renew(signal)).toBe(false);
+    at.tokens.signedIn();
+  }
+  expect(() => at.tokens.checkStepUp()).toThrow(expect.objectContaining({ kind: "scope-loop" }));
+  expect(posts(at)).toBe(0);
+});
+
+test("tokens of another program -> used as they are, and their path is named when they are refused", async () => {
+  const at = await open({ given: { access_token: "g", token_type: "Bearer", refresh_token: "r" } });
+  expect(await at.tokens.token(signal)).toBe("g");
+  expect(at.tokens.status).toEqual({ state: "signed-in", renews: false });
+  const problem = await at.tokens.afterRefusal(refused("g"), signal).catch((error: unknown) => error);
+  expect(problem).toMatchObject({ kind: "expired", facts: { path: GIVEN } });
+  expect(posts(at)).toBe(0);
+});
+
+test("hasOther -> only after someone has stored another token than the refused one", async () => {
+  const at = await open({ stored: { access_token: "a", ...good } });
+  await outcome(at.tokens.afterRefusal(refused("a"), signal));
+  expect(await at.tokens.hasOther()).toBe(false);
+  at.held.record = { ...(at.held.record as SignInRecord), access_token: "b" };
+  expect(await at.tokens.hasOther()).toBe(true);
+});
+
+test("a caller that gives up -> the renewal goes on for the others", async () => {
+  const answer = Promise.withResolvers<void>();
+  const at = await open({
+    stored: { access_token: "a", refresh_token: "r", ...over },
+    endpoint: (asked, response, nth) => void answer.promise.then(() => issues(asked, response, nth)),
+  });
+  const impatient = new AbortController();
+  const first = outcome(at.tokens.token(impatient.signal));
+  const second = at.tokens.token(signal);
+  impatient.abort();
+  expect(await first).toMatchObject({ code: "cancelled" });
+  answer.resolve();
+  expect(await second).toBe("access-1");
+  expect(posts(at)).toBe(1);
+});
+
+test("close in the middle of a renewal -> it waits until the new token is stored", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...over } });
+  const token = at.tokens.token(signal);
+  await expect.poll(() => at.renewing).toEqual([1]);
+  await at.tokens.close(60_000);
+  expect(at.held.record?.access_token).toBe("access-1");
+  expect(await token).toBe("access-1");
+});

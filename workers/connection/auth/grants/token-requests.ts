@@ -1,0 +1,183 @@
+/**
+ * The requests to the token endpoint (RFC 6749, sections 4.1.3, 4.4.2 and 6) and the revocation of tokens (RFC 7009).
+ * Owns: what each sends and what its errors mean. None is repeated here: the caller knows whether that is safe.
+ */
+import {
+  type AuthorizationServer,
+  authorizationCodeGrantRequest,
+  type Client,
+  type ClientAuth,
+  clientCredentialsGrantRequest,
+  refreshTokenGrantRequest,
+  revocationRequest,
+} from "oauth4webapi";
+import {
+  type ClientRecord,
+  type Discovered,
+  SignInProblem,
+  type SignInRecord,
+  type TokenAnswer,
+} from "../model/model.ts";
+import { shownAddress } from "../requests/requests.ts";
+import { ask, type SendOptions } from "./ask.ts";
+import { type AuthorizationAnswer, checkedAnswer } from "./authorize-answer.ts";
+import { configuredClient } from "./client.ts";
+import { proofOf } from "./client-auth.ts";
+import type { GrantContext, PendingAuthorization } from "./context.ts";
+import { endpointOf } from "./endpoint.ts";
+import { tokenProblem } from "./refusals.ts";
+import { readTokens } from "./token-answer.ts";
+
+interface TokenRequest {
+  grant: "code" | "refresh" | "client";
+  server: AuthorizationServer;
+  client: ClientRecord;
+  scope: string | undefined;
+  send(client: Client, auth: ClientAuth, options: SendOptions): Promise<Response>;
+}
+
+async function askForTokens(request: TokenRequest, { plan, requests }: GrantContext): Promise<TokenAnswer> {
+  const { grant, server, scope } = request;
+  const endpoint = endpointOf(server, "token_endpoint");
+  const { auth, secrets } = await proofOf(request.client, plan);
+  const client: Client = { client_id: request.client.id };
+  const url = shownAddress(endpoint);
+  return ask({
+    endpoint,
+    requests,
+    secrets,
+    send: (options) => request.send(client, auth, options),
+    read: (text) => readTokens(server, client, text),
+    refused: (refusal) => tokenProblem(grant, refusal, { url, scope }),
+  });
+}
+
+const resourceOf = (resource: string | undefined): Record<string, string> =>
+  resource === undefined ? {} : { resource };
+
+/**
+ * Checks the browser's answer (`state`, `iss`, `error`) and exchanges the code. `bareCode`: the user pasted only the
+ * code, so there is no `state` to check; it is refused where the answer must have `iss`. Throws `SignInProblem`. Once
+ * `state` and `iss` are right, the authorization is used up.
+ */
+export async function finishAuthorization(
+  pending: PendingAuthorization,
+  answer: AuthorizationAnswer,
+  context: GrantContext,
+): Promise<TokenAnswer> {
+  const { client, discovered, redirectUri, verifier, scope } = pending;
+  const code = checkedAnswer(pending, answer);
+  const server = discovered.metadata;
+  const additionalParameters = resourceOf(discovered.resource);
+  return askForTokens(
+    {
+      grant: "code",
+      server,
+      client,
+      scope,
+      send: (as, auth, options) =>
+        authorizationCodeGrantRequest(server, as, auth, code, redirectUri, verifier, {
+          ...options,
+          additionalParameters,
+        }),
+    },
+    context,
+  );
+}
+
+const serverOf = ({ issuer, tokenEndpoint, revocationEndpoint }: SignInRecord): AuthorizationServer => ({
+  issuer,
+  token_endpoint: tokenEndpoint,
+  ...(revocationEndpoint !== undefined && { revocation_endpoint: revocationEndpoint }),
+});
+
+/**
+ * Throws `SignInProblem`: expired (there is no refresh token), refresh-refused (invalid_grant), client-unknown
+ * (invalid_client, unauthorized_client), bad-settings, resource-refused, unreachable, unavailable, bad-answer, refused.
+ * Only the first three say that the sign-in is lost. After unreachable the same refresh token may be sent once more.
+ * `scope` and `refresh_token` are absent if the answer has none.
+ */
+export async function refreshTokens(record: SignInRecord, context: GrantContext): Promise<TokenAnswer> {
+  const { refresh_token: refreshToken, client } = record;
+  if (refreshToken === undefined) throw new SignInProblem("expired");
+  const server = serverOf(record);
+  const additionalParameters = resourceOf(record.resource);
+  return askForTokens(
+    {
+      grant: "refresh",
+      server,
+      client,
+      scope: record.scope,
+      send: (as, auth, options) =>
+        refreshTokenGrantRequest(server, as, auth, refreshToken, { ...options, additionalParameters }),
+    },
+    context,
+  );
+}
+
+/** `client_credentials`, with a secret or `private_key_jwt`. Throws `SignInProblem`. The answer has no refresh token. */
+export async function clientCredentials(
+  asked: { discovered: Discovered; scope: string | undefined },
+  context: GrantContext,
+): Promise<TokenAnswer> {
+  const { discovered, scope } = asked;
+  const client = configuredClient(context.plan, discovered);
+  if (!client) throw new SignInProblem("bad-settings", { key: "oauth.clientId", what: "it is missing" });
+  if (client.method === "none") {
+    throw new SignInProblem("bad-settings", { key: "oauth.clientSecret", what: "it is missing" });
+  }
+  const server = discovered.metadata;
+  const parameters = { ...resourceOf(discovered.resource), ...(scope !== undefined && { scope }) };
+  const answer = await askForTokens(
+    {
+      grant: "client",
+      server,
+      client,
+      scope,
+      send: (as, auth, options) => clientCredentialsGrantRequest(server, as, auth, parameters, options),
+    },
+    context,
+  );
+  // RFC 6749, section 4.4.3: the client can always ask again.
+  const { refresh_token: _unused, ...tokens } = answer;
+  return tokens;
+}
+
+async function revoke(
+  record: SignInRecord,
+  { token, hint }: { token: string; hint: string },
+  { plan, requests }: GrantContext,
+): Promise<void> {
+  const server = serverOf(record);
+  const { auth, secrets } = await proofOf(record.client, plan);
+  const additionalParameters = { token_type_hint: hint };
+  await ask({
+    endpoint: endpointOf(server, "revocation_endpoint"),
+    requests,
+    secrets,
+    send: (options) =>
+      revocationRequest(server, { client_id: record.client.id }, auth, token, {
+        ...options,
+        additionalParameters,
+      }),
+    // RFC 7009, section 2.2: the status alone counts.
+    read: () => undefined,
+    refused: ({ error, what }) =>
+      error === undefined ? undefined : new SignInProblem("refused", { error, ...(what && { what }) }),
+  });
+}
+
+/**
+ * Revokes refresh and access token (RFC 7009), the refresh token first, which ends the sign-in. Both are tried. Throws
+ * `SignInProblem` if one of them fails. Resolves if the authorization server has no revocation.
+ */
+export async function revokeTokens(record: SignInRecord, context: GrantContext): Promise<void> {
+  const { refresh_token: refreshToken, access_token: accessToken, revocationEndpoint } = record;
+  if (revocationEndpoint === undefined) return;
+  const problems: unknown[] = [];
+  for (const [hint, token] of Object.entries({ refresh_token: refreshToken, access_token: accessToken })) {
+    if (token === undefined) continue;
+    await revoke(record, { token, hint }, context).catch((error: unknown) => problems.push(error));
+  }
+  if (problems.length > 0) throw problems[0];
+}

@@ -1,0 +1,248 @@
+/**
+ * The sign-in of one server of the session. Owns: when the parts behind it are loaded, and the explanation of their
+ * failures. Called by: session-auth.ts.
+ */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { SignInAgreed, SignInStatus, SignInStep } from "../../../src/shared/protocol/sign-in.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { OAuthPlan } from "../config/entry/oauth-plan.ts";
+import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
+import type { HttpClient } from "../web/web.ts";
+import type { Refusal, RequestAuth } from "./authorized-client.ts";
+import type { GrantContext } from "./grants/grants.ts";
+import { type AuthChallenge, explainProblem, SignInProblem } from "./model/model.ts";
+import type { SignIns } from "./sign-in/sign-in.ts";
+import type { SignInStore } from "./store/store.ts";
+import type { ServerTokens } from "./tokens/tokens.ts";
+
+/** The server as its connections and its sign-in see it. An edit may replace it. */
+export interface AuthServer {
+  definition: ServerDefinition;
+  /** The MCP endpoint, as it is resolved. */
+  url: string;
+  /** PEM of further certificate authorities, which the authorization server may use, too. */
+  ca?: readonly string[] | undefined;
+  redact: Redactor;
+  onSecret: (secret: string) => void;
+  onNote: (note: string) => void;
+}
+
+export interface ServerAuthContext {
+  agentDir: string;
+  /** Resolves variables and commands of `oauth`. */
+  resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
+  createClient: (server: AuthServer) => Promise<HttpClient>;
+  /** Gets one line for the user. */
+  warn: (text: string) => void;
+  /** The number of renewals that are out changes by `by`. */
+  onRenewing: (by: number) => void;
+  onStatus: (server: string) => void;
+}
+
+interface Parts {
+  tokens: ServerTokens;
+  store: SignInStore;
+}
+
+/** The authorization of a `Bearer` challenge is a token. A server that wants a password wants a header of the user. */
+const wantsToken = (challenge: AuthChallenge | undefined): boolean =>
+  challenge === undefined || /^(bearer|dpop)$/i.test(challenge.scheme);
+
+export class ServerAuth implements RequestAuth {
+  readonly #context: ServerAuthContext;
+  readonly #lifetime = new AbortController();
+  #server: AuthServer;
+  #parts: Promise<Parts> | undefined;
+  #loaded: Parts | undefined;
+  #client: Promise<HttpClient> | undefined;
+
+  constructor(server: AuthServer, context: ServerAuthContext) {
+    this.#server = server;
+    this.#context = context;
+  }
+
+  /** The definition that holds from now on. Its name, its url and its sign-in are the same. */
+  update(server: AuthServer): void {
+    this.#server = server;
+  }
+
+  /** Whether the server has said how it wants to be signed in to. */
+  get isChallenged(): boolean {
+    return this.#loaded?.tokens.challenge !== undefined;
+  }
+
+  get status(): SignInStatus | undefined {
+    return this.#loaded?.tokens.status;
+  }
+
+  /** Whether someone has signed in since the server refused the last token. */
+  async hasOther(): Promise<boolean> {
+    return (await this.#loaded?.tokens.hasOther()) ?? false;
+  }
+
+  async token(signal: AbortSignal): Promise<string | undefined> {
+    // Nobody has ever signed in: nothing is loaded before the server asks for it.
+    if (!this.#parts && !(await isFolder(join(this.#context.agentDir, "mcp-oauth")))) return undefined;
+    return this.#explained(async () => (await this.#open()).tokens.token(signal));
+  }
+
+  async afterRefusal(refused: Refusal, signal: AbortSignal): Promise<string | undefined> {
+    if (refused.sent === undefined && !wantsToken(refused.challenge)) return undefined;
+    return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
+  }
+
+  async signIn(
+    signIns: SignIns,
+    agreed: SignInAgreed,
+    signedIn: () => Promise<number | undefined>,
+  ): Promise<SignInStep> {
+    const { tokens, store } = await this.#open();
+    const { definition, url, onSecret, redact } = this.#server;
+    const grant = await this.#explained(async () => {
+      tokens.checkStepUp();
+      return this.#grant();
+    });
+    return signIns.begin(
+      {
+        ...grant,
+        server: definition.name,
+        url: new URL(url),
+        store,
+        challenge: tokens.challenge,
+        renew: (signal) => tokens.renew(signal),
+        onSecret,
+        redact,
+        signedIn: () => {
+          tokens.signedIn();
+          return signedIn();
+        },
+      },
+      agreed,
+    );
+  }
+
+  /** Revokes and forgets. Answers one sentence for the user. */
+  async signOut(signal: AbortSignal): Promise<string> {
+    const { store } = await this.#open();
+    const { definition } = this.#server;
+    const { name } = definition;
+    const { record, given } = await store.read();
+    if (!record) {
+      return given
+        ? `${name} uses the tokens in ${given.path}, which another program wrote: remove that file to sign out.`
+        : `${name} is not signed in.`;
+    }
+    const { revokeTokens } = await import("./grants/grants.ts");
+    return this.#explained(() =>
+      store.locked(async (held) => {
+        const grant = await this.#grant();
+        const failure = held.record
+          ? await revokeTokens(held.record, grant).then(
+              () => undefined,
+              (error: unknown) => error,
+            )
+          : undefined;
+        await held.forget();
+        if (failure === undefined) return `${name} is signed out.`;
+        const { message } = this.#explain(failure);
+        return `${name} is signed out here. Its tokens could not be revoked: ${message}`;
+      }, signal),
+    );
+  }
+
+  async close(maxMs: number): Promise<void> {
+    if (this.#parts) await (await this.#parts.catch(() => undefined))?.tokens.close(maxMs);
+    this.#lifetime.abort();
+    (await this.#client)?.close();
+  }
+
+  #open(): Promise<Parts> {
+    this.#parts ??= this.#load();
+    return this.#parts;
+  }
+
+  async #load(): Promise<Parts> {
+    const [{ openSignInStore }, { createServerTokens }] = await Promise.all([
+      import("./store/store.ts"),
+      import("./tokens/tokens.ts"),
+    ]);
+    const { agentDir, warn, onRenewing, onStatus } = this.#context;
+    const { definition, url } = this.#server;
+    const { name: server, oauth, project } = definition;
+    const onNote = (note: string): void => this.#server.onNote(note);
+    const store = openSignInStore({
+      agentDir,
+      server,
+      url,
+      // A file of the project decides where this server's name leads.
+      takesGiven: !project,
+      onNote,
+      warn,
+      client: () => this.#configuredClient(),
+    });
+    const tokens = createServerTokens({
+      server,
+      url: new URL(url),
+      store,
+      isMachine: typeof oauth === "object" && oauth.grantType === "client_credentials",
+      grant: () => this.#grant(),
+      onSecret: (secret) => this.#server.onSecret(secret),
+      onNote,
+      onRenewing,
+      onStatus: () => onStatus(server),
+      nowMs: Date.now,
+    });
+    this.#loaded = { tokens, store };
+    return this.#loaded;
+  }
+
+  async #configuredClient(): Promise<{ id: string; hasSecret: boolean } | undefined> {
+    const { clientId: id, clientSecret } = await this.#context.resolvePlan(
+      this.#server,
+      this.#lifetime.signal,
+    );
+    return id === undefined ? undefined : { id, hasSecret: clientSecret !== undefined };
+  }
+
+  async #grant(): Promise<GrantContext> {
+    const server = this.#server;
+    const { signal } = this.#lifetime;
+    const [{ createAuthRequests }, plan] = await Promise.all([
+      import("./requests/requests.ts"),
+      this.#context.resolvePlan(server, signal),
+    ]);
+    for (const secret of oauthSecrets(server.definition.oauth, plan).named) server.onSecret(secret);
+    this.#client ??= this.#context.createClient(server);
+    // What a project's file names is no more trusted than what a server names.
+    const named = server.definition.project ? [] : [plan.authServerMetadataUrl, plan.issuer];
+    const trusted = named.filter((url) => url !== undefined);
+    const requests = createAuthRequests({
+      client: await this.#client,
+      server: new URL(server.url),
+      trusted,
+      signal,
+    });
+    return { plan, requests, onNote: server.onNote };
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  #explain(error: unknown): Error {
+    const { definition, redact } = this.#server;
+    if (error instanceof SignInProblem) return explainProblem(error, { server: definition.name, redact });
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );

@@ -1,0 +1,116 @@
+/**
+ * Renews the stored sign-in of one server under the lock that all processes share. A refresh token that rotates works
+ * once, so only the holder of the lock sends it, and the answer is written before anybody uses it. Nothing here opens a
+ * browser or registers a client. Called by: tokens.ts.
+ */
+import { type GrantContext, refreshTokens } from "../grants/grants.ts";
+import {
+  SignInProblem,
+  type SignInProblemKind,
+  type SignInRecord,
+  type TokenAnswer,
+} from "../model/model.ts";
+import type { LockedSignIn, SignInStore } from "../store/store.ts";
+import { isFresh } from "./fresh.ts";
+
+export interface RefreshContext {
+  store: Pick<SignInStore, "locked" | "read">;
+  /** Resolved when the refresh token is to be sent. */
+  grant: () => Promise<GrantContext>;
+  /** Rejects with `SignInProblem` "moved" if the server names another authorization server than the record's. */
+  checkIssuer: (record: SignInRecord, grant: GrantContext) => Promise<void>;
+  onSecret: (secret: string) => void;
+  nowMs: () => number;
+}
+
+/**
+ * Answers the record with a token that can be used. `refused`: a token that the server does not accept, whatever its
+ * time. Throws `SignInProblem`.
+ */
+export function refresh(
+  refused: string | undefined,
+  context: RefreshContext,
+  signal: AbortSignal,
+): Promise<SignInRecord> {
+  return context.store.locked(async (held) => {
+    const { record } = held;
+    if (!record) throw new SignInProblem("not-signed-in");
+    const { access_token } = record;
+    const isOther = access_token !== undefined && access_token !== refused;
+    // Another process was faster.
+    if (isOther && isFresh(record, context.nowMs())) return record;
+    if (record.refresh_token === undefined) throw new SignInProblem("expired");
+    const grant = await context.grant();
+    if (refused !== undefined) await context.checkIssuer(record, grant);
+    return renew(held, record, { grant, context });
+  }, signal);
+}
+
+async function renew(
+  held: LockedSignIn,
+  record: SignInRecord,
+  { grant, context }: { grant: GrantContext; context: RefreshContext },
+): Promise<SignInRecord> {
+  await held.write({ ...record, refreshing: { at: context.nowMs(), pid: process.pid } });
+  const { refreshing: _, ...before } = record;
+  try {
+    const answer = await askTwice(record, grant);
+    context.onSecret(answer.access_token);
+    if (answer.refresh_token !== undefined) context.onSecret(answer.refresh_token);
+    const next = renewedRecord(before, answer, context.nowMs());
+    await held.write(next);
+    return next;
+  } catch (error) {
+    const others = await writtenByOthers(error, before, context);
+    if (others) return others;
+    await settleFailure(held, before, error);
+    throw error;
+  }
+}
+
+const kindOf = (error: unknown): SignInProblemKind | undefined =>
+  error instanceof SignInProblem ? error.kind : undefined;
+
+/** A program that does not know the lock may have renewed the sign-in meanwhile: its tokens are the ones that work. */
+async function writtenByOthers(
+  error: unknown,
+  before: SignInRecord,
+  { store, nowMs }: RefreshContext,
+): Promise<SignInRecord | undefined> {
+  if (kindOf(error) !== "refresh-refused") return undefined;
+  const { record } = await store.read();
+  const isOther = record?.access_token !== undefined && record.access_token !== before.access_token;
+  return isOther && isFresh(record, nowMs()) ? record : undefined;
+}
+
+/** The connection may break after the token was taken: a server with a grace period answers the same again. */
+async function askTwice(record: SignInRecord, grant: GrantContext): Promise<TokenAnswer> {
+  try {
+    return await refreshTokens(record, grant);
+  } catch (error) {
+    if (kindOf(error) !== "unreachable") throw error;
+    return refreshTokens(record, grant);
+  }
+}
+
+/** The record after a renewal. What the answer leaves out stays as it was (RFC 6749, sections 5.1 and 6). */
+export function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: number): SignInRecord {
+  const { expiresAt: _, refreshing: __, ...kept } = before;
+  return { ...kept, ...answer, obtainedAt: nowMs };
+}
+
+/** Only a clear no of the authorization server ends a sign-in. A fault of the network or the server loses nothing. */
+async function settleFailure(held: LockedSignIn, before: SignInRecord, error: unknown): Promise<void> {
+  const kind = kindOf(error);
+  if (kind === "client-unknown" && before.client.kind === "dynamic") return held.forget();
+  if (kind === "refresh-refused" || kind === "client-unknown") return held.write(withoutTokens(before));
+  return held.write(before);
+}
+
+const withoutTokens = ({
+  access_token: _,
+  refresh_token: __,
+  token_type: ___,
+  expiresAt: ____,
+  ...rest
+}: SignInRecord): SignInRecord => rest;

@@ -1,0 +1,290 @@
+/**
+ * The tokens of one server. Owns: the token of the next request, its renewal (once at a time in this process, and by
+ * the store's lock in all processes), and what a refusal of the server means. Must not: open a browser or register a
+ * client. Called by: auth.ts.
+ */
+import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
+import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
+import { movedTo } from "../discovery/discovery.ts";
+import type { GrantContext } from "../grants/grants.ts";
+import { type AuthChallenge, SignInProblem, type SignInRecord } from "../model/model.ts";
+import type { SignInStore, StoredSignIn } from "../store/store.ts";
+import { isExpired, isFresh } from "./fresh.ts";
+import { createMachine } from "./machine.ts";
+import { refresh } from "./refresh.ts";
+import { createStepUps } from "./step-ups.ts";
+
+export interface TokensContext {
+  server: string;
+  /** The MCP endpoint. */
+  url: URL;
+  store: SignInStore;
+  /** Whether the server is signed in to without a user. */
+  isMachine: boolean;
+  /** Resolves the configuration's values; called only when a request to the authorization server is due. */
+  grant: () => Promise<GrantContext>;
+  onSecret: (secret: string) => void;
+  onNote: (note: string) => void;
+  /** The number of renewals that are out has changed: the session's end waits for them. */
+  onRenewing: (open: number) => void;
+  /** The sign-in's status may have changed. */
+  onStatus: () => void;
+  nowMs: () => number;
+}
+
+/** An answer 401, or 403 that asks for more scope. `sent`: the token of the request. */
+export interface Refused {
+  status: number;
+  challenge: AuthChallenge | undefined;
+  sent: string | undefined;
+  /** Another token of the same request was refused before. */
+  isRepeated: boolean;
+}
+
+export interface ServerTokens {
+  /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
+  token(signal: AbortSignal): Promise<string | undefined>;
+  /** Another token with which the request is worth repeating once. Throws `SignInProblem`. */
+  afterRefusal(refused: Refused, signal: AbortSignal): Promise<string>;
+  /** Renews the stored sign-in, whatever its age. True: a request can be tried now. Never rejects. */
+  renew(signal: AbortSignal): Promise<boolean>;
+  /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
+  hasOther(): Promise<boolean>;
+  /** The user has signed in anew. */
+  signedIn(): void;
+  /** Throws `SignInProblem` "scope-loop" if the server still wants the scope for which the user has signed in twice. */
+  checkStepUp(): void;
+  /** The last challenge of the server. */
+  readonly challenge: AuthChallenge | undefined;
+  readonly status: SignInStatus | undefined;
+  /** Waits for a renewal that is out, at most `maxMs`. */
+  close(maxMs: number): Promise<void>;
+}
+
+/** The protected resource metadata are asked for another authorization server at most this often. */
+const MOVED_CHECK_MS = 60_000;
+/** A renewal that failed before its time is due again after this pause: the old token still works. */
+const EARLY_RETRY_MS = 30_000;
+
+export const createServerTokens = (context: TokensContext): ServerTokens => new Tokens(context);
+
+class Tokens implements ServerTokens {
+  readonly #context: TokensContext;
+  readonly #lifetime = new AbortController();
+  readonly #stepUps = createStepUps();
+  readonly #machine: ReturnType<typeof createMachine>;
+  #challenge: AuthChallenge | undefined;
+  #status: SignInStatus | undefined;
+  /** The renewal that all callers share. */
+  #flight: Promise<SignInRecord> | undefined;
+  /** The token with which the sign-in was lost. */
+  #lostToken: string | undefined;
+  #issuerCheckedMs = Number.NEGATIVE_INFINITY;
+  /** What the last check of the issuer found. */
+  #moved: SignInProblem | undefined;
+  #earlyFailedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(context: TokensContext) {
+    this.#context = context;
+    this.#machine = createMachine(context, () => this.#challenge);
+  }
+
+  get challenge(): AuthChallenge | undefined {
+    return this.#challenge;
+  }
+
+  get status(): SignInStatus | undefined {
+    return this.#status;
+  }
+
+  async token(signal: AbortSignal): Promise<string | undefined> {
+    if (this.#context.isMachine) return this.#machine.token(signal);
+    const stored = await this.#read();
+    const { record } = stored;
+    const nowMs = this.#context.nowMs();
+    if (record?.access_token === undefined) return this.#without(stored);
+    if (isFresh(record, nowMs)) return record.access_token;
+    const isOver = isExpired(record, nowMs);
+    // The server says whether a token without a way to renew it still works.
+    if (record.refresh_token === undefined) return record.access_token;
+    if (!isOver && nowMs - this.#earlyFailedMs < EARLY_RETRY_MS) return record.access_token;
+    try {
+      return (await this.#renewed(undefined, signal)).access_token;
+    } catch (error) {
+      if (isOver || signal.aborted || this.#endsSignIn(error)) throw error;
+      this.#earlyFailedMs = nowMs;
+      this.#context.onNote(`could not renew its sign-in before its end (${kindOf(error)})`);
+      return record.access_token;
+    }
+  }
+
+  /** There is no access token of our own. */
+  async #without({ record, given }: StoredSignIn): Promise<string | undefined> {
+    if (record?.refresh_token !== undefined) {
+      return (await this.#renewed(undefined, this.#lifetime.signal)).access_token;
+    }
+    return given?.tokens.access_token;
+  }
+
+  async afterRefusal(refused: Refused, signal: AbortSignal): Promise<string> {
+    const { status, challenge, sent, isRepeated } = refused;
+    this.#challenge = challenge ?? this.#challenge;
+    this.#lostToken = sent;
+    const wantsScope = status === 403;
+    if (this.#context.isMachine) {
+      if (wantsScope || isRepeated) throw this.#refusal(wantsScope);
+      return this.#machine.renewed(sent, signal);
+    }
+    const { record, given } = await this.#read();
+    const now = record?.access_token ?? given?.tokens.access_token;
+    // Another process or the user has written other tokens meanwhile.
+    if (now !== undefined && now !== sent && !wantsScope) return now;
+    if (wantsScope && sent !== undefined) throw this.#lost(this.#refusal(true));
+    // A token that lives for moments may have ended before the server saw it.
+    const isFreshlyRefused =
+      isRepeated && sent !== undefined && !isExpired(record ?? {}, this.#context.nowMs());
+    if (isFreshlyRefused) throw this.#lost(this.#refusal(false));
+    if (record?.refresh_token === undefined) {
+      throw this.#lost(
+        new SignInProblem(
+          now === undefined ? "not-signed-in" : "expired",
+          record === undefined && given ? { path: given.path } : {},
+        ),
+      );
+    }
+    const next = await this.#renewed(sent, signal);
+    if (next.access_token === undefined) throw this.#lost(new SignInProblem("expired"));
+    return next.access_token;
+  }
+
+  signedIn(): void {
+    this.#issuerCheckedMs = Number.NEGATIVE_INFINITY;
+    this.#moved = undefined;
+    if (this.#challenge?.error === "insufficient_scope") this.#stepUps.count(this.#challenge.scope);
+  }
+
+  async renew(signal: AbortSignal): Promise<boolean> {
+    if (this.#context.isMachine) return true;
+    const { record } = await this.#read();
+    // More scope comes from the user only.
+    if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope") return false;
+    try {
+      await this.#renewed(record.access_token, signal);
+      return true;
+    } catch (error) {
+      this.#context.onNote(`could not renew its sign-in (${kindOf(error)})`);
+      return false;
+    }
+  }
+
+  async hasOther(): Promise<boolean> {
+    const { record, given } = await this.#read();
+    const token = record?.access_token ?? given?.tokens.access_token;
+    return token !== undefined && token !== this.#lostToken;
+  }
+
+  checkStepUp(): void {
+    const { error, scope } = this.#challenge ?? {};
+    if (error !== "insufficient_scope" || this.#stepUps.isAllowed(scope)) return;
+    throw new SignInProblem("scope-loop", scope === undefined ? {} : { scope });
+  }
+
+  async close(maxMs: number): Promise<void> {
+    if (this.#flight) await settledWithin(this.#flight, maxMs);
+    this.#lifetime.abort();
+  }
+
+  #refusal(wantsScope: boolean): SignInProblem {
+    if (!wantsScope) return new SignInProblem("fresh-token-refused");
+    const scope = this.#challenge?.scope;
+    return new SignInProblem("scope-wanted", scope === undefined ? {} : { scope });
+  }
+
+  #lost(problem: SignInProblem): SignInProblem {
+    this.#setStatus({ state: "needed" });
+    return problem;
+  }
+
+  #endsSignIn(error: unknown): boolean {
+    return ["refresh-refused", "client-unknown", "moved"].includes(kindOf(error));
+  }
+
+  /** The record after a renewal. Callers share it, and each may stop waiting for it. */
+  async #renewed(refused: string | undefined, signal: AbortSignal): Promise<SignInRecord> {
+    this.#flight ??= this.#startFlight(refused);
+    try {
+      const record = await abortable(this.#flight, signal, `the sign-in of ${this.#context.server}`);
+      this.#show({ record });
+      return record;
+    } catch (error) {
+      if (this.#endsSignIn(error)) this.#setStatus({ state: "needed" });
+      throw error;
+    }
+  }
+
+  #startFlight(refused: string | undefined): Promise<SignInRecord> {
+    const { store, grant, onSecret, onRenewing, nowMs } = this.#context;
+    onRenewing(1);
+    const flight = refresh(
+      refused,
+      { store, grant, onSecret, nowMs, checkIssuer: (record, use) => this.#checkIssuer(record, use) },
+      this.#lifetime.signal,
+    ).finally(() => {
+      this.#flight = undefined;
+      onRenewing(-1);
+    });
+    // A caller that was aborted does not wait for it.
+    flight.catch(() => undefined);
+    return flight;
+  }
+
+  async #checkIssuer(record: SignInRecord, { plan, requests }: GrantContext): Promise<void> {
+    const nowMs = this.#context.nowMs();
+    if (nowMs - this.#issuerCheckedMs < MOVED_CHECK_MS) {
+      if (this.#moved) throw this.#moved;
+      return;
+    }
+    this.#issuerCheckedMs = nowMs;
+    this.#moved = undefined;
+    const found = await movedTo({
+      url: this.#context.url,
+      challenge: this.#challenge,
+      plan,
+      requests,
+      issuer: record.issuer,
+      acceptedIssuer: record.acceptedIssuer,
+    });
+    if (found === undefined) return;
+    this.#moved = new SignInProblem("moved", { found });
+    throw this.#moved;
+  }
+
+  async #read(): Promise<StoredSignIn> {
+    const stored = await this.#context.store.read();
+    const tokens = stored.record ?? stored.given?.tokens;
+    for (const secret of [tokens?.access_token, tokens?.refresh_token, stored.record?.client.secret]) {
+      if (secret !== undefined) this.#context.onSecret(secret);
+    }
+    this.#show(stored);
+    return stored;
+  }
+
+  #show({ record, given }: StoredSignIn): void {
+    const tokens = record ?? given?.tokens;
+    if (tokens?.access_token === undefined) return;
+    this.#setStatus({
+      state: "signed-in",
+      ...(tokens.expiresAt === undefined ? {} : { expiresAt: tokens.expiresAt }),
+      // Only the program that wrote `tokens.json` renews it.
+      renews: record?.refresh_token !== undefined,
+    });
+  }
+
+  #setStatus(status: SignInStatus): void {
+    if (JSON.stringify(status) === JSON.stringify(this.#status)) return;
+    this.#status = status;
+    this.#context.onStatus();
+  }
+}
+
+const kindOf = (error: unknown): string => (error instanceof SignInProblem ? error.kind : "cancelled");
