@@ -8,7 +8,9 @@ import type { TransportKind } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { ResolvedHttp } from "../config/values/values.ts";
 import type { Redactor, Secrets } from "../secrets/secrets.ts";
 import type { CallToolResult } from "./wire/wire.ts";
 
@@ -30,6 +32,8 @@ export interface ConnectOptions {
   npxCacheFile: string;
   signal: AbortSignal;
   maxMessageBytes: number;
+  /** `caFile` of the settings; empty or absent: none. */
+  caFile?: string;
   /** Over HTTP: pauses before further attempts, in milliseconds. Absent: 300 and 1,000. */
   retryMs?: readonly number[];
   onSpawn: (pid: number) => void;
@@ -43,6 +47,10 @@ export interface ConnectOptions {
   redact: Redactor;
   /** The connection ended, by either side. */
   onClosed: () => void;
+  /** Over HTTP: what the requests ask about the server's sign-in. Absent: they go out as configured. */
+  auth?: ((target: ResolvedHttp) => RequestAuth | undefined) | undefined;
+  /** The server no longer accepts the credentials of an open connection. */
+  onAuthLost?: (error: ThreadsError) => void;
   /** The server says that its tools, resources or prompts changed. */
   onListChanged: () => void;
   /** Called with a number of bytes from the server before they are read. */

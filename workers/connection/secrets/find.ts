@@ -1,9 +1,11 @@
 /**
  * Finds the values of a server's definition that no text may show: environment and headers, values of variables and
- * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`). Pure.
+ * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`);
+ * and those of its plan for OAuth. Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { OAuthPlan } from "../config/entry/oauth-plan.ts";
 import type { Secrets } from "./redact.ts";
 
 type Target = ServerDefinition["target"];
@@ -123,6 +125,28 @@ export function secretsOf(written: Target, resolved: Target): Secrets {
       ...env.named,
       ...changed.filter(({ isNamed }) => isNamed).map(({ value }) => value),
       ...namedInArguments(resolved.args),
+    ],
+  };
+}
+
+/** Keys of a plan whose values are secret. The path of a file is not. */
+const OAUTH_SECRETS = ["clientSecret", "privateKey"] as const satisfies readonly (keyof OAuthPlan)[];
+
+/** Secrets of a plan for OAuth, from the plan as it is written and as it was resolved. */
+export function oauthSecrets(written: OAuthPlan | false, resolved: OAuthPlan): Secrets {
+  const before: Partial<OAuthPlan> = written === false ? {} : written;
+  const params = inRecord(before.authorizationParams ?? {}, resolved.authorizationParams ?? {});
+  const texts = Object.entries(resolved).flatMap(([key, value]) => {
+    const from = before[key as keyof OAuthPlan];
+    if (typeof from !== "string" || typeof value !== "string") return [];
+    return substituted(from, value).map((text) => ({ text, isNamed: isSecretSource(from) }));
+  });
+  return {
+    values: [...params.values, ...texts.map(({ text }) => text)],
+    named: [
+      ...OAUTH_SECRETS.flatMap((key) => resolved[key] ?? []),
+      ...params.named,
+      ...texts.filter(({ isNamed }) => isNamed).map(({ text }) => text),
     ],
   };
 }

@@ -6,13 +6,16 @@
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
 import { withName } from "../../shared/server-name.ts";
+import type { AuthServer, RequestAuth } from "../auth/auth.ts";
 import type { Settings } from "../config/entry/settings.ts";
+import type { ResolvedHttp } from "../config/values/values.ts";
 import type { CloseTimes, Connection, ConnectOptions } from "../mcp/mcp.ts";
-import { type Redactor, redactError, type Secrets } from "../secrets/secrets.ts";
+import { type Redactor, redactError } from "../secrets/secrets.ts";
 import type { ServerParts } from "./parts.ts";
 import type { Talkers } from "./talkers.ts";
 
@@ -25,6 +28,15 @@ const connectByTransport: Connect = async (options) => {
   options.signal.throwIfAborted();
   return connect(options);
 };
+
+/** The sign-ins, as servers see them. */
+export interface ServersAuth {
+  /** What the requests of a connection ask. Undefined: no sign-in applies. */
+  of(server: AuthServer & { headers: Record<string, string> }): RequestAuth | undefined;
+  status(server: string): SignInStatus | undefined;
+  /** Whether someone has signed in to the server since it refused its last token. */
+  hasOther(server: string): Promise<boolean>;
+}
 
 /** What every attempt of a session needs. */
 export interface AttemptContext {
@@ -40,11 +52,13 @@ export interface AttemptContext {
   settings: () => Settings;
   /** Absent: the transports open the connection. */
   connect?: Connect;
+  /** Absent: nobody signs in. */
+  auth?: ServersAuth;
 }
 
 /** The server as its attempts see it. */
 export interface AttemptedServer extends ServerParts {
-  onSecrets(secrets: Secrets): void;
+  onAuthLost(error: ThreadsError): void;
   onListChanged(): void;
   /** Takes the connection before its lists are there; undefined: its lists failed and it is being closed. */
   hold(connection: Connection | undefined): void;
@@ -134,24 +148,41 @@ async function open(
 
 function connectOptions(
   server: AttemptedServer,
-  { cwd, npxCacheFile, settings, emit, talkers }: AttemptContext,
+  { cwd, npxCacheFile, settings, emit, talkers, auth }: AttemptContext,
 ): Omit<ConnectOptions, "signal" | "onClosed"> {
   const { name, log } = server;
+  const { maxMessageBytes, caFile } = settings();
   return {
     definition: server.definition(),
     cwd,
     npxCacheFile,
-    maxMessageBytes: settings().maxMessageBytes,
+    maxMessageBytes,
+    caFile,
     onSpawn: (pid) => emit({ type: "spawned", pid, server: name }),
     onExit: (pid) => emit({ type: "exited", pid, server: name }),
     onNote: log.note,
     onLogMessage: log.message,
-    onSecrets: (secrets) => server.onSecrets(secrets),
+    onSecrets: server.secrets.setDefined,
     redact: server.redact,
+    auth: (target) => auth?.of({ ...authServer(server, target), headers: target.headers }),
+    onAuthLost: (error) => server.onAuthLost(error),
     onListChanged: () => server.onListChanged(),
     onBytes: talkers?.of(name),
   };
 }
+
+/** `target`: as it is resolved. */
+export const authServer = (
+  server: Pick<ServerParts, "definition" | "secrets" | "redact" | "log">,
+  { url, ca }: ResolvedHttp,
+): AuthServer => ({
+  definition: server.definition(),
+  url,
+  ca,
+  redact: server.redact,
+  onSecret: server.secrets.add,
+  onNote: server.log.note,
+});
 
 const connectedLine = (
   { name, offer }: AttemptedServer,

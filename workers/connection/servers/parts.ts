@@ -2,6 +2,7 @@
 import type { Log } from "../../shared/log.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Redactor } from "../secrets/secrets.ts";
+import { createKnownSecrets, type KnownSecrets } from "./known-secrets.ts";
 import { createServerLog, type ServerLog } from "./log.ts";
 import { type OfferContext, ServerOffer } from "./offer.ts";
 
@@ -15,17 +16,19 @@ export interface ServerParts {
   readonly lifetime: AbortSignal;
   /** Takes the secrets known so far out of a text: they are known only once the definition is resolved. */
   readonly redact: Redactor;
+  readonly secrets: KnownSecrets;
 }
 
 interface PartsOptions extends Omit<OfferContext, "onNote"> {
   log: Log;
-  redact: Redactor;
 }
 
-export function createParts({ log, redact, ...context }: PartsOptions): ServerParts {
+export function createParts({ log, ...context }: PartsOptions): ServerParts {
   const { definition, lifetime } = context;
   const { name } = definition();
+  const secrets = createKnownSecrets();
+  const { redact } = secrets;
   const serverLog = createServerLog(name, { log, redact });
   const offer = new ServerOffer({ ...context, onNote: serverLog.note });
-  return { name, definition, lifetime, redact, log: serverLog, offer };
+  return { name, definition, lifetime, redact, secrets, log: serverLog, offer };
 }

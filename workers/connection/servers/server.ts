@@ -4,7 +4,7 @@
  * attempt.ts, the clocks and lists beside an open connection in watch.ts, a call in call.ts, the server's tools and
  * resources in offer.ts. Called by: supervisor.ts.
  */
-import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
@@ -13,10 +13,11 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { createRedactor, NO_SECRETS, type Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/secrets.ts";
 import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
 import { callServer, isExcluded } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
+import { createLeaving, type Leaving } from "./leaving.ts";
 import type { KnownTools } from "./offer.ts";
 import { createParts, type ServerParts } from "./parts.ts";
 import { closeTimes, lifecyclePolicy, type ServerLimits } from "./policy.ts";
@@ -44,14 +45,12 @@ export class Server {
   readonly #lifetime = new AbortController();
   readonly #parts: ServerParts;
   readonly #watch: ConnectionWatch;
+  readonly #leaving: Leaving;
   #definition: ServerDefinition;
   #phase: ServerPhase;
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
-  #redact: Redactor = createRedactor(NO_SECRETS);
   #reconnectTimer: NodeJS.Timeout | undefined;
-  /** Settles when every connection that was given up is closed. */
-  #closing: Promise<unknown> = Promise.resolve();
 
   constructor(definition: ServerDefinition, context: ServerContext) {
     this.#definition = definition;
@@ -62,13 +61,13 @@ export class Server {
       definition: () => this.#definition,
       lifetime: this.#lifetime.signal,
       log: context.log,
-      redact: (text) => this.#redact(text),
       isOpen: (connection) => this.#connection === connection,
       onLate: () => {
         if (this.#connected) context.onTools(this);
       },
     });
     this.#watch = this.#createWatch();
+    this.#leaving = createLeaving(this.name, context.log, this.#lifetime.signal);
   }
 
   #createWatch(): ConnectionWatch {
@@ -114,9 +113,9 @@ export class Server {
     return this.#parts.offer.resources;
   }
 
-  /** Takes the definition's secrets out of a text about this server. */
+  /** Takes secrets out of a text about this server. */
   get redact(): Redactor {
-    return this.#redact;
+    return this.#parts.redact;
   }
 
   get phase(): ServerPhase["name"] {
@@ -172,7 +171,13 @@ export class Server {
       offer: this.#parts.offer,
       settings: this.#context.settings(),
       limits: this.#limits,
+      signIn: this.#context.auth?.status(this.name),
     });
+  }
+
+  /** For a sign-in, which needs no connection. */
+  get parts(): ServerParts {
+    return this.#parts;
   }
 
   /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
@@ -220,7 +225,7 @@ export class Server {
     this.#dispatch({ type: "closed" });
     this.#lifetime.abort();
     await this.#attempt?.promise.catch(() => undefined);
-    await this.#closing;
+    await this.#leaving.settled();
     this.#parts.log.close();
   }
 
@@ -235,7 +240,10 @@ export class Server {
       if (effect.type === "open") this.#startAttempt();
       if (effect.type === "close")
         this.#drop(event.type === "closed" ? SHUTDOWN_TIMES : closeTimes(this.#limits));
-      if (effect.type === "reconnect-later") this.#reconnectLater(effect.delayMs);
+      // Calls that the server has accepted already may still be answered.
+      if (effect.type === "leave") this.#drop(closeTimes(this.#limits), this.#watch.unused(LIMITS.drainMs));
+      if (effect.type === "reconnect-later")
+        this.#reconnectTimer = setTimeout(() => this.connect("timer").catch(() => undefined), effect.delayMs);
     }
     if (state !== before) this.#context.onStatus(this);
     return refused;
@@ -246,9 +254,7 @@ export class Server {
     this.#attempt = startAttempt(
       {
         ...this.#parts,
-        onSecrets: (secrets) => {
-          this.#redact = createRedactor(secrets);
-        },
+        onAuthLost: (error) => this.#onAuthLost(error),
         onListChanged: () => this.#watch.onListChanged(),
         hold: (connection) => {
           this.#connection = connection;
@@ -273,27 +279,24 @@ export class Server {
     );
   }
 
-  #reconnectLater(delayMs: number): void {
-    this.#reconnectTimer = setTimeout(() => {
-      this.connect("timer").catch(() => undefined);
-    }, delayMs);
+  #onAuthLost(error: ThreadsError): void {
+    if (this.#phase.name === "connected") this.#context.log.warn(error.message);
+    this.#dispatch({ type: "auth-lost", error });
   }
 
   #onDropped(message: string): void {
-    const error = droppedError(this.name, this.#redact(message));
+    const error = droppedError(this.name, this.redact(message));
     this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
     const reported = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
     this.#context.log.warn(`${reported.message} ${reported.remedy ?? "The next call connects again."}`);
   }
 
   /** Gives the connection up without waiting for its end; `close` waits. */
-  #drop(times: CloseTimes): void {
+  #drop(times: CloseTimes, after?: Promise<void>): void {
     const connection = this.#connection;
     this.#connection = undefined;
     this.#watch.stop();
     clearTimeout(this.#reconnectTimer);
-    this.#closing = Promise.all([this.#closing, connection?.close(times)]).catch((error) =>
-      this.#context.log.error(`${this.name}: closing failed: ${messageOf(error)}`),
-    );
+    this.#leaving.close(connection, times, after);
   }
 }

@@ -4,7 +4,7 @@
  * (call) and what it offers (offer). Must not: know the configuration's files, the catalog or main.
  * Called by: session, catalog, results. To change when a server connects or closes: state.ts, a pure transition table.
  */
-export type { Connect } from "./attempt.ts";
+export { authServer, type Connect } from "./attempt.ts";
 export { excludedTool, refusal } from "./errors.ts";
 export type { KnownTools } from "./offer.ts";
 export type { Server } from "./server.ts";

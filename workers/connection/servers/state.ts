@@ -44,6 +44,8 @@ export type ServerEvent =
   | { type: "open-failed"; error: ThreadsError; nowMs: number }
   /** The connection ended although it was not closed here, or its health check failed. */
   | { type: "dropped"; error: ThreadsError; nowMs: number }
+  /** The server no longer accepts the credentials of the open connection. */
+  | { type: "auth-lost"; error: ThreadsError }
   /** The server was at work when an earlier worker died: it must not be connected by itself. */
   | { type: "held-back"; error: ThreadsError }
   /** Nothing used the connection for the idle time. */
@@ -57,6 +59,8 @@ export type ServerEffect =
   | { type: "open" }
   /** Ends the connection, or the attempt to open one. */
   | { type: "close" }
+  /** Uses the connection no more, and ends it when its open calls are done. */
+  | { type: "leave" }
   /** The wish for a connection is answered with this reason. */
   | { type: "refuse"; reason: "waiting-to-retry" | "disabled" | "closing" }
   | { type: "reconnect-later"; delayMs: number };
@@ -146,6 +150,10 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
       return state.name === "connecting" ? onOpenFailed(state, event, policy) : stay(state);
     case "dropped":
       return state.name === "connected" ? onDropped(state, event, policy) : stay(state);
+    case "auth-lost":
+      return state.name === "connected"
+        ? { state: { name: "needs-auth", error: event.error }, effects: [{ type: "leave" }] }
+        : stay(state);
     case "held-back": {
       if (state.name !== "idle") return stay(state);
       const { error } = event;

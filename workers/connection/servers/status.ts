@@ -1,5 +1,6 @@
 /** A server's state as `/mcp` and main show it. Pure. */
 import { toWireError } from "../../../src/shared/protocol/errors.ts";
+import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
@@ -19,10 +20,11 @@ export interface StatusParts {
   offer: Pick<ServerOffer, "tools" | "resources">;
   settings: Pick<Settings, "directTools">;
   limits: Pick<ServerLimits, "reconnectMs">;
+  signIn?: SignInStatus | undefined;
 }
 
 export function serverStatus(parts: StatusParts): ServerStatus {
-  const { definition, phase, connection, offer, settings, limits } = parts;
+  const { definition, phase, connection, offer, settings, limits, signIn } = parts;
   const { name, lifecycle, file, description } = definition;
   const { tools, resources } = offer;
   const toolCount = tools?.length ?? 0;
@@ -40,5 +42,6 @@ export function serverStatus(parts: StatusParts): ServerStatus {
     direct: mayBeDirect(definition, settings.directTools),
     ...(error ? { error: toWireError(error) } : {}),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
+    ...(signIn === undefined ? {} : { signIn }),
   };
 }

@@ -32,8 +32,8 @@ export interface Supervisor {
   readonly names: readonly string[];
   /** Answers which servers still learn their tools after `timeoutMs`, or at once if none does. */
   settleTools(wanted: { timeoutMs: number; servers?: string[] }, signal: AbortSignal): Promise<string[]>;
-  /** Connects eager servers that were dropped. */
-  reconnectDropped(): void;
+  /** Connects eager servers that were dropped, and those to which someone has signed in elsewhere. */
+  reconnectDropped(): Promise<void>;
   /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
   reconnect(name: string | undefined): Promise<void>;
   close(): Promise<void>;
@@ -134,9 +134,12 @@ class RunningServers implements Supervisor {
     return this.#settling.wait(learning, timeoutMs, signal);
   }
 
-  reconnectDropped(): void {
+  async reconnectDropped(): Promise<void> {
     for (const server of this.#servers.values()) {
-      if (server.definition.lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
+      const { lifecycle } = server.definition;
+      if (lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
+      if (lifecycle === "lazy" || server.phase !== "needs-auth") continue;
+      if (await this.#context.auth?.hasOther(server.name)) connectQuietly(server);
     }
   }
 

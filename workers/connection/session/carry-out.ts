@@ -95,6 +95,10 @@ export const statusReport = ({ servers }: Pick<Supervisor, "servers">, state: Co
 export const startedBy = ({ servers }: Plan): string[] =>
   servers.filter(({ action }) => action === "start" || action === "restart").map(({ name }) => name);
 
+/** Names of the servers that a plan replaces or removes. */
+export const endedBy = ({ servers }: Plan): string[] =>
+  servers.filter(({ action }) => action === "restart" || action === "stop").map(({ name }) => name);
+
 /** Servers of the project that may not run -> the reason, worded to follow a colon. */
 const withheldServers = ({
   refused,

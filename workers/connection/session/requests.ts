@@ -3,7 +3,6 @@
  * (ConnectionMethods), so that rpc.ts hands them on by name. Each waits until the first plan is carried out, and
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
-import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -13,17 +12,9 @@ import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { explainMissing } from "./explain-tool.ts";
+import type { SessionRequests } from "./handler.ts";
+import type { SignInRequests } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
-
-export type Handler<M extends ConnectionMethod> = (
-  params: ConnectionMethods[M]["params"],
-  signal: AbortSignal,
-) => Promise<ConnectionMethods[M]["value"]>;
-
-/** Requests that the worker answers without a session. */
-export type WorkerRequest = "startSession" | "matchTools" | "ping" | "log" | "shutdown";
-
-export type SessionRequests = { [M in Exclude<ConnectionMethod, WorkerRequest>]: Handler<M> };
 
 export interface SessionParts {
   /** Settles when the first plan is carried out. */
@@ -31,11 +22,12 @@ export interface SessionParts {
   supervisor: Supervisor;
   catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry">;
   results: Results;
+  signIns: SignInRequests;
   emit: (event: WorkerEvent) => void;
 }
 
 export function createSessionRequests(parts: SessionParts): SessionRequests {
-  const { started, supervisor, catalog, results, emit } = parts;
+  const { started, supervisor, catalog, results, signIns, emit } = parts;
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);
@@ -80,6 +72,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
       await started;
       return results.statsReport();
     },
+    ...signIns,
     status: async () => statusReport(supervisor, (await started).state),
   };
 }

@@ -23,12 +23,14 @@ import { cacheFile, npxCacheFile } from "../config/files/files.ts";
 import { describeEffect } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
 import { type Connect, createSupervisor, type Supervisor, type Talkers } from "../servers/servers.ts";
-import { CurrentPlan, createPlanCarrier } from "./carry-out.ts";
+import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
 import { reportEffect } from "./effect-notice.ts";
-import { createSessionRequests, type SessionRequests } from "./requests.ts";
+import type { SessionRequests } from "./handler.ts";
+import { createSessionRequests } from "./requests.ts";
+import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
 
+export type { Handler, SessionRequests, WorkerRequest } from "./handler.ts";
 export { createPatternMatcher } from "./match-pattern.ts";
-export type { Handler, SessionRequests, WorkerRequest } from "./requests.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
@@ -58,7 +60,18 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const current = new CurrentPlan();
   const settings = () => current.settings;
   const hashes = createDefinitionHashes(cache, cwd);
-  const supervisor = openServers(facts, context, {
+  const signInOptions = {
+    generation,
+    agentDir,
+    cwd,
+    log,
+    emit,
+    supervisor: () => supervisor,
+    signal: lifetime.signal,
+  };
+  const auth = openSessionAuth(signInOptions);
+  const supervisor: Supervisor = openServers(facts, context, {
+    auth,
     limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
@@ -100,7 +113,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       hashes,
       cache,
       emit,
-      onChanged: (change) => void reportEffect(change, notice),
+      onChanged: (change) => {
+        auth.abandon(endedBy(change));
+        void reportEffect(change, notice);
+      },
     }),
     onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) =>
@@ -108,7 +124,14 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   });
   const cancelPreload = preloadTransports(supervisor);
   return {
-    requests: createSessionRequests({ started, supervisor, catalog, results, emit }),
+    requests: createSessionRequests({
+      started,
+      supervisor,
+      catalog,
+      results,
+      signIns: createSignInRequests(auth, started, signInOptions),
+      emit,
+    }),
     planned: started.then(() => undefined),
     close: async () => {
       lifetime.abort();
@@ -116,14 +139,20 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       // A start that failed has opened something, too, and has reported why it failed.
       const running = await started.catch(() => undefined);
       await closeAll(log, running?.close());
-      await closeAll(log, catalog.finish(), supervisor.close(), results.close());
+      await closeAll(
+        log,
+        catalog.finish(),
+        supervisor.close(),
+        results.close(),
+        auth.close(LIMITS.renewalEndMs),
+      );
     },
   };
 }
 
 type ServerHooks = Pick<
   Parameters<typeof createSupervisor>[0],
-  "limits" | "settings" | "onStatus" | "onTools"
+  "auth" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
 const openServers = (

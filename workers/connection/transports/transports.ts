@@ -8,13 +8,12 @@
  * Must not: know lifecycles, settings or Pi. Called by: servers.
  */
 import { homedir } from "node:os";
-import type { ServerDefinition } from "../config/entry/definition.ts";
-import { resolveTarget } from "../config/values/values.ts";
+import { type ResolvedTarget, resolveTarget } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
 import { secretsOf } from "../secrets/secrets.ts";
 import { connectStdio } from "./stdio/stdio.ts";
 
-type Target = ServerDefinition["target"];
+type Target = ResolvedTarget;
 type Kind = Target["kind"];
 
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */

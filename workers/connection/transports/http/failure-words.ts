@@ -47,7 +47,7 @@ function certificate(code: string): Explanation {
     what: `could not be trusted: ${CERTIFICATES[code] ?? "its certificate was refused"} (${code})`,
     verdict: "did not run",
     remedy: authority
-      ? "If it is your own, start Pi with NODE_EXTRA_CA_CERTS set to the file of its certificate authority."
+      ? 'If it is your own, write the file of its certificate authority as "caFile" of the server, or set NODE_EXTRA_CA_CERTS to it before starting Pi.'
       : "Its operator has to renew or correct it; check also the host name in the url and this machine's clock.",
   };
 }

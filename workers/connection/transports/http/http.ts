@@ -7,12 +7,13 @@
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { HttpTarget } from "../../config/entry/definition.ts";
+import { authorizedClient, type RequestAuth } from "../../auth/auth.ts";
+import type { ResolvedHttp } from "../../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
 import { initialize, isTimeout, startupTimeout, toConnection } from "../../mcp/mcp.ts";
 import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/messages.ts";
-import { createHttpClient, proxyFor } from "../../web/web.ts";
+import { createHttpClient, type HttpClient, proxyFor } from "../../web/web.ts";
 import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
 import { classifyFailure, type HttpFailure } from "./failure.ts";
 import type { HttpAddress } from "./failure-words.ts";
@@ -24,9 +25,12 @@ import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;
 
-interface HttpConnect extends ConnectOptions {
+interface HttpConnect extends Omit<ConnectOptions, "auth"> {
   address: HttpAddress;
+  requestAuth: RequestAuth | undefined;
   headers: Record<string, string>;
+  /** PEM of further certificate authorities. */
+  ca: readonly string[] | undefined;
 }
 
 /** A failed attempt to connect, with the meaning of its failure. */
@@ -42,7 +46,7 @@ class AttemptFailed extends Error {
 const failureOf = (error: unknown): HttpFailure =>
   error instanceof AttemptFailed ? error.failure : classifyFailure(error);
 
-function describeAddress(target: HttpTarget, { definition, redact }: ConnectOptions): HttpAddress {
+function describeAddress(target: ResolvedHttp, { definition, redact }: ConnectOptions): HttpAddress {
   const url = new URL(target.url);
   let proxy: string | undefined;
   try {
@@ -62,12 +66,17 @@ const describeRequest = ({
   call: method === "tools/call" ? String(params?.name) : undefined,
 });
 
+function createClient({ requestAuth, onBytes, ca }: HttpConnect): HttpClient {
+  const client = createHttpClient(process.env, onBytes, ca);
+  return requestAuth ? authorizedClient(client, requestAuth) : client;
+}
+
 type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
 
 /** One attempt over one transport. Rejects with `AttemptFailed`; then it has left nothing open. */
 async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
   const { address, definition } = connect;
-  const client = createHttpClient(process.env, connect.onBytes);
+  const client = createClient(connect);
   let connected = false;
   let failure: ThreadsError | undefined;
   const transport = make({
@@ -77,10 +86,13 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     maxMessageBytes: connect.maxMessageBytes,
     onNote: connect.onNote,
     // A failure of the connect is judged below. A later failure is explained to the caller of the request.
-    explain: (error, request) =>
-      connected
-        ? (failure ?? explainRequest(classifyFailure(error), describeRequest(request), address))
-        : error,
+    explain: (error, request) => {
+      if (!connected) return error;
+      const explained = failure ?? explainRequest(classifyFailure(error), describeRequest(request), address);
+      // The caller gets its error before the connection ends.
+      if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
+      return explained;
+    },
   });
   const bounded = new BoundedTransport(transport, {
     server: definition.name,
@@ -147,20 +159,30 @@ async function openEither(connect: HttpConnect): Promise<Connection> {
   }
 }
 
-async function probe(failure: HttpFailure, url: URL, signal: AbortSignal): Promise<HttpFailure> {
-  const client = createHttpClient();
+async function probe(failure: HttpFailure, connect: HttpConnect): Promise<HttpFailure> {
+  const { address, ca, signal } = connect;
+  const client = createHttpClient(process.env, undefined, ca);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
-  return explainByProbe(failure, { client, url, signal: limited }).finally(() => client.close());
+  return explainByProbe(failure, { client, url: address.url, signal: limited }).finally(() => client.close());
 }
 
 /** Throws `ThreadsError`; then it has left nothing running. */
-export async function connectHttp(target: HttpTarget, options: ConnectOptions): Promise<Connection> {
+export async function connectHttp(target: ResolvedHttp, options: ConnectOptions): Promise<Connection> {
   const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
   const address = describeAddress(target, options);
   const deadline = AbortSignal.timeout(startupTimeoutMs);
   const signal = AbortSignal.any([options.signal, deadline]);
   const onNote = (note: string): void => options.onNote(options.redact(note));
-  const connect: HttpConnect = { ...options, signal, onNote, address, headers: target.headers };
+  const { auth, ...others } = options;
+  const connect: HttpConnect = {
+    ...others,
+    signal,
+    onNote,
+    address,
+    requestAuth: auth?.(target),
+    headers: target.headers,
+    ca: target.ca,
+  };
   try {
     return await retryWhileTransient(() => (target.sseOnly ? openSse(connect) : openEither(connect)), {
       failureOf,
@@ -172,6 +194,6 @@ export async function connectHttp(target: HttpTarget, options: ConnectOptions): 
     if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
     const cause = error instanceof AttemptFailed ? error.cause : error;
     if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
-    throw explainConnect(await probe(failureOf(error), address.url, signal), address);
+    throw explainConnect(await probe(failureOf(error), connect), address);
   }
 }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
+import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { Server } from "../../../../../workers/connection/servers/server.ts";
 import { createGate } from "../../../../../workers/shared/pace/gate.ts";
 import { definitionOf, settle, setup } from "./support.ts";
@@ -174,6 +175,39 @@ describe("a connection that ends", () => {
     await called;
     expect(openings).toHaveLength(2);
     expect(server.status().error).toBeUndefined();
+  });
+
+  test("its credentials are refused in mid-session -> needs a sign-in at once, open calls are finished first", async () => {
+    const { server, connected, opening, call, lines } = setup();
+    const answer = pending<CallToolResult>();
+    const connection = await connected({ callTool: () => answer.promise });
+    const open = call();
+    await settle();
+    const error = new ThreadsError("needs_auth", "s: it needs a sign-in.");
+    opening(0).options.onAuthLost?.(error);
+    opening(0).options.onAuthLost?.(error);
+    expect(server.status()).toMatchObject({ state: "needs-auth", error: { code: "needs_auth" } });
+    expect(lines.filter((line) => line === "warn s: it needs a sign-in.")).toHaveLength(1);
+    expect(connection.closes).toEqual([]);
+    answer.resolve({ content: [] });
+    expect((await open).content).toEqual([]);
+    await settle();
+    expect(connection.closes).toEqual([CLOSE]);
+    const next = call();
+    await settle();
+    opening(1).open();
+    await next;
+    expect(server.phase).toBe("connected");
+  });
+
+  test("its credentials are refused, and the server is closed -> its connection ends with it", async () => {
+    const { server, connected, opening, call } = setup();
+    const connection = await connected({ callTool: () => pending<CallToolResult>().promise });
+    call().catch(() => undefined);
+    await settle();
+    opening(0).options.onAuthLost?.(new ThreadsError("needs_auth", "s: it needs a sign-in."));
+    await server.close();
+    expect(connection.closes).toEqual([CLOSE]);
   });
 
   test("after it was replaced -> nothing is reported", async () => {

@@ -51,6 +51,7 @@ const EVENTS = {
   "open-failed": { type: "open-failed", error, nowMs: NOW },
   "open-failed with 401": { type: "open-failed", error: needsAuth, nowMs: NOW },
   dropped: { type: "dropped", error, nowMs: NOW },
+  "auth-lost": { type: "auth-lost", error: needsAuth },
   "held-back": { type: "held-back", error },
   "idle-expired": { type: "idle-expired" },
   renewed: { type: "renewed" },
@@ -116,6 +117,12 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
     connecting: [{ name: "needs-auth", error: needsAuth }, []],
     "connecting again": [{ name: "needs-auth", error: needsAuth }, []],
   },
+  "auth-lost": Object.fromEntries(
+    ALL.filter((name) => STATES[name].name === "connected").map((name) => [
+      name,
+      [{ name: "needs-auth", error: needsAuth }, [{ type: "leave" }]],
+    ]),
+  ),
   "held-back": {
     idle: [STATES["held back"], []],
     "idle after a drop": [STATES["held back"], []],

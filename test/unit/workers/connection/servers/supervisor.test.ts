@@ -278,7 +278,7 @@ describe("reconnect", () => {
     connections[0]?.end();
     connections[1]?.end();
     const since = asked().length;
-    supervisor.reconnectDropped();
+    await supervisor.reconnectDropped();
     await settle();
     expect(asked().slice(since)).toEqual(["eager"]);
   });

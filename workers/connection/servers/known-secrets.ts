@@ -1,0 +1,37 @@
+/** The secrets of one server that no text may show: those of its definition, and those of its sign-in. */
+import { createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/secrets.ts";
+
+/** Tokens that are looked for. A rotated token no longer works, so the oldest ones are forgotten. */
+const SIGN_IN_SECRETS = 40;
+
+export interface KnownSecrets {
+  /** Takes the secrets known so far out of a text. */
+  readonly redact: Redactor;
+  /** Takes the secrets of the definition, which each connect resolves anew. */
+  setDefined(secrets: Secrets): void;
+  /** Takes a token, a code or another secret of the sign-in. */
+  add(secret: string): void;
+}
+
+export function createKnownSecrets(): KnownSecrets {
+  let defined = NO_SECRETS;
+  const ofSignIn = new Set<string>();
+  let redactor: Redactor | undefined;
+  return {
+    redact: (text) => {
+      redactor ??= createRedactor({ values: defined.values, named: [...defined.named, ...ofSignIn] });
+      return redactor(text);
+    },
+    setDefined: (secrets) => {
+      defined = secrets;
+      redactor = undefined;
+    },
+    add: (secret) => {
+      if (ofSignIn.has(secret)) return;
+      ofSignIn.add(secret);
+      const [oldest] = ofSignIn;
+      if (ofSignIn.size > SIGN_IN_SECRETS && oldest !== undefined) ofSignIn.delete(oldest);
+      redactor = undefined;
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * The sign-ins of a session: what the user asks about them, and what main is told. Owns: which server a name means, and
+ * the connect after a sign-in. Called by: session.ts.
+ */
+import { homedir } from "node:os";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { Log } from "../../shared/log.ts";
+import { abortable, settledWithin } from "../../shared/pace/abort.ts";
+import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import type { ResolveOptions } from "../config/values/values.ts";
+import { authServer, type Supervisor } from "../servers/servers.ts";
+import { explainAbsent } from "./explain-server.ts";
+import type { SessionRequests } from "./handler.ts";
+
+export interface SessionSignInsOptions {
+  generation: number;
+  agentDir: string;
+  cwd: string;
+  log: Log;
+  emit: (event: WorkerEvent) => void;
+  supervisor: () => Supervisor;
+  /** Fires when the session ends. */
+  signal: AbortSignal;
+}
+
+export type SignInRequests = Pick<SessionRequests, "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut">;
+
+export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
+  const { generation, agentDir, log, emit, supervisor, signal } = options;
+  let renewing = 0;
+  return createSessionAuth({
+    agentDir,
+    log,
+    env: process.env,
+    platform: process.platform,
+    resolvePlan: async (server, during) => {
+      const { resolveOAuth } = await loadValues();
+      const either = AbortSignal.any([signal, during]);
+      return resolveOAuth(server.definition, resolveOptions(options, server, either));
+    },
+    // Node's HTTP takes 15 ms to load.
+    createClient: async ({ ca }) =>
+      (await import("../web/web.ts")).createHttpClient(process.env, undefined, ca),
+    warn: (text) => {
+      log.warn(text);
+      emit({ type: "notice", generation, text, level: "warning" });
+    },
+    onRenewing: (by) => {
+      renewing += by;
+      emit({ type: "renewing", open: renewing });
+    },
+    onStatus: (name) => {
+      const server = supervisor().servers.find((one) => one.name === name);
+      if (server) emit({ type: "server", generation, status: server.status() });
+    },
+    onEnd: (end) => emit({ type: "sign-in", generation, ...end }),
+  });
+}
+
+/** A session that begins needs no values. */
+const loadValues = () => import("../config/values/values.ts");
+
+const resolveOptions = (
+  { cwd, emit }: Pick<SessionSignInsOptions, "cwd" | "emit">,
+  { definition, onNote }: Pick<AuthServer, "definition" | "onNote">,
+  signal: AbortSignal,
+): ResolveOptions => ({
+  env: process.env,
+  home: homedir(),
+  cwd,
+  signal,
+  onNote,
+  onSpawn: (pid) => emit({ type: "spawned", pid, server: definition.name }),
+  onExit: (pid) => emit({ type: "exited", pid, server: definition.name }),
+});
+
+/** A server that does not answer at all is signed in to as its metadata say. */
+const CHALLENGE_MS = 10_000;
+
+/** All reject with `ThreadsError`. */
+export function createSignInRequests(
+  auth: SessionAuth,
+  started: Promise<RunningConfiguration>,
+  options: SessionSignInsOptions,
+): SignInRequests {
+  const { supervisor } = options;
+
+  /** The server as its requests see it. Throws what explains that there is none. */
+  const find = async (name: string, signal: AbortSignal) => {
+    const { state, now } = await started;
+    const isThere = supervisor().servers.some((one) => one.name === name);
+    const absent = isThere ? undefined : explainAbsent(name, state);
+    if (absent) throw absent;
+    const { parts, definition } = supervisor().get(name);
+    const how = resolveOptions(options, { definition, onNote: parts.log.note }, signal);
+    const { resolveTarget } = await loadValues();
+    const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
+    if (target.kind === "http") return { ...authServer(parts, target), headers: target.headers };
+    throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
+      remedy: "/mcp lists the servers.",
+      data: { server: name },
+    });
+  };
+
+  /** The answer of a server that was never asked says where and for which scope it wants the sign-in. */
+  const challenge = async (name: string, signal: AbortSignal): Promise<void> => {
+    const server = supervisor().get(name);
+    if (auth.isChallenged(name) || server.phase === "connected") return;
+    const attempt = settledWithin(server.connect("user"), CHALLENGE_MS);
+    await abortable(attempt, signal, `the sign-in to ${name}`);
+  };
+
+  /** Answers the number of its tools if it has connected. A failure is in the server's status. */
+  const connect = async (name: string): Promise<number | undefined> => {
+    await supervisor().reconnect(name);
+    const server = supervisor().servers.find((one) => one.name === name);
+    return server?.phase === "connected" ? (server.tools?.length ?? 0) : undefined;
+  };
+
+  return {
+    signIn: async ({ server, agreed = {} }, signal) => {
+      const found = await find(server, signal);
+      await challenge(server, signal);
+      return auth.signIn(found, agreed, () => connect(server));
+    },
+    pasteSignIn: async ({ id, text }) => {
+      const problem = await auth.paste(id, text);
+      return problem === undefined ? {} : { problem };
+    },
+    cancelSignIn: async ({ id }) => {
+      auth.cancel(id);
+      return undefined;
+    },
+    signOut: async ({ server }, signal) => {
+      const text = await auth.signOut(await find(server, signal), signal);
+      await supervisor().reconnect(server);
+      return { text };
+    },
+  };
+}
