@@ -12,7 +12,7 @@ import { notify } from "./pi/notices.ts";
 import { warnOfOtherOwner } from "./pi/other-client.ts";
 import { createSession } from "./session/session.ts";
 import { renderersFor } from "./tools/rows/rows.ts";
-import { createMcpCommand } from "./ui/command/command.ts";
+import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
 
 /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
 const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
@@ -40,6 +40,7 @@ export default function piMcpThreads(pi: Pi): void {
     description: "MCP configuration file to use in place of mcp.json in the agent folder",
   });
   pi.registerCommand("mcp", createMcpCommand(session));
+  pi.registerCommand("mcp-auth", createMcpAuthCommand(session));
   pi.on("session_start", (_event, ctx) => {
     session.start(ctx);
     warnOfOtherOwner(pi, ctx, location);

@@ -109,12 +109,19 @@ export interface PiTool extends ToolRenderers {
 
 export type NoticeLevel = "info" | "warning" | "error";
 
+/** A dialog whose signal is aborted closes, as if the user had cancelled it. */
+export interface DialogOptions {
+  signal?: AbortSignal;
+}
+
 export interface PiContext {
   ui: {
     notify(message: string, type?: NoticeLevel): void;
     setStatus(key: string, text: string | undefined): void;
-    select(title: string, options: string[]): Promise<string | undefined>;
-    confirm(title: string, message: string): Promise<boolean>;
+    select(title: string, options: string[], dialog?: DialogOptions): Promise<string | undefined>;
+    confirm(title: string, message: string, dialog?: DialogOptions): Promise<boolean>;
+    /** Over RPC the value is whatever the other program sends. */
+    input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;
   };
   mode: "tui" | "rpc" | "json" | "print";

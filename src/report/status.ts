@@ -8,6 +8,7 @@ import { firstSentence } from "../shared/text/sentence.ts";
 import { cleanText } from "../shared/text/unprintable.ts";
 import { refusedLine } from "./refused.ts";
 import { serverName } from "./server-name.ts";
+import { signInText } from "./sign-in.ts";
 
 /** Longest list of tools in a notice: of all servers together, and of one server. */
 const TOOL_LINES = 300;
@@ -19,10 +20,19 @@ const QUESTION_END_CHARS = 400;
 const oneErrorLine = (server: string, error: WireError): string =>
   cleanText(describeErrorOf(server, error)).replaceAll("\n", " | ");
 
-function serverLine(server: ServerStatus): string {
-  const lifecycle = server.lifecycle === "lazy" ? "" : `, ${server.lifecycle}`;
-  const error = server.error ? `: ${oneErrorLine(server.name, server.error)}` : "";
-  return `${serverName(server.name)}: ${server.state} (${server.transport}, ${offerText(server)}${lifecycle})${error}`;
+function serverLine(server: ServerStatus, now: number): string {
+  const { name, state, lifecycle, signIn } = server;
+  const words = signIn && signInText(signIn, now);
+  // A server that refuses its sign-in, for example for want of rights, needs another one.
+  const needs = signIn?.state === "signed-in" ? "needs sign-in" : words;
+  const details = [
+    server.transport,
+    offerText(server),
+    ...(lifecycle === "lazy" ? [] : [lifecycle]),
+    ...(words === undefined || state === "needs-auth" ? [] : [words]),
+  ];
+  const error = server.error ? `: ${oneErrorLine(name, server.error)}` : "";
+  return `${serverName(name)}: ${(state === "needs-auth" && needs) || state} (${details.join(", ")})${error}`;
 }
 
 /** The question, cut: only `/mcp trust` asks it, and shows it whole. */
@@ -33,7 +43,11 @@ function inBrief(question: string): string {
   return `${start}… ${more} more characters …${end}`.toWellFormed();
 }
 
-export function renderStatus({ servers, problems, files, refused, questions }: StatusReport): string {
+/** `now`: milliseconds since the epoch. */
+export function renderStatus(
+  { servers, problems, files, refused, questions }: StatusReport,
+  now = Date.now(),
+): string {
   const connected = servers.filter((server) => server.state === "connected").length;
   const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
   const head = `MCP: ${connected} of ${counted(servers.length, "server")} connected, ${counted(tools, "tool")} known`;
@@ -43,7 +57,7 @@ export function renderStatus({ servers, problems, files, refused, questions }: S
   const waiting = questions.map(({ question }) => `waits for your consent: ${inBrief(question)}`);
   return [
     head,
-    ...servers.map(serverLine),
+    ...servers.map((server) => serverLine(server, now)),
     ...waiting,
     ...refused.map(refusedLine),
     ...problems.map(describeProblem),
@@ -59,6 +73,13 @@ export function absentText(server: string, { questions, refused }: StatusReport)
   return refusal && refusedLine(refusal);
 }
 
+/** `known`: the names of all servers. */
+export function unknownText(server: string, known: readonly string[]): string {
+  const names = known.slice(0, SERVERS_SHOWN).map(serverName);
+  const more = known.length > SERVERS_SHOWN ? [`${known.length - SERVERS_SHOWN} more`] : [];
+  return `No server named ${server} is configured. Configured: ${[...names, ...more].join(", ") || "none"}.`;
+}
+
 /** The tools of one server, or of all servers. There may be thousands, so only those that are shown are written out. */
 export function renderTools(
   catalog: Catalog,
@@ -66,11 +87,7 @@ export function renderTools(
   server: string | undefined,
 ): string {
   const known = new Set([...servers.map(({ name }) => name), ...catalog.servers.map(({ name }) => name)]);
-  if (server !== undefined && !known.has(server)) {
-    const names = [...known].slice(0, SERVERS_SHOWN).map(serverName);
-    const more = known.size > SERVERS_SHOWN ? [`${known.size - SERVERS_SHOWN} more`] : [];
-    return `No server named ${server} is configured. Configured: ${[...names, ...more].join(", ") || "none"}.`;
-  }
+  if (server !== undefined && !known.has(server)) return unknownText(server, [...known]);
   const toolsOf = Map.groupBy(catalog.tools, (tool) => tool.server.name);
   const most = server === undefined ? TOOL_LINES : TOOL_LINES_OF_ONE;
   const lines: string[] = [];

@@ -39,7 +39,11 @@ export type UserRequest =
   | "applyHeld"
   | "setEnabled"
   | "readConfig"
-  | "writeConfig";
+  | "writeConfig"
+  | "signIn"
+  | "pasteSignIn"
+  | "cancelSignIn"
+  | "signOut";
 
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;

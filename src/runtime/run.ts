@@ -45,10 +45,12 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const suspicion = createSuspicion();
   let first = true;
   let isStopped = false;
+  let renewing = 0;
 
   const onEvent = (event: WorkerEvent): void => {
     if (event.type === "spawned") pids.add(event.pid);
     if (event.type === "exited") pids.remove(event.pid);
+    if (event.type === "renewing") renewing = event.open;
     // A thread that did not end in time may still start a process, and nobody else would end it.
     if (isStopped && event.type === "spawned") pids.killAll();
     suspicion.see(event);
@@ -69,7 +71,10 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         // Without the copy, only a worker that crashes after its package was deleted cannot be started again.
         .catch((error: Error) => post("log", { level: "warn", message: `worker files: ${error.message}` }));
     },
-    onGone: pids.killAll,
+    onGone: () => {
+      renewing = 0;
+      pids.killAll();
+    },
     blame: suspicion.blame,
     onCrash: options.onCrash,
     ...(options.limits ? { limits: options.limits } : {}),
@@ -108,7 +113,8 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     stop: async () => {
       await worker.stop(async (rpc) => {
         // A worker that does not finish in time is ended, and `killAll` below ends the processes that it leaves running.
-        await rpc.request("shutdown", {}, { deadlineMs: LIMITS.shutdownMs }).catch(() => undefined);
+        const deadlineMs = LIMITS.shutdownMs + (renewing > 0 ? LIMITS.renewalEndMs : 0);
+        await rpc.request("shutdown", {}, { deadlineMs }).catch(() => undefined);
       });
       isStopped = true;
       try {

@@ -21,18 +21,26 @@ const callerOf = (callId: string): string => callId.replace(/\/\d+$/, "");
 
 /** `runningOrThrow`: throws `runtime_stopped` when no session runs. */
 export function createSessionCalls(
-  runningOrThrow: () => Pick<Running, "runtime" | "generation">,
+  runningOrThrow: () => Pick<Running, "runtime" | "generation" | "settings" | "signIns" | "called">,
 ): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
   const forModel = new Set<string>();
   return {
     call: async ({ signal, onProgress, ...request }): Promise<CallResult> => {
-      const { runtime, generation } = runningOrThrow();
-      const { callId } = request;
+      const session = runningOrThrow();
+      const { runtime, generation } = session;
+      const { callId, server } = request;
       const wantsStructured = request.wantsStructured && !forModel.has(callerOf(callId));
+      const send = () => runtime.callTool({ generation, ...request, wantsStructured }, signal);
+      session.called.add(server);
       progress.set(callId, onProgress);
       try {
-        return await runtime.callTool({ generation, ...request, wantsStructured }, signal);
+        return await send();
+      } catch (error) {
+        const { settings, signIns } = session;
+        if (!settings?.autoAuth || !(await signIns.forCall(server, error, signal))) throw error;
+        // The server refused the call before it ran, so the call may be sent again.
+        return await send();
       } finally {
         progress.delete(callId);
       }

@@ -7,24 +7,26 @@ import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
-import type { Dialogs } from "../ui/dialogs.ts";
+import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import { createHealthNotices } from "../ui/health-notices.ts";
+import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { createStatusLine } from "../ui/status-line.ts";
-import { type SessionState, serversOf, type WhileRunning } from "./running.ts";
+import { type Running, type SessionState, serversOf, type WhileRunning } from "./running.ts";
 
 export interface EventTargets {
   ctx: PiContext;
-  state: WhileRunning<SessionState>;
+  state: WhileRunning<SessionState & Pick<Running, "called">>;
   store: CatalogStore;
   registrar: Registrar;
   dialogs: Dialogs;
+  signIns: Pick<SignIns, "isRunning" | "ended">;
   /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
 
 export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
-  const { ctx, store, registrar, dialogs } = targets;
+  const { ctx, store, registrar, dialogs, signIns } = targets;
   const statusLine = createStatusLine(ctx);
   const health = createHealthNotices();
   const configNotices = createConfigNotices(ctx);
@@ -71,10 +73,17 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
       case "held":
         dialogs.held(event.id, event.text);
         break;
+      case "sign-in":
+        signIns.ended(event);
+        break;
       case "server": {
         state.statuses.set(event.status.name, event.status);
         statusLine.show(serversOf(state));
-        const notice = health.onStatus(event.status);
+        const { name } = event.status;
+        const notice = health.onStatus(event.status, {
+          isCalled: state.called.has(name),
+          isSigningIn: signIns.isRunning(name),
+        });
         if (notice) notify(ctx, notice.text, notice.level);
         break;
       }

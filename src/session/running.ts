@@ -3,7 +3,8 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { AcceptedBefore } from "../shared/protocol/session.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import type { Dialogs } from "../ui/dialogs.ts";
+import type { Dialogs } from "../ui/dialogs/dialogs.ts";
+import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { within } from "./within.ts";
 
 export interface SessionState {
@@ -22,6 +23,9 @@ export interface Running extends SessionState {
   generation: number;
   runtime: Runtime;
   dialogs: Dialogs;
+  signIns: SignIns;
+  /** Servers that were called in this session. */
+  called: Set<string>;
   warn: (text: string) => void;
 }
 

@@ -67,6 +67,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const stopped = current;
     current = undefined;
     leaveOnlySession(stop);
+    stopped?.signIns.interrupt();
     await stopped?.runtime.stop();
   };
 
@@ -126,6 +127,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       dialogs.forget();
       await runtime.ask("askAgain", {});
     },
+    signIn: (server) => runningOrThrow().signIns.byUser(server),
     catalog: store.current,
     servers: () => serversOf(current),
   };

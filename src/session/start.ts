@@ -11,7 +11,8 @@ import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LOG_FILE } from "../shared/snapshot/file-name.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
-import { createDialogs } from "../ui/dialogs.ts";
+import { createDialogs } from "../ui/dialogs/dialogs.ts";
+import { createSignIns } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
 import { type StartFacts, toRegistered } from "./facts.ts";
 import type { Running, WhileRunning } from "./running.ts";
@@ -51,6 +52,12 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       void stop();
     });
 
+  const over = (): boolean => ifCurrent() === undefined;
+  const failed = (text: string): void =>
+    guarded(() => {
+      if (!over()) notify(ctx, text, "error");
+    });
+
   const dialogs = createDialogs(ctx, {
     consent: async (hash, allow) => {
       const answer = () => runningOrThrow().runtime.ask("answerConsent", { hash, allow });
@@ -61,11 +68,15 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       });
     },
     held: (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
-    over: () => ifCurrent() === undefined,
-    failed: (error) =>
-      guarded(() => {
-        if (ifCurrent()) notify(ctx, `MCP: ${messageOf(error)}`, "error");
-      }),
+    over,
+    failed: (error) => failed(`MCP: ${messageOf(error)}`),
+  });
+  const signIns = createSignIns(ctx, {
+    ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
+    inTurn: dialogs.inTurn,
+    log: (message) => ifCurrent()?.runtime.log("warn", message),
+    over,
+    failed,
   });
 
   const { onPlanned, onProgress } = options;
@@ -75,6 +86,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     store,
     registrar,
     dialogs,
+    signIns,
     onPlanned,
     onProgress,
   });
@@ -91,26 +103,30 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       };
     },
     onEvent: (event) => guarded(() => handle(event)),
-    onCrash: (crash) =>
+    onCrash: (crash) => {
+      signIns.interrupt();
       guarded(() => {
-        if (ifCurrent()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
-      }),
+        if (!over()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
+      });
+    },
     onStartFailed: (error) => {
       const session = ifCurrent();
       session?.planned.resolve();
       // A crash has a notice of its own.
       if (!session || isRestart(error)) return;
-      guarded(() => notify(ctx, `MCP servers could not be started: ${describeError(error)}`, "error"));
+      failed(`MCP servers could not be started: ${describeError(error)}`);
     },
   });
   return {
     generation: known.generation,
     runtime,
     dialogs,
+    signIns,
     warn: (text) => notify(ctx, text, "warning"),
     statuses: new Map(),
     planned: Promise.withResolvers<void>(),
     settings: undefined,
     accepted: undefined,
+    called: new Set(),
   };
 }

@@ -2,7 +2,7 @@
 import type { NoticeLevel, PiContext } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
-  method: "select" | "confirm" | "editor";
+  method: "select" | "confirm" | "input" | "editor";
   title: string;
   options?: readonly string[];
   message?: string;
@@ -12,8 +12,11 @@ export interface ShownDialog {
 /** The user's answers; without one the dialog is closed. */
 export interface RecordingOptions {
   hasUI?: boolean;
+  mode?: PiContext["mode"];
   select?: (title: string) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
+  /** The dialog also ends, without an answer, when its signal aborts. */
+  input?: (title: string, signal: AbortSignal | undefined) => unknown;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
   cwd?: string;
   trusted?: boolean;
@@ -44,12 +47,19 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
         dialogs.push({ method: "confirm", title, message });
         return options.confirm?.(title) ?? false;
       },
+      input: async (title, placeholder, { signal } = {}) => {
+        dialogs.push({ method: "input", title, message: placeholder ?? "" });
+        const closed = new Promise<undefined>((resolve) => {
+          signal?.addEventListener("abort", () => resolve(undefined));
+        });
+        return Promise.race([options.input?.(title, signal) as string | undefined, closed]);
+      },
       editor: async (title, prefill) => {
         dialogs.push({ method: "editor", title, prefill });
         return options.editor?.(title, prefill);
       },
     },
-    mode: options.hasUI === false ? "print" : "rpc",
+    mode: options.mode ?? (options.hasUI === false ? "print" : "rpc"),
     hasUI: options.hasUI ?? true,
     cwd: options.cwd ?? "/project",
     isProjectTrusted: () => options.trusted ?? true,

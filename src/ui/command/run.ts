@@ -6,7 +6,7 @@ import { absentText, renderStatus, renderTools } from "../../report/status.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { BOM } from "../../shared/text/bom.ts";
 import type { McpCommandHost } from "./host.ts";
-import { splitWord, WORDS } from "./words.ts";
+import { splitWord, subcommand, WORDS } from "./words.ts";
 
 const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
@@ -37,13 +37,15 @@ const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const { word, rest } = splitWord(args.trim());
+  const { word: written, rest } = splitWord(args.trim());
+  const word = subcommand(written);
   const { server, project } = readOptions(rest);
   if (word !== "" && !Object.hasOwn(WORDS, word))
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
-  const needsServer = word === "enable" || word === "disable";
-  const takesServer = needsServer || word === "tools" || word === "reconnect";
-  const takesProject = needsServer || word === "edit";
+  const switches = word === "enable" || word === "disable";
+  const needsServer = switches || word === "logout";
+  const takesServer = needsServer || word === "tools" || word === "reconnect" || word === "auth";
+  const takesProject = switches || word === "edit";
   if (
     (server !== undefined && !takesServer) ||
     (needsServer && server === undefined) ||
@@ -63,6 +65,12 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     case "reconnect":
       await host.ask("reconnect", { server });
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+    case "auth":
+      return host.signIn(server);
+    case "logout": {
+      const { text } = await host.ask("signOut", { server: server ?? "" });
+      return notify(ctx, text, "info");
+    }
     case "enable":
     case "disable": {
       const enabled = word === "enable";

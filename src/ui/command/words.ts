@@ -1,16 +1,24 @@
-/** The subcommands of `/mcp`. */
+/** The subcommands of `/mcp`, and their other names. */
 
 /** Subcommand -> the form of its arguments. */
 export const WORDS = {
   status: "",
   tools: "[server]",
   reconnect: "[server]",
+  auth: "[server]",
+  logout: "<server>",
   enable: "<server> [--project]",
   disable: "<server> [--project]",
   edit: "[--project]",
   trust: "",
   stats: "",
 } as const;
+
+/** Names under which other MCP clients have a subcommand. */
+const ALIASES: Readonly<Record<string, keyof typeof WORDS>> = { login: "auth", unauth: "logout" };
+
+/** The subcommand of that name; the word itself if there is none. */
+export const subcommand = (word: string): string => (Object.hasOwn(ALIASES, word) && ALIASES[word]) || word;
 
 /** The first word, and the whole text after it, because a server's name may hold spaces. */
 export function splitWord(args: string): { word: string; rest: string | undefined } {

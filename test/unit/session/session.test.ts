@@ -5,6 +5,7 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
+import { settled } from "../settled.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { catalogOf, type Opened, openSession, planned, planOf, reachable, storeSnapshot } from "./support.ts";
 
@@ -12,9 +13,6 @@ const OWN: MadeServer = { name: "own", tools: [{ tool: "work" }] };
 const PROJECT: MadeServer = { name: "proj", project: true, tools: [{ tool: "work" }] };
 
 const restarted = new ThreadsError("runtime_restarted", "The connection worker ended with code 7.");
-
-/** Settles when every promise that is ready has been handled. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the factory", () => {
   test("a snapshot -> ToolSearch names its servers, every tool is registered, nothing is started", async () => {

@@ -4,7 +4,7 @@ import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { completeMcp, createMcpCommand } from "../../../../src/ui/command/command.ts";
+import { completeMcp, createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
 import type { McpCommandHost } from "../../../../src/ui/command/host.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
@@ -15,8 +15,8 @@ import {
 import { makeReport, makeStatus } from "../../server-status.ts";
 
 const USAGE =
-  "Usage: /mcp status | tools [server] | reconnect [server] | enable <server> [--project]" +
-  " | disable <server> [--project] | edit [--project] | trust | stats";
+  "Usage: /mcp status | tools [server] | reconnect [server] | auth [server] | logout <server>" +
+  " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
@@ -43,12 +43,13 @@ const ANSWERS: Answers = {
   readConfig: () => ({ file: FILE, text: TEXT }),
   writeConfig: () => ({ file: FILE }),
   stats: () => ({ captured: false }),
+  signOut: () => ({ text: "git: signed out." }),
 };
 
 function commandWith(
   answers: Answers,
   servers: McpCommandHost["servers"],
-): { command: PiCommand; asked: Ran["asked"] } {
+): { command: PiCommand; authCommand: PiCommand; asked: Ran["asked"] } {
   const asked: Ran["asked"] = [];
   const ask = async (method: ConnectionMethod, params: unknown): Promise<unknown> => {
     asked.push([method, params]);
@@ -56,15 +57,19 @@ function commandWith(
     if (!answer) throw new Error(`${method} was asked`);
     return answer(params);
   };
-  const command = createMcpCommand({
+  const host: McpCommandHost = {
     ask: ask as McpCommandHost["ask"],
     askConsents: async () => {
       asked.push(["askConsents", {}]);
     },
+    signIn: async (server) => {
+      asked.push(["signIn", server]);
+      await answers.signIn?.(server);
+    },
     catalog: () => CATALOG,
     servers,
-  });
-  return { command, asked };
+  };
+  return { command: createMcpCommand(host), authCommand: createMcpAuthCommand(host), asked };
 }
 
 async function run(args: string, { answers, servers, ...options }: RunOptions = {}): Promise<Ran> {
@@ -135,6 +140,28 @@ describe("/mcp", () => {
     expect(notices).toEqual([[text, "info"]]);
   });
 
+  it.each([
+    ["auth", undefined],
+    ["auth git", "git"],
+    ["login git", "git"],
+    [" login  my server ", "my server"],
+  ])("%j -> the sign-in begins, and tells the rest itself", async (args, server) => {
+    const { notices, asked } = await run(args);
+    expect(asked).toEqual([["signIn", server]]);
+    expect(notices).toEqual([]);
+  });
+
+  it.each([
+    ["logout git", "git"],
+    ["unauth my server", "my server"],
+  ])("%j -> signed out, and the worker's sentence is shown", async (args, server) => {
+    const { notices, asked } = await run(args, { hasUI: false, answers: {} });
+    expect(asked).toEqual([["signOut", { server }]]);
+    // Without a UI a notice is a line on stderr.
+    expect(notices).toEqual([]);
+    expect((await run(args)).notices).toEqual([["git: signed out.", "info"]]);
+  });
+
   test("trust -> the questions are asked again, then the status is shown", async () => {
     const { notices, asked } = await run("trust");
     expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
@@ -154,6 +181,10 @@ describe("/mcp", () => {
     "disable",
     "enable --project",
     "trust fs",
+    "logout",
+    "unauth",
+    "logout fs --project",
+    "auth --project",
     "edit fs",
     "stats fs",
     "status --project",
@@ -187,6 +218,8 @@ describe("/mcp", () => {
     ],
     ["reconnect x", { reconnect: () => Promise.reject(error) }],
     ["enable x", { setEnabled: () => Promise.reject(error) }],
+    ["auth x", { signIn: () => Promise.reject(error) }],
+    ["logout x", { signOut: () => Promise.reject(error) }],
     ["edit", { readConfig: () => Promise.reject(error) }],
   ])("%j that fails -> one error notice with the remedy, and no throw", async (args, answers) => {
     const { notices } = await run(args, { answers });
@@ -250,17 +283,25 @@ describe("/mcp edit", () => {
 describe("completeMcp", () => {
   const NAMES = ["fs", "git", "github"];
   it.each([
-    ["", ["status", "tools", "reconnect", "enable", "disable", "edit", "trust", "stats"]],
+    ["", ["status", "tools", "reconnect", "auth", "logout", "enable", "disable", "edit", "trust", "stats"]],
     ["s", ["status", "stats"]],
-    ["tools", ["tools"]],
+    ["tool", ["tools"]],
+    ["tools", undefined],
     ["x", undefined],
     ["S", undefined],
     ["tools ", ["tools fs", "tools git", "tools github"]],
     ["tools gi", ["tools git", "tools github"]],
     ["tools  f", ["tools fs"]],
-    ["reconnect github", ["reconnect github"]],
+    ["reconnect githu", ["reconnect github"]],
+    ["reconnect github", undefined],
+    ["reconnect git", undefined],
     ["enable g", ["enable git", "enable github"]],
-    ["disable fs", ["disable fs"]],
+    ["disable f", ["disable fs"]],
+    ["auth g", ["auth git", "auth github"]],
+    ["login g", ["login git", "login github"]],
+    ["logout f", ["logout fs"]],
+    ["unauth f", ["unauth fs"]],
+    ["a", ["auth"]],
     ["edit ", undefined],
     ["trust f", undefined],
     ["tools x", undefined],
@@ -285,5 +326,26 @@ describe("completeMcp", () => {
       "reconnect git",
       "reconnect github",
     ]);
+  });
+});
+
+describe("/mcp-auth", () => {
+  it.each([
+    ["", undefined],
+    ["git", "git"],
+    [" my server ", "my server"],
+  ])("%j -> the same as /mcp auth", async (args, server) => {
+    const { authCommand, asked } = commandWith({}, () => SERVERS);
+    await authCommand.handler(args, createRecordingContext().ctx);
+    expect(asked).toEqual([["signIn", server]]);
+  });
+
+  test("its completions -> the servers", () => {
+    const { authCommand } = commandWith({}, () => SERVERS);
+    const complete = (prefix: string) => authCommand.getArgumentCompletions?.(prefix);
+    expect(complete("gi")).toEqual(["git", "github"].map((value) => ({ value, label: value })));
+    expect(complete("")).toHaveLength(3);
+    expect(complete("git")).toBeNull();
+    expect(complete("x")).toBeNull();
   });
 });

@@ -1,8 +1,12 @@
-/** Owns: how a question is asked: in full, a long one page by page, and allowed only on its last page. */
+/**
+ * Owns: how a question is asked: in full, a long one page by page, and allowed only on its last page; and that dialogs
+ * show one at a time.
+ */
 import { describe, expect, test } from "vitest";
-import { pagesOf } from "../../../src/ui/dialog-pages.ts";
-import { createDialogs } from "../../../src/ui/dialogs.ts";
-import { createRecordingContext, type ShownDialog } from "../recording-context.ts";
+import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { pagesOf } from "../../../../src/ui/dialogs/pages.ts";
+import { createRecordingContext, type ShownDialog } from "../../recording-context.ts";
+import { settled } from "../../settled.ts";
 
 const question = (hash: string, text = `${hash}: x`) => ({ server: hash, hash, question: text });
 const LONG = `long: sh -c "${Array.from({ length: 240 }, (_, i) => `echo ${i}`).join("; ")}"`;
@@ -32,7 +36,7 @@ function asking(choose: (title: string, options: readonly string[]) => string | 
   const idle = async (): Promise<void> => {
     for (let before = -1; before !== dialogs.length; ) {
       before = dialogs.length;
-      for (let i = 0; i < 20; i++) await Promise.resolve();
+      await settled();
     }
   };
   return { dialogs, answered, ask, idle };
@@ -148,15 +152,59 @@ describe("many questions", () => {
       const now = open;
       open = Promise.withResolvers();
       now.resolve("Not now");
-      for (let i = 0; i < 20; i++) await Promise.resolve();
+      await settled();
     };
     ask.consents(three);
-    for (let i = 0; i < 20; i++) await Promise.resolve();
+    await settled();
     ask.consents([question("c")]);
     await answerNext();
     expect(asked()).toEqual(["a: x", "c: x"]);
     ask.consents([question("b"), question("c")]);
     await answerNext();
     expect(asked()).toEqual(["a: x", "c: x", "b: x"]);
+  });
+});
+
+describe("a turn", () => {
+  const quiet = {
+    consent: async () => undefined,
+    held: async () => undefined,
+    over: () => false,
+    failed: () => undefined,
+  };
+
+  test("the dialogs before it come first, those after it wait; a failure is the asker's", async () => {
+    const first = Promise.withResolvers<string | undefined>();
+    const { ctx, dialogs } = createRecordingContext({ select: () => first.promise });
+    const { consents, inTurn } = createDialogs(ctx, quiet);
+    const ran: string[] = [];
+    consents([question("a")]);
+    await settled();
+    const failing = inTurn(async () => {
+      ran.push("failing");
+      throw new Error("no");
+    });
+    const next = inTurn(async () => {
+      ran.push("next");
+      return dialogs.length;
+    });
+    consents([question("a"), question("b")]);
+    await settled();
+    expect([ran, dialogs.length]).toEqual([[], 1]);
+    first.resolve("Not now");
+    await expect(failing).rejects.toThrow("no");
+    expect(await next).toBe(1);
+    await settled();
+    expect([ran, dialogs.length]).toEqual([["failing", "next"], 2]);
+  });
+
+  test("without a UI -> no question, and turns are still taken", async () => {
+    const { ctx, dialogs } = createRecordingContext({ hasUI: false });
+    const { consents, held, inTurn } = createDialogs(ctx, quiet);
+    consents([question("a")]);
+    held("1", "+ docs");
+    expect(await inTurn(async () => 7)).toBe(7);
+    await settled();
+    expect(dialogs).toEqual([]);
   });
 });

@@ -1,0 +1,30 @@
+/** A server's sign-in in words. Pure. */
+import type { SignInStatus } from "../shared/protocol/sign-in.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** For example `less than a min`, `42 min`, `5 h`, `3 days`; rounded down, so that it is never promised too long. */
+function durationText(ms: number): string {
+  if (ms < MINUTE_MS) return "less than a min";
+  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < 2 * DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
+  return `${Math.floor(ms / DAY_MS)} days`;
+}
+
+/** For example `signed in, expires in 42 min, renews itself`. `now`: milliseconds since the epoch. */
+export function signInText(signIn: SignInStatus, now: number): string {
+  if (signIn.state === "needed") return "needs sign-in";
+  if (signIn.state === "running") return "signing in";
+  const { expiresAt, renews } = signIn;
+  const renewal = renews ? "renews itself" : "cannot renew";
+  if (expiresAt === undefined) return `signed in, ${renewal}`;
+  const expiry = expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired";
+  return `signed in, ${expiry}, ${renewal}`;
+}
+
+/** Whether a sign-in would help the server now. A server that takes none, or whose own header it refuses, is not one. */
+export const canSignIn = ({ state, signIn }: ServerStatus): boolean =>
+  signIn !== undefined && (signIn.state === "needed" || state === "needs-auth");

@@ -1,0 +1,164 @@
+/**
+ * One sign-in from the first request to its end: the worker's questions, the dialog with the link, the pasted text. The
+ * dialog closes when the worker tells the end, when the time is over, or when the worker ends.
+ */
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/notices.ts";
+import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import type { SignInHost } from "./host.ts";
+import { openableUrl } from "./link.ts";
+import { orAborted } from "./or-aborted.ts";
+import {
+  again,
+  dialogText,
+  endText,
+  fitsDialog,
+  noticeText,
+  problemText,
+  questionText,
+  type Screen,
+} from "./words.ts";
+
+/** `declined`: the user did not want it. */
+export type Outcome = "signed-in" | "declined" | "failed";
+
+export interface FlowOptions {
+  ctx: PiContext;
+  host: SignInHost;
+  /** The end of the sign-in with this id. */
+  resultOf: (id: string) => Promise<SignInResult>;
+  /** Aborts when the worker or the session ends. */
+  cut: AbortSignal;
+}
+
+/** The worker asks two different questions. More would mean that it does not take the answers. */
+const QUESTIONS = 4;
+/** Over RPC a program may answer every dialog at once, with anything. */
+const PASTES = 10;
+/** An address of a browser, with what an authorization server may add to it. */
+const PASTE_CHARS = 16 * 1024;
+const LONGEST_MS = 15 * 60 * 1_000;
+const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
+
+const screenOf = ({ mode }: PiContext): Screen =>
+  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
+
+const cutOff = (): ThreadsError => new ThreadsError("runtime_restarted", "The connection worker ended.");
+
+/** Begins the sign-in and hands the user's answers on. Undefined: the user refused. */
+async function begin(
+  server: string,
+  { ctx, host, cut }: FlowOptions,
+): Promise<Exclude<SignInStep, { step: "ask" }> | undefined> {
+  let agreed: SignInAgreed | undefined;
+  for (let asked = 0; asked <= QUESTIONS; asked++) {
+    const step = await orAborted(host.ask("signIn", { server, ...(agreed ? { agreed } : {}) }), cut);
+    if (step === undefined) throw cutOff();
+    if (step.step !== "ask") return step;
+    const { question } = step;
+    const [title, text] = questionText(server, question);
+    // Over RPC the other program may answer anything.
+    const yes = (await orAborted(ctx.ui.confirm(title, text, { signal: cut }), cut)) === true;
+    if (cut.aborted) throw cutOff();
+    if (question.about === "pi") agreed = { ...agreed, fromPi: yes };
+    else if (yes) agreed = { ...agreed, issuer: question.issuer };
+    else return undefined;
+  }
+  throw new ThreadsError("internal", "The sign-in asks the same question again and again.");
+}
+
+/** Shows the link until the user has pasted something that fits, or `closing` aborts. False: the user cancelled. */
+async function converse(
+  server: string,
+  step: Extract<SignInStep, { step: "open" }>,
+  { ctx, host, closing }: FlowOptions & { closing: AbortSignal },
+): Promise<boolean> {
+  const url = openableUrl(step.url);
+  if (url === undefined) {
+    throw new ThreadsError("connect_failed", "The address of its sign-in page cannot be opened.", {
+      remedy: "Only its operator can change that.",
+    });
+  }
+  const screen = screenOf(ctx);
+  // Past `notify`, which removes links. The address holds nothing that a terminal acts on.
+  if (!screen || !fitsDialog(url, screen)) ctx.ui.notify(noticeText(server, url, screen), "info");
+  const title = dialogText(server, step, url, screen);
+  for (let pasted = 0; pasted < PASTES; pasted++) {
+    const dialog = ctx.ui.input(title, "address or code", { signal: closing });
+    const text: unknown = await orAborted(dialog, closing);
+    if (closing.aborted) return true;
+    if (typeof text !== "string") return false;
+    const problem = await problemOf(text, step.id, { host, closing });
+    if (problem === undefined) return true;
+    notify(ctx, problemText(server, problem), "warning");
+  }
+  return false;
+}
+
+/** What is wrong with the pasted text; undefined if the sign-in goes on with it. */
+async function problemOf(
+  pasted: string,
+  id: string,
+  { host, closing }: { host: SignInHost; closing: AbortSignal },
+): Promise<string | undefined> {
+  const text = pasted.trim();
+  if (text === "") return "Nothing was pasted. Paste the address or the code, or press Escape to cancel.";
+  if (text.length > PASTE_CHARS) return "That is too long for the address of a page or a code.";
+  return (await orAborted(host.ask("pasteSignIn", { id, text }), closing))?.problem;
+}
+
+/** Waits for the end that the worker tells, while the user sees the dialog. Undefined: the user cancelled. */
+async function finish(
+  server: string,
+  step: Exclude<SignInStep, { step: "ask" }>,
+  options: FlowOptions,
+): Promise<SignInResult | undefined> {
+  const { host, cut, resultOf } = options;
+  const closing = new AbortController();
+  const close = (): void => closing.abort();
+  const closed = new Promise<void>((resolve) => {
+    closing.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  let result: SignInResult | undefined;
+  void resultOf(step.id).then((end) => {
+    result = end;
+    close();
+  });
+  const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
+  const timer = setTimeout(close, ownMs + (host.graceMs ?? GRACE_MS)).unref();
+  cut.addEventListener("abort", close, { once: true });
+  if (cut.aborted) close();
+  try {
+    const wanted =
+      step.step !== "open" || (await converse(server, step, { ...options, closing: closing.signal }));
+    if (!wanted) return undefined;
+    await closed;
+    if (result) return result;
+    if (cut.aborted) throw cutOff();
+    throw new ThreadsError("deadline", "The sign-in did not end in time.", { remedy: again(server) });
+  } finally {
+    clearTimeout(timer);
+    cut.removeEventListener("abort", close);
+    if (!result && !cut.aborted) {
+      await host.ask("cancelSignIn", { id: step.id }).catch((error: unknown) => {
+        host.log(`the sign-in to ${server} could not be cancelled: ${messageOf(error)}`);
+      });
+    }
+  }
+}
+
+/** Rejects if the sign-in could not begin, or was cut off. Every other end is told to the user. */
+export async function runFlow(server: string, options: FlowOptions): Promise<Outcome> {
+  const { ctx, host } = options;
+  const step = await begin(server, options);
+  const result = step && (await finish(server, step, options));
+  if (host.over()) return "failed";
+  if (!result) {
+    notify(ctx, problemText(server, "the sign-in is cancelled."), "info");
+    return "declined";
+  }
+  notify(ctx, ...endText(server, result));
+  return result.ok ? "signed-in" : "failed";
+}

@@ -1,0 +1,130 @@
+/**
+ * The sign-ins of a session: which one runs, who waits for it, and which server is meant. One runs at a time, because
+ * each has a dialog; the same server twice is one sign-in.
+ */
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/notices.ts";
+import { nameLine } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
+import { canSignIn } from "../../report/sign-in.ts";
+import { absentText, unknownText } from "../../report/status.ts";
+import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import type { SignInResult } from "../../shared/protocol/sign-in.ts";
+import type { ServerStatus } from "../../shared/protocol/status.ts";
+import { type Outcome, runFlow } from "./flow.ts";
+import type { SignInHost, SignIns } from "./host.ts";
+import { orAborted } from "./or-aborted.ts";
+import { failureText } from "./words.ts";
+
+/** The ends that the worker tells. An end may come before the answer that names its id. */
+function createEnds() {
+  const ends = new Map<string, PromiseWithResolvers<SignInResult>>();
+  const entry = (id: string): PromiseWithResolvers<SignInResult> => {
+    const found = ends.get(id) ?? Promise.withResolvers<SignInResult>();
+    ends.set(id, found);
+    return found;
+  };
+  return {
+    of: (id: string) => entry(id).promise,
+    tell: (id: string, result: SignInResult) => entry(id).resolve(result),
+    clear: () => ends.clear(),
+  };
+}
+
+const needsAuth = (failure: unknown): boolean =>
+  failure instanceof ThreadsError && failure.code === "needs_auth";
+
+/** Whether the server wants more rights than the sign-in has, so that even a connected server needs another one. */
+const wantsRights = (failure: unknown): boolean =>
+  failure instanceof ThreadsError && failure.data?.reason === "scope-wanted";
+
+export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
+  const running = new Map<string, Promise<Outcome>>();
+  /** Servers whose last sign-in brought nothing. A call does not begin another one; the user can. */
+  const refused = new Set<string>();
+  const ends = createEnds();
+  let cut = new AbortController();
+
+  const run = async (server: string): Promise<Outcome> => {
+    if (host.over()) return "failed";
+    try {
+      return await runFlow(server, { ctx, host, resultOf: ends.of, cut: cut.signal });
+    } catch (error) {
+      host.failed(failureText(server, error));
+      return "failed";
+    }
+  };
+  const begin = (server: string): Promise<Outcome> => {
+    const open = running.get(server);
+    if (open) return open;
+    const flow = host
+      .inTurn(() => run(server))
+      .then((outcome) => {
+        if (outcome === "signed-in") refused.delete(server);
+        else refused.add(server);
+        running.delete(server);
+        if (running.size === 0) ends.clear();
+        return outcome;
+      });
+    running.set(server, flow);
+    return flow;
+  };
+
+  /** The server that needs a sign-in, or the user's choice of several. Undefined: none, and the user knows why. */
+  const choose = async (servers: readonly ServerStatus[]): Promise<string | undefined> => {
+    const names = servers.filter(canSignIn).map(({ name }) => name);
+    if (names.length === 0) {
+      notify(ctx, "No MCP server needs a sign-in. /mcp auth <server> signs in again.", "info");
+      return undefined;
+    }
+    if (names.length === 1) return names[0];
+    const shown = names.map(serverName);
+    if (!ctx.hasUI) {
+      const list = nameLine("MCP servers that need a sign-in", shown).join("");
+      notify(ctx, `${list}. Run pi and /mcp auth <server>.`, "warning");
+      return undefined;
+    }
+    const { signal } = cut;
+    const choice = await host.inTurn(() =>
+      orAborted(ctx.ui.select("Sign in to which MCP server?", shown, { signal }), signal),
+    );
+    // Over RPC the other program may answer with a choice that it was not given.
+    return choice === undefined ? undefined : names[shown.indexOf(choice)];
+  };
+
+  return {
+    byUser: async (server) => {
+      const report = await host.ask("status", {});
+      const { servers } = report;
+      if (server !== undefined && !servers.some(({ name }) => name === server)) {
+        const names = servers.map(({ name }) => name);
+        return notify(ctx, absentText(server, report) ?? unknownText(server, names), "warning");
+      }
+      const name = server ?? (await choose(servers));
+      if (name === undefined || host.over()) return;
+      if (ctx.hasUI) await begin(name);
+      else notify(ctx, `A sign-in needs a person: run pi and /mcp auth ${name}.`, "warning");
+    },
+    forCall: async (server, failure, signal) => {
+      if (!needsAuth(failure) || refused.has(server)) return false;
+      if (!running.has(server)) {
+        const report = await host.ask("status", {}).catch((error: unknown) => {
+          host.log(`no sign-in for a call to ${server}: ${messageOf(error)}`);
+        });
+        const status = report?.servers.find(({ name }) => name === server);
+        if (!status?.signIn) return false;
+        // Another call's sign-in has ended since this call failed.
+        if (status.state === "connected" && !wantsRights(failure)) return true;
+      }
+      return (await orAborted(begin(server), signal)) === "signed-in";
+    },
+    isRunning: (server) => running.has(server),
+    ended: ({ id, result }) => {
+      if (running.size > 0) ends.tell(id, result);
+    },
+    interrupt: () => {
+      cut.abort();
+      cut = new AbortController();
+    },
+  };
+}

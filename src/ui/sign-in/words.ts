@@ -1,0 +1,94 @@
+/** What the user reads of a sign-in. Names and texts of servers are cleaned and bounded here. Pure. */
+import { errorLine } from "../../report/search.ts";
+import { serverName } from "../../report/server-name.ts";
+import { messageOf, ThreadsError, type WireError } from "../../shared/protocol/errors.ts";
+import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import { counted } from "../../shared/text/counts.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
+import { rowsOf, terminalLink } from "./link.ts";
+
+/** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
+const QUESTION_CHARS = 2_000;
+const PROBLEM_CHARS = 500;
+/** Rows that the dialog needs beside the address: its frame, its sentences, and Pi's footer. */
+const AROUND_ROWS = 17;
+const FEWEST_ROWS = 3;
+
+/** Size of the terminal; undefined if Pi does not draw on it. */
+export type Screen = { columns: number; rows: number } | undefined;
+
+type OpenStep = Extract<SignInStep, { step: "open" }>;
+
+export const again = (server: string): string => `/mcp auth ${serverName(server)} begins it again.`;
+
+export function questionText(server: string, { about, text }: SignInQuestion): [title: string, text: string] {
+  const title =
+    about === "issuer"
+      ? `Sign in to ${serverName(server)} with this authorization server?`
+      : `Take over Pi's sign-in to ${serverName(server)}?`;
+  return [title, oneLine(text, QUESTION_CHARS)];
+}
+
+/** Whether the whole address fits into the dialog. If it does not, a notice shows it. */
+export const fitsDialog = (url: string, screen: Screen): boolean =>
+  screen === undefined || rowsOf(url, screen.columns) <= Math.max(screen.rows - AROUND_ROWS, FEWEST_ROWS);
+
+export function noticeText(server: string, url: string, screen: Screen): string {
+  const address = screen === undefined ? url : terminalLink(url, url);
+  return `The sign-in page of ${serverName(server)}:\n${address}`;
+}
+
+/**
+ * The dialog's text: what to do, the link, and what to paste. In a terminal a line of its own is the link as well, since
+ * the address breaks into several rows.
+ */
+export function dialogText(
+  server: string,
+  { browser, listens }: OpenStep,
+  url: string,
+  screen: Screen,
+): string {
+  const name = serverName(server);
+  const lines = [
+    browser === "started"
+      ? `Sign in to ${name} in the browser. If it has not opened, open this page:`
+      : `To sign in to ${name}, open this page in a browser:`,
+  ];
+  const whole = fitsDialog(url, screen);
+  if (screen) lines.push(terminalLink(url, `Open the sign-in page${whole ? "" : " (its address is above)"}`));
+  if (whole) lines.push(screen ? terminalLink(url, url) : url);
+  lines.push(
+    listens
+      ? "If the browser ends on a page that it cannot show, paste the address of that page here, or a code that it shows."
+      : "Then paste here the address of the page on which the browser ends, or the code that it shows.",
+  );
+  return lines.join("\n");
+}
+
+export const problemText = (server: string, problem: string): string =>
+  `${serverName(server)}: ${oneLine(problem, PROBLEM_CHARS)}`;
+
+/** The last line of a sign-in, as a notice. */
+export function endText(
+  server: string,
+  result: SignInResult,
+): [text: string, level: "info" | "warning" | "error"] {
+  const name = serverName(server);
+  if (!result.ok)
+    return [failureText(server, result.error), result.error.code === "cancelled" ? "info" : "error"];
+  return result.tools === undefined
+    ? [`${name}: signed in, but the server did not connect. /mcp says why.`, "warning"]
+    : [`${name}: signed in, ${counted(result.tools, "tool")}.`, "info"];
+}
+
+const RUNTIME_ENDED = new Set(["runtime_restarted", "runtime_stopped"]);
+
+/** Why a sign-in failed, in one line that begins with the server's name. */
+export function failureText(server: string, failure: unknown): string {
+  const known = failure as Partial<WireError> | undefined;
+  if (failure instanceof ThreadsError && RUNTIME_ENDED.has(failure.code)) {
+    return `${serverName(server)}: the sign-in was cut off, because the connection worker ended. ${again(server)}`;
+  }
+  const line = errorLine({ message: known?.message ?? messageOf(failure), remedy: known?.remedy });
+  return line.startsWith(`${serverName(server)}: `) ? line : `${serverName(server)}: ${line}`;
+}
