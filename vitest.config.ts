@@ -20,6 +20,8 @@ const realProject = (name: string, exclude: string[] = []): TestProjectInlineCon
     name,
     include: [`test/${name}/**/*.test.ts`],
     exclude: [...configDefaults.exclude, ...exclude],
+    // A sign-in must never open the browser of the person who runs the tests.
+    env: { BROWSER: "none" },
     maxWorkers: WORKERS,
   },
 });
@@ -51,6 +53,8 @@ export default defineConfig({
       realProject("worker"),
       realProject("e2e", hasTmux ? [] : ["test/e2e/terminal.test.ts"]),
       realProject("hostile"),
+      realProject("oauth"),
+      realProject("conformance"),
     ],
   },
 });

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..", "..");
 const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
 const FIRST_BYTES = 67 * 1024;
-const MAIN_BYTES = 120 * 1024;
+const MAIN_BYTES = 129 * 1024;
 const OUTPUTS = [...MAIN, "dist/workers/cache.js", "dist/workers/connection.js", "dist/workers/worker.js"];
 
 async function sourcesOf(output: string): Promise<string[]> {
@@ -83,10 +83,11 @@ describe("built files", () => {
     ]);
   });
 
-  test("the factory loads no ranker, no runtime and no comlink", async () => {
+  test("the factory loads no ranker, no runtime, no comlink and nothing of a dialog", async () => {
     const sources = (await Promise.all(FIRST.map(sourcesOf))).flat();
     expect(sources).toContain("src/runtime/runtime.ts");
-    const later = /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.)|comlink/;
+    const later =
+      /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.|ui\/(sign-in\/(run|flow|words)|dialogs\/(run|ask-consent))\.)|comlink/;
     expect(sources.filter((source) => later.test(source))).toEqual([]);
     expect((await sourcesOf("dist/later.js")).filter((source) => later.test(source)).length).toBeGreaterThan(
       5,
@@ -142,8 +143,23 @@ describe("built files", () => {
   test("the connection worker evaluates no heavy library before it is needed", async () => {
     const packages = (await evaluatedAtOnce("workers/connection.ts")).map(packageOf).filter(Boolean);
     expect(packages).toContain("zod");
-    const heavy = ["@modelcontextprotocol/sdk", "chokidar", "cross-spawn", "piscina", "semver"];
+    const heavy = [
+      "@modelcontextprotocol/sdk",
+      "chokidar",
+      "cross-spawn",
+      "oauth4webapi",
+      "piscina",
+      "semver",
+    ];
     expect([...new Set(packages)].filter((name) => heavy.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("a session without a remote server evaluates nothing of HTTP and of a sign-in", async () => {
+    const files = await evaluatedAtOnce("workers/connection.ts");
+    expect(files).toContain("workers/connection/auth/auth.ts");
+    const later =
+      /^workers\/connection\/(web|transports|auth\/(discovery|grants|requests|sign-in|store|tokens))\//;
+    expect(files.filter((file) => later.test(file))).toEqual([]);
   });
 
   test.each([

@@ -19,7 +19,7 @@ export interface Asked {
   http: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** The body of a POST; empty for other methods. */
+  /** The body of a POST, if it is a JSON object; else empty. */
   message: Message;
 }
 
@@ -51,7 +51,7 @@ export async function serve(handler: Handler, tls?: { key: string; cert: string 
     request.on("end", () => {
       const { method: http = "", url: path = "", headers } = request;
       const nth = asked.filter((one) => one.http === http).length;
-      const one = { http, path, headers, message: body === "" ? {} : (JSON.parse(body) as Message) };
+      const one = { http, path, headers, message: body.startsWith("{") ? (JSON.parse(body) as Message) : {} };
       asked.push(one);
       handler(one, response, nth);
     });

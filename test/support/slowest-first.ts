@@ -10,6 +10,8 @@ import { BaseSequencer } from "vitest/node";
 const SLOWEST: readonly string[] = [
   "hostile/mutations",
   "hostile/",
+  "conformance/",
+  "oauth/",
   "e2e/live-config",
   "e2e/ends",
   "e2e/start",

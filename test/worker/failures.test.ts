@@ -90,7 +90,7 @@ describe("a call to a server that", () => {
       "wants a sign-in",
       async () => ({ url: await startHttp((_request, response) => response.writeHead(401).end()) }),
       "needs_auth",
-      /^s: http:\/\/127\.0\.0\.1:\d+\/ answered 401\. The server wants credentials: set headers for it in mcp\.json\.$/,
+      /^s: it needs a sign-in\. Run \/mcp auth s in Pi\.$/,
     ],
     [
       "is disabled",

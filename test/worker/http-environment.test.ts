@@ -18,8 +18,12 @@ interface Outcome {
   remedy?: string;
 }
 
-async function connectInWorker(url: string, env: Record<string, string>): Promise<Outcome> {
-  const target = JSON.stringify({ url });
+async function connectInWorker(
+  url: string,
+  env: Record<string, string>,
+  ca?: readonly string[],
+): Promise<Outcome> {
+  const target = JSON.stringify({ url, ca });
   const { stdout } = await run(process.execPath, [join(fixtures, "connect-in-worker.mjs"), target], {
     env: { PATH: process.env.PATH, ...env },
   });
@@ -151,6 +155,19 @@ test("NODE_EXTRA_CA_CERTS names the authority -> its server's certificate is tru
   expect(await connectInWorker(server.url, { NODE_EXTRA_CA_CERTS: authority() })).toEqual({
     tools: ["echo"],
   });
+});
+
+test("NODE_EXTRA_CA_CERTS beside the authority of a caFile -> both are trusted", async () => {
+  const file = join(fixtures, "localhost.pem");
+  const own = {
+    key: await readFile(join(fixtures, "localhost.key"), "utf8"),
+    cert: await readFile(file, "utf8"),
+  };
+  for (const each of [tls, own]) {
+    const server = await serve(answerWell, each);
+    const env = { NODE_EXTRA_CA_CERTS: authority() };
+    expect(await connectInWorker(server.url, env, [own.cert])).toEqual({ tools: ["echo"] });
+  }
 });
 
 test("no NODE_EXTRA_CA_CERTS -> the certificate is not trusted, and the error says what to do", async () => {

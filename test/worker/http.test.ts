@@ -26,7 +26,7 @@ describe("connection worker: addresses without an MCP server", () => {
   it.each([
     ["a web page", 200, "text/html", "<!doctype html><p>hello", "connect_failed", /web page \(HTML\)/],
     ["a web page for an error", 500, "text/html", "<html>oops</html>", "connect_failed", /500/],
-    ["401", 401, "application/json", "{}", "needs_auth", /401/],
+    ["401", 401, "application/json", "{}", "needs_auth", /needs a sign-in/],
     ["403 without a challenge", 403, "text/plain", "no", "connect_failed", /403/],
     ["404 to everything", 404, "text/plain", "nothing here", "connect_failed", /404/],
     ["503", 503, "text/plain", "later", "connect_failed", /503/],

@@ -1,0 +1,117 @@
+/**
+ * Owns: the client that the conformance suite tests: the packed connection worker with one server, and a user who agrees
+ * to everything, but in a scenario that is about the question. The suite gives the server's address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`,
+ * and for some scenarios credentials in `MCP_CONFORMANCE_CONTEXT`. Ends with 0 if the scenario's tool was called.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeError, ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { type PlainSession, startPlainSession } from "../support/plain-session.ts";
+import type { User } from "../support/signing-in.ts";
+
+const SERVER = "conformance";
+
+/** More sign-ins than a client may try, so that the suite sees a client that does not stop. */
+const MOST_SIGN_INS = 6;
+
+interface Context {
+  client_id?: string;
+  client_secret?: string;
+  private_key_pem?: string;
+  signing_algorithm?: string;
+}
+
+/** The `oauth` key of the entry, as a user would write it for the scenario. */
+function oauthOf(scenario: string, context: Context): Record<string, unknown> {
+  if (scenario === "auth/basic-cimd") {
+    return { clientMetadataUrl: "https://conformance-test.local/client-metadata.json" };
+  }
+  const client = {
+    ...(context.client_id === undefined ? {} : { clientId: context.client_id }),
+    ...(context.client_secret === undefined ? {} : { clientSecret: context.client_secret }),
+  };
+  if (!scenario.startsWith("auth/client-credentials-")) return client;
+  return {
+    ...client,
+    grantType: "client_credentials",
+    ...(context.private_key_pem === undefined ? {} : { privateKey: context.private_key_pem }),
+    ...(context.signing_algorithm === undefined ? {} : { signingAlg: context.signing_algorithm }),
+  };
+}
+
+/** The calls of a scenario. An empty list: the scenario ends with the server's tools. */
+const CALLS: Record<string, [tool: string, args: Record<string, unknown>][]> = {
+  initialize: [],
+  tools_call: [["add_numbers", { a: 5, b: 3 }]],
+  "elicitation-sep1034-client-defaults": [["test_client_elicitation_defaults", {}]],
+  "sse-retry": [["test_reconnection", {}]],
+  // The authorization server moves when the first token is used.
+  "auth/authorization-server-migration": [
+    ["test-tool", {}],
+    ["test-tool", {}],
+  ],
+};
+
+/** Scenarios in which the client must go no further than its question to the user. */
+const USER_DECLINES = ["auth/metadata-issuer-mismatch"];
+
+/** Calls the tool. Signs in as often as the server asks for it, and calls again. */
+async function callSigningIn(
+  session: PlainSession,
+  tool: string,
+  args: Record<string, unknown>,
+  user: User,
+): Promise<string> {
+  for (let signIns = 0; ; signIns += 1) {
+    try {
+      return JSON.stringify((await session.call(SERVER, tool, args)).content);
+    } catch (error) {
+      const mayHelp = error instanceof ThreadsError && error.code === "needs_auth";
+      if (!mayHelp || signIns === MOST_SIGN_INS) throw error;
+      process.stderr.write(`${describeError(error)}\n`);
+      await signIn(session, user);
+    }
+  }
+}
+
+async function signIn(session: PlainSession, user: User): Promise<void> {
+  const { result, says, page } = await session.signIn(SERVER, user);
+  process.stderr.write(`sign-in: ${says}${page ? ` (the browser shows status ${page.status})` : ""}\n`);
+  if (!result.ok) throw new Error(says);
+}
+
+async function run(url: string, scenario: string, context: Context): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
+  const place = { agentDir: join(dir, "agent"), cwd: dir };
+  await mkdir(place.agentDir);
+  const oauth = oauthOf(scenario, context);
+  const entry = { url, lifecycle: "eager", ...(Object.keys(oauth).length > 0 ? { oauth } : {}) };
+  await writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { [SERVER]: entry } }));
+  const session = await startPlainSession(place);
+  const user = { agrees: !USER_DECLINES.includes(scenario) };
+  try {
+    const { state, error } = await session.settled(SERVER);
+    process.stderr.write(`${state}${error ? `: ${describeError(error)}` : ""}\n`);
+    if (state === "needs-auth") await signIn(session, user);
+    for (const [tool, args] of CALLS[scenario] ?? [["test-tool", {}]]) {
+      process.stderr.write(`${tool}: ${await callSigningIn(session, tool, args, user)}\n`);
+    }
+    const after = await session.settled(SERVER);
+    if (after.state !== "connected") throw new Error(`the server is ${after.state}`);
+  } finally {
+    await session.runtime.stop();
+    process.stderr.write(await readFile(join(place.agentDir, "mcp-threads.log"), "utf8"));
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+const [url = ""] = process.argv.slice(-1);
+const { MCP_CONFORMANCE_SCENARIO: scenario = "", MCP_CONFORMANCE_CONTEXT: context = "{}" } = process.env;
+/** The worker keeps no process alive, and this one waits for its events. */
+const awake = setInterval(() => undefined, 60_000);
+await run(url, scenario, JSON.parse(context) as Context).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
+clearInterval(awake);

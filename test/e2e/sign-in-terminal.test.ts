@@ -1,0 +1,77 @@
+/**
+ * Owns: a sign-in in the real Pi in a real terminal, narrow and wide: the whole address can be read and clicked, Escape
+ * cancels, and a call waits for the sign-in that it needs.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { startAuthorizationServer } from "../support/authorization-server.ts";
+import { browse } from "../support/browser.ts";
+import { startProtectedServer } from "../support/protected-server.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { call, ENTRY, home, model, onCleanup, searchFor } from "./support.ts";
+
+/** The address of the dialog: its rows, each with a free cell at both ends, joined. */
+function addressOn(screen: readonly string[]): string {
+  const from = screen.findLastIndex((line) => line.startsWith(" http://127.0.0.1"));
+  const rows = screen.slice(from).map((line) => line.slice(1));
+  return rows
+    .slice(
+      0,
+      rows.findIndex((row) => row.includes(" ")),
+    )
+    .join("");
+}
+
+test.each([60, 80, 120])(
+  "%i columns -> the link is whole; Esc; a sign-in; a call that waits",
+  async (columns) => {
+    const trusted = await startAuthorizationServer({});
+    onCleanup(() => trusted.close());
+    const guarded = await startProtectedServer({
+      issuers: [trusted.issuer],
+      check: (token, resource) => trusted.book.check(token, resource),
+    });
+    onCleanup(() => guarded.close());
+    const mcp = { mcpServers: { web: { url: guarded.url } }, settings: { autoAuth: true } };
+    const made = await home({ mcp });
+    const written = join(made.tmpDir, "written.log");
+    // As over SSH, so that no browser of this machine is started.
+    const remote = { SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", PI_TUI_WRITE_LOG: written };
+    const at = { ...made, env: (extra = {}) => made.env({ ...remote, ...extra }) };
+    const script = [
+      searchFor("echo"),
+      { text: "found." },
+      call("web__echo", { a: 1 }),
+      { text: "answered." },
+    ];
+    const terminal = await openTerminal({ home: at, model: await model(script), extension: ENTRY, columns });
+    onCleanup(() => terminal.close());
+    await terminal.until(/MCP server web needs a sign-in: \/mcp auth web/);
+
+    await terminal.prompt("/mcp auth");
+    const address = addressOn(await terminal.until(/Open the sign-in page[\s\S]*escape\/ctrl\+c cancel/));
+    expect(new URL(address).searchParams.get("code_challenge_method")).toBe("S256");
+    // Each row of the address, and the line above it, is a link to the whole address.
+    const links = (await readFile(written, "utf8")).split(`\u001b]8;;${address}\u001b\\`).length - 1;
+    expect(links).toBeGreaterThanOrEqual(1 + Math.ceil(address.length / (columns - 2)));
+    await terminal.press("Escape");
+    await terminal.until(/web: the sign-in is cancelled\./);
+
+    await terminal.prompt("/mcp-auth web");
+    expect((await browse(addressOn(await terminal.until(/escape\/ctrl\+c cancel/)))).status).toBe(200);
+    await terminal.until(/web: signed in, 1 tool\./);
+    await terminal.prompt("/mcp");
+    await terminal.until(/web: connected \(http, 1 tool, signed in, expires in \d+\s+min, renews itself\)/);
+
+    await terminal.prompt("search");
+    await terminal.until(/^ found\./m);
+    await terminal.prompt("/mcp logout web");
+    await terminal.until(/web is signed out\./);
+    await terminal.prompt("call it");
+    await browse(addressOn(await terminal.until(/escape\/ctrl\+c cancel/)));
+    const screen = (await terminal.until(/^ answered\./m)).join("\n");
+    expect(screen).toContain('{"a":1}');
+    expect(screen).toContain("web: signed in, 1 tool.");
+  },
+);

@@ -1,0 +1,169 @@
+/**
+ * Owns: processes that share one sign-in, are killed or end in the middle of a renewal. A default run is short;
+ * OAUTH_PROCESSES_MS=60000 lasts a minute.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { OddAnswer } from "../support/authorization-server.ts";
+import { repeats } from "../support/long.ts";
+import { startOidc } from "../support/oidc.ts";
+import { startProtectedServer } from "../support/protected-server.ts";
+import { signInAs } from "../support/signing-in.ts";
+import { configure, createPlace, fixtures, type Place, start, textOf } from "../worker/support.ts";
+import { onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
+
+const PROCESSES = 4;
+const TOKEN_MS = 300;
+const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 5_000);
+/** Longer than any test. */
+const ENDLESS_MS = 3_600_000;
+
+interface Caller {
+  child: ChildProcess;
+  /** Resolves after the first call. */
+  called: Promise<void>;
+  /** What the process prints at its end. */
+  told: Promise<{ succeeded: number; failures: Record<string, number> }>;
+}
+
+/** Starts a process that calls the server for so long. */
+function startCaller({ agentDir, cwd }: Place, ms: number): Caller {
+  const child = spawn(process.execPath, [join(fixtures, "oauth", "calls.ts"), agentDir, cwd, String(ms)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, PMT_PLACE: agentDir },
+  });
+  let out = "";
+  let errors = "";
+  const called = Promise.withResolvers<void>();
+  child.stdout?.on("data", (chunk: Buffer) => {
+    out += chunk;
+    if (out.includes("called")) called.resolve();
+  });
+  child.stderr?.on("data", (chunk: Buffer) => {
+    errors += chunk;
+  });
+  const told = once(child, "close").then(() => {
+    const last = out.trim().split("\n").at(-1) ?? "";
+    if (!last.startsWith("{")) throw new Error(`the process ended early: ${errors}`);
+    return JSON.parse(last) as { succeeded: number; failures: Record<string, number> };
+  });
+  told.catch(() => called.resolve());
+  onCleanup(async () => {
+    child.kill("SIGKILL");
+    await told.catch(() => undefined);
+  });
+  return { child, called: called.promise, told };
+}
+
+test(`${PROCESSES} processes, one sign-in, tokens of ${TOKEN_MS} ms -> no token is used twice, the sign-in lives`, async () => {
+  const oidc = await startOidc({ tokenMs: TOKEN_MS });
+  onCleanup(() => oidc.close());
+  const server = await startProtectedServer({
+    issuers: [oidc.issuer],
+    check: (token, resource) => oidc.check(token, resource),
+    challengeScope: "read",
+  });
+  onCleanup(() => server.close());
+  const place = await createPlace();
+  const servers = { [SERVER]: { url: server.url } };
+  const at = await start(servers, { place });
+  const ended = async (id: string) => (await at.event("sign-in", (event) => event.id === id)).result;
+  expect((await signInAs({}, { runtime: at.runtime, ended }, SERVER)).says).toBe("signed in");
+  await configure(place, servers);
+
+  const callers = Array.from({ length: PROCESSES }, () => startCaller(place, SHARED_MS));
+  const told = await Promise.all(callers.map((caller) => caller.told));
+  expect(oidc.refusals).toEqual([]);
+  expect(oidc.revoked).toBe(0);
+  expect(new Set(oidc.grants)).toEqual(new Set(["authorization_code", "refresh_token"]));
+  for (const { succeeded, failures } of told) {
+    expect(succeeded).toBeGreaterThan(0);
+    // A busy machine may need longer than a token lives. Such a call fails, and the sign-in lives on.
+    const others = Object.keys(failures).filter(
+      (says) => !says.startsWith("web: it refused a token that was just issued"),
+    );
+    expect(others).toEqual([]);
+  }
+  const { record } = await theStored(place);
+  expect((await oidc.provider.RefreshToken.find(String(record.refresh_token)))?.isValid).toBe(true);
+});
+
+interface Held {
+  /** Resolves when a renewal has reached the authorization server. */
+  reached: Promise<void>;
+  /** Lets the server go on. */
+  release(): void;
+}
+
+/** Holds the next renewal at the server. `carriesOut`: the server then answers, or else forgets the request. */
+function holdRenewal({ trusted }: Story, carriesOut: boolean): Held {
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  let held = false;
+  const token: OddAnswer = async ({ form }, response) => {
+    if (form.get("grant_type") !== "refresh_token" || held) return false;
+    held = true;
+    reached.resolve();
+    await released.promise;
+    return carriesOut ? false : response.destroy();
+  };
+  trusted.behaviour.answer = { token };
+  return { reached: reached.promise, release: released.resolve };
+}
+
+const callOnce = async ({ at }: Story): Promise<string> => textOf(await at.call(SERVER, "echo", { a: 1 }));
+
+test("kill -9 before the server has renewed -> the next process renews with the same token", async () => {
+  const story = await signedIn();
+  await story.at.runtime.stop();
+  story.trusted.book.expireAll();
+  const { reached, release } = holdRenewal(story, false);
+  const caller = startCaller(story.place, ENDLESS_MS);
+  await Promise.race([reached, caller.told]);
+  caller.child.kill("SIGKILL");
+  await caller.told.catch(() => undefined);
+  release();
+  const next = await story.again();
+  expect(await callOnce(next)).toBe('{"a":1}');
+  expect(story.trusted.book.reuses).toBe(0);
+  expect((await theStored(story.place)).record).not.toHaveProperty("refreshing");
+});
+
+test("kill -9 after the server has renewed -> one sentence, and a sign-in mends it", async () => {
+  const story = await signedIn();
+  await story.at.runtime.stop();
+  story.trusted.book.expireAll();
+  const { reached, release } = holdRenewal(story, true);
+  const caller = startCaller(story.place, ENDLESS_MS);
+  await Promise.race([reached, caller.told]);
+  caller.child.kill("SIGKILL");
+  await caller.told.catch(() => undefined);
+  release();
+  const next = await story.again();
+  expect(await saysOfCall(next)).toBe(
+    "web: the authorization server ended the sign-in. Run /mcp auth web in Pi.",
+  );
+  expect((await next.signIn()).says).toBe("signed in");
+  expect(await callOnce(next)).toBe('{"a":1}');
+});
+
+test("the session ends in the middle of a renewal -> the end waits, and the new token is stored", async () => {
+  const story = await signedIn();
+  story.trusted.book.expireAll();
+  const before = (await theStored(story.place)).record.refresh_token;
+  const { reached, release } = holdRenewal(story, true);
+  const call = story.at.call(SERVER, "echo").catch((error: unknown) => error);
+  await reached;
+  const stopped = story.at.runtime.stop();
+  release();
+  await stopped;
+  await call;
+  const { record } = await theStored(story.place);
+  expect(record.refresh_token).not.toBe(before);
+  expect(record).not.toHaveProperty("refreshing");
+  const next = await story.again();
+  expect(await callOnce(next)).toBe('{"a":1}');
+  expect(story.trusted.book.reuses).toBe(0);
+});

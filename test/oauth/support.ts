@@ -1,0 +1,189 @@
+/**
+ * Owns: the stories of the OAuth tests: an authorization server, an MCP server that trusts it, and the packed connection
+ * worker between them. Looks for secrets in everything that was written or said.
+ */
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { expect } from "vitest";
+import {
+  type AuthorizationServer,
+  type Behaviour,
+  startAuthorizationServer,
+} from "../support/authorization-server.ts";
+import { type ProtectedServer, type Protection, startProtectedServer } from "../support/protected-server.ts";
+import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
+import {
+  createPlace,
+  onCleanup,
+  type Place,
+  type Started,
+  type StartOptions,
+  start,
+} from "../worker/support.ts";
+
+export { onCleanup } from "../worker/support.ts";
+
+/** The name of the only server. */
+export const SERVER = "web";
+
+export async function authorization(behaviour: Behaviour = {}): Promise<AuthorizationServer> {
+  const server = await startAuthorizationServer(behaviour);
+  onCleanup(() => server.close());
+  return server;
+}
+
+/** An MCP server that takes the tokens of `trusted`. */
+export async function guarded(
+  trusted: AuthorizationServer,
+  protection: Partial<Protection> = {},
+): Promise<ProtectedServer> {
+  const server = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+    ...protection,
+  });
+  onCleanup(() => server.close());
+  return server;
+}
+
+export interface Story {
+  trusted: AuthorizationServer;
+  guarded: ProtectedServer;
+  at: Started;
+  place: Place;
+  signIn(user?: User): Promise<SignedIn>;
+  /** Ends the session and starts another one in the same place. */
+  again(options?: StartOptions): Promise<Story>;
+}
+
+export interface StoryOptions {
+  behaviour?: Behaviour;
+  protection?: Partial<Protection>;
+  /** Further keys of the server's entry. */
+  entry?: Record<string, unknown>;
+  start?: StartOptions;
+}
+
+/** Starts both servers and the worker. Nobody is signed in. */
+export async function begin(options: StoryOptions = {}): Promise<Story> {
+  const trusted = await authorization(options.behaviour);
+  return follow(trusted, await guarded(trusted, options.protection), options);
+}
+
+/** Starts the worker with an entry for the server. */
+export async function follow(
+  trusted: AuthorizationServer,
+  server: ProtectedServer,
+  { entry = {}, start: startOptions = {} }: Omit<StoryOptions, "behaviour" | "protection"> = {},
+): Promise<Story> {
+  const place = startOptions.place ?? (await createPlace());
+  const at = await start({ [SERVER]: { url: server.url, ...entry } }, { ...startOptions, place });
+  return {
+    trusted,
+    guarded: server,
+    at,
+    place,
+    signIn: (user = {}) => signInAs(user, { runtime: at.runtime, ended: endedIn(at) }, SERVER),
+    again: async (options = {}) => {
+      await at.runtime.stop();
+      return follow(trusted, server, { entry, start: { ...startOptions, ...options, place } });
+    },
+  };
+}
+
+const endedIn =
+  (at: Started) =>
+  async (id: string): Promise<SignedIn["result"]> =>
+    (await at.event("sign-in", (event) => event.id === id)).result;
+
+/** Starts both servers and the worker, and signs in. */
+export async function signedIn(options: StoryOptions = {}): Promise<Story> {
+  const story = await begin(options);
+  expect((await story.signIn()).says).toBe("signed in");
+  return story;
+}
+
+/** Folder of the stored sign-ins. */
+export const storeOf = ({ agentDir }: Place): string => join(agentDir, "mcp-oauth");
+
+/** Undefined if the file is gone: writers make and remove locks and temp files at any time. */
+const unlessGone = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+
+/** Files below the folder, without folders. Empty if there is no folder. */
+async function filesBelow(folder: string): Promise<string[]> {
+  const names = (await unlessGone(readdir(folder, { recursive: true }))) ?? [];
+  const paths = names.map((name) => join(folder, name));
+  const are = await Promise.all(paths.map(async (path) => (await unlessGone(stat(path)))?.isFile()));
+  return paths.filter((_path, i) => are[i]);
+}
+
+export interface StoredFile {
+  path: string;
+  record: Record<string, unknown>;
+}
+
+/** The stored sign-ins, without what others put there. */
+export async function stored(place: Place): Promise<StoredFile[]> {
+  const paths = (await filesBelow(storeOf(place))).filter((path) => /[/\\][0-9a-f]{16}\.json$/.test(path));
+  return Promise.all(
+    paths.map(async (path) => ({
+      path,
+      record: JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>,
+    })),
+  );
+}
+
+/** Writes the server's `tokens.json`, as another program would, and answers its path. */
+export async function writeGiven(place: Place, text: string): Promise<string> {
+  const folder = join(storeOf(place), SERVER);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "tokens.json");
+  await writeFile(path, text, { mode: 0o600 });
+  return path;
+}
+
+/** The one stored sign-in. */
+export async function theStored(place: Place): Promise<StoredFile> {
+  const all = await stored(place);
+  const [only] = all;
+  if (!only || all.length > 1) throw new Error(`${all.length} sign-ins are stored`);
+  return only;
+}
+
+/**
+ * Fails if a secret stands in any file but the store's, in an event, in the status or in one of `texts`. The texts of
+ * files that are not UTF-8 are compared byte by byte.
+ */
+export async function expectNoSecret(
+  { at, place }: Pick<Story, "at" | "place">,
+  secrets: Iterable<string>,
+  ...texts: unknown[]
+): Promise<void> {
+  const files = (await filesBelow(join(place.agentDir, ".."))).filter(
+    (path) => !path.startsWith(`${storeOf(place)}${sep}`),
+  );
+  const places: [string, Buffer][] = await Promise.all(
+    files.map(
+      async (path): Promise<[string, Buffer]> => [
+        path,
+        (await unlessGone(readFile(path))) ?? Buffer.alloc(0),
+      ],
+    ),
+  );
+  const said = { events: at.events, log: await at.log(), status: await at.runtime.ask("status", {}), texts };
+  for (const [name, value] of Object.entries(said)) places.push([name, Buffer.from(JSON.stringify(value))]);
+  const found = [...secrets].flatMap((secret) =>
+    places.filter(([, text]) => text.includes(secret)).map(([name]) => `${secret.slice(0, 8)} in ${name}`),
+  );
+  expect(found).toEqual([]);
+}
+
+/** What the user reads when the call fails. */
+export async function saysOfCall({ at }: Story, tool = "echo"): Promise<string> {
+  const { message, remedy } = await at.failedCall(SERVER, tool);
+  return remedy ? `${message} ${remedy}` : message;
+}

@@ -1,0 +1,144 @@
+/**
+ * Owns: an MCP server on loopback that takes only valid tokens, with its metadata (RFC 9728) and its challenges. Its
+ * tools echo their arguments; a tool may need scopes. Who judges the tokens may change while it runs.
+ */
+import type { ServerResponse } from "node:http";
+import { type Message, resultOf } from "./http-server.ts";
+import {
+  type Answer,
+  type Recorded,
+  type RecordingServer,
+  sendJson,
+  startRecording,
+} from "./recording-server.ts";
+
+/** May be changed at any time. */
+export interface Protection {
+  /** Issuers that the metadata name. */
+  issuers: string[];
+  /** The token's scopes, if it is valid now. */
+  check(token: string | undefined, resource: string): string[] | undefined | Promise<string[] | undefined>;
+  /** Scopes that a tool needs, by its name. Each name is offered as a tool beside `echo`. */
+  needs?: Record<string, string[]>;
+  /** `scopes_supported` of the metadata. */
+  scopes?: string[];
+  /** `scope` of the first challenge. */
+  challengeScope?: string;
+  /** `resource` of the metadata. Default: the address of the server. */
+  resource?: string;
+  /** Where the metadata are. Default: below the well-known path; `none`: nowhere, and no challenge names them. */
+  metadata?: "path" | "root" | "none";
+  /** Answers in the place of the metadata. */
+  answerMetadata?: Answer;
+  /** Answers paths that are not the server's own: an authorization server of the same origin. */
+  otherwise?: Answer;
+}
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+
+export class ProtectedServer {
+  protection: Protection;
+  #recording: RecordingServer | undefined;
+
+  constructor(protection: Protection) {
+    this.protection = protection;
+  }
+
+  async start(): Promise<void> {
+    this.#recording = await startRecording((request, response) => this.#answer(request, response));
+  }
+
+  get #started(): RecordingServer {
+    if (!this.#recording) throw new Error("the server was not started");
+    return this.#recording;
+  }
+
+  get origin(): string {
+    return this.#started.origin;
+  }
+
+  /** The MCP endpoint. */
+  get url(): string {
+    return `${this.origin}/mcp`;
+  }
+
+  /** Oldest first. */
+  get requests(): readonly Recorded[] {
+    return this.#started.requests;
+  }
+
+  /** `tools/call` of a valid token: each call that was run. */
+  readonly ran: string[] = [];
+
+  close(): Promise<void> {
+    return this.#started.close();
+  }
+
+  get #metadataPath(): string {
+    return (this.protection.metadata ?? "path") === "path" ? `${WELL_KNOWN}/mcp` : WELL_KNOWN;
+  }
+
+  #answer(request: Recorded, response: ServerResponse): unknown {
+    const { metadata, answerMetadata, otherwise } = this.protection;
+    if (request.path === "/mcp") return this.#answerMcp(request, response);
+    if (request.path === this.#metadataPath && metadata !== "none") {
+      return (answerMetadata ?? ((...sent) => this.#sendMetadata(...sent)))(request, response);
+    }
+    if (otherwise) return otherwise(request, response);
+    return response.writeHead(404).end();
+  }
+
+  #sendMetadata(_request: Recorded, response: ServerResponse): void {
+    const { issuers, resource, scopes } = this.protection;
+    sendJson(response, 200, {
+      resource: resource ?? this.url,
+      authorization_servers: issuers,
+      ...(scopes ? { scopes_supported: scopes } : {}),
+    });
+  }
+
+  #challenge(response: ServerResponse, status: number, words: Record<string, string | undefined>): void {
+    const named = (this.protection.metadata ?? "path") !== "none";
+    const all = { ...words, resource_metadata: named ? `${this.origin}${this.#metadataPath}` : undefined };
+    const parts = Object.entries(all).filter(([, value]) => value !== undefined);
+    response
+      .writeHead(status, {
+        "www-authenticate": `Bearer ${parts.map(([name, value]) => `${name}="${value}"`).join(", ")}`,
+      })
+      .end();
+  }
+
+  async #answerMcp(request: Recorded, response: ServerResponse): Promise<unknown> {
+    const token = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+    const scopes = await this.protection.check(token, this.url);
+    if (!scopes) {
+      const error = token === undefined ? undefined : "invalid_token";
+      return this.#challenge(response, 401, { error, scope: this.protection.challengeScope });
+    }
+    if (request.method === "DELETE") return response.writeHead(200).end();
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const message = JSON.parse(request.body) as Message;
+    if (message.id === undefined) return response.writeHead(202).end();
+    const tool = message.method === "tools/call" ? String(message.params?.name) : undefined;
+    const needed = tool === undefined ? [] : (this.protection.needs?.[tool] ?? []);
+    if (!needed.every((scope) => scopes.includes(scope))) {
+      return this.#challenge(response, 403, { error: "insufficient_scope", scope: needed.join(" ") });
+    }
+    if (tool !== undefined) this.ran.push(tool);
+    return response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(message.method === "tools/list" ? this.#tools(message) : resultOf(message));
+  }
+
+  #tools({ id }: Message): string {
+    const names = ["echo", ...Object.keys(this.protection.needs ?? {})];
+    const tools = names.map((name) => ({ name, inputSchema: { type: "object" } }));
+    return JSON.stringify({ jsonrpc: "2.0", id, result: { tools } });
+  }
+}
+
+export async function startProtectedServer(protection: Protection): Promise<ProtectedServer> {
+  const server = new ProtectedServer(protection);
+  await server.start();
+  return server;
+}
