@@ -51,13 +51,20 @@ const pureMsgpackr: Plugin = {
 };
 
 /**
- * Shortens the names within libraries, a tenth of a worker's file. Our own names stay readable in the log's stacks.
+ * Shortens the names that a module keeps to itself, a fifth of a worker's file. Exported names and the names of methods
+ * stay readable in the log's stacks.
  */
-const shortLibraries: Plugin = {
-  name: "short-libraries",
+const shortNames: Plugin = {
+  name: "short-names",
   setup(build) {
-    build.onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path, "utf8"), { minify: true, legalComments: "none" });
+    build.onLoad({ filter: /\.([cm]?js|ts)$/, namespace: "file" }, async ({ path }) => {
+      const loader = path.endsWith(".ts") ? "ts" : "js";
+      const { code } = await transform(await readFile(path, "utf8"), {
+        minify: true,
+        legalComments: "none",
+        loader,
+        sourcefile: path,
+      });
       return { contents: code, loader: "js" };
     });
   },
@@ -119,7 +126,7 @@ const shared: BuildOptions = {
 
 const worker: BuildOptions = {
   banner: { js: COMMONJS_GLOBALS },
-  plugins: [leaveOut, pureMsgpackr, lateBuiltins, shortLibraries],
+  plugins: [leaveOut, pureMsgpackr, lateBuiltins, shortNames],
 };
 
 const builds: BuildOptions[] = [
