@@ -86,25 +86,25 @@ const FAULTS: Record<string, { answer: OddAnswer; says: (story: Story) => string
   "status 503": {
     answer: (_request, response) => response.writeHead(503).end(),
     says: (story) =>
-      `web: ${tokenUrl(story)} answered status 503. Nothing is lost: the next call tries again.`,
+      `web: ${tokenUrl(story)} answered status 503. Nothing is lost: the next call or /mcp auth web tries again.`,
   },
   "status 429": {
     answer: (_request, response) => response.writeHead(429, { "retry-after": "1" }).end(),
     says: (story) =>
-      `web: ${tokenUrl(story)} answered status 429. Nothing is lost: the next call tries again.`,
+      `web: ${tokenUrl(story)} answered status 429. Nothing is lost: the next call or /mcp auth web tries again.`,
   },
   "a reset connection": {
     answer: (_request, response) => response.destroy(),
     says: (story) =>
       new RegExp(
-        `^web: ${tokenUrl(story)} could not be reached: .*\\. Nothing is lost: the next call tries again\\.$`,
+        `^web: ${tokenUrl(story)} could not be reached: .*\\. Nothing is lost: the next call or /mcp auth web tries again\\.$`,
       ),
   },
   "an answer that never comes": {
     answer: () => undefined,
     says: (story) =>
       new RegExp(
-        `^web: ${tokenUrl(story)} could not be reached: .*\\. Nothing is lost: the next call tries again\\.$`,
+        `^web: ${tokenUrl(story)} could not be reached: .*\\. Nothing is lost: the next call or /mcp auth web tries again\\.$`,
       ),
   },
   "HTML in the place of JSON": {

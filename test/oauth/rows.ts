@@ -107,7 +107,7 @@ const DISCOVERY: Record<string, Oddity> = {
   "metadata that answer 503": {
     behaviour: { answer: { metadata: (_request, response) => response.writeHead(503).end() } },
     says: ({ trusted }) =>
-      `web: ${trusted.origin}/.well-known/oauth-authorization-server answered status 503. Nothing is lost: the next call tries again.`,
+      `web: ${trusted.origin}/.well-known/oauth-authorization-server answered status 503. Nothing is lost: the next call or /mcp auth web tries again.`,
     neverAsks: "/authorize",
   },
   "PKCE without S256": {
@@ -262,13 +262,13 @@ const TOKENS: Record<string, Oddity> = {
   },
   "status 503 for tokens": {
     behaviour: { answer: { token: (_request, response) => response.writeHead(503).end() } },
-    says: atToken("answered status 503. Nothing is lost: the next call tries again."),
+    says: atToken("answered status 503. Nothing is lost: the next call or /mcp auth web tries again."),
   },
   "a reset connection": {
     behaviour: { answer: { token: (_request, response) => response.destroy() } },
     says: ({ trusted }) =>
       new RegExp(
-        `^web: ${trusted.origin}/token could not be reached: .+\\. Nothing is lost: the next call tries again\\.$`,
+        `^web: ${trusted.origin}/token could not be reached: .+\\. Nothing is lost: the next call or /mcp auth web tries again\\.$`,
       ),
   },
 };

@@ -21,7 +21,8 @@ interface Context {
 
 const signIn = ({ server }: Context): string => `Run /mcp auth ${server} in Pi.`;
 const again = ({ server }: Context): string => `Run /mcp auth ${server} again.`;
-const later = "Nothing is lost: the next call tries again.";
+const later = ({ server }: Context): string =>
+  `Nothing is lost: the next call or /mcp auth ${server} tries again.`;
 const register = ({ facts }: Context): string =>
   `Register a client at ${facts.url ?? "the authorization server"}, and write its id as oauth.clientId.`;
 const said = (text: string | undefined): string => (text ? `: ${text}` : "");
@@ -128,14 +129,14 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     what: `${facts.most} other sign-ins wait for their browsers`,
     remedy: "Finish or cancel one of them first.",
   }),
-  unreachable: ({ facts }) => ({
-    what: `${facts.url} could not be reached${said(facts.what)}`,
-    remedy: later,
+  unreachable: (context) => ({
+    what: `${context.facts.url} could not be reached${said(context.facts.what)}`,
+    remedy: later(context),
     code: "connect_failed",
   }),
-  unavailable: ({ facts }) => ({
-    what: `${facts.url} answered status ${facts.status}`,
-    remedy: later,
+  unavailable: (context) => ({
+    what: `${context.facts.url} answered status ${context.facts.status}`,
+    remedy: later(context),
     code: "connect_failed",
   }),
   "bad-answer": ({ facts }) => ({
@@ -161,9 +162,9 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     what: `the sign-in could not be written to ${facts.path}${said(facts.what)}`,
     remedy: "It holds until Pi ends. Make the folder writable to keep it.",
   }),
-  "lock-busy": ({ facts }) => ({
-    what: `another Pi is renewing the sign-in and has not finished (${facts.path})`,
-    remedy: later,
+  "lock-busy": (context) => ({
+    what: `another Pi is renewing the sign-in and has not finished (${context.facts.path})`,
+    remedy: later(context),
     code: "connect_failed",
   }),
   "bad-settings": ({ facts }) => ({
