@@ -1,7 +1,7 @@
 /**
  * Owns: the limits of the built files: what they may contain and import, and their size. `npm test` builds first.
  */
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
@@ -12,6 +12,9 @@ const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
 const FIRST_BYTES = 67 * 1024;
 const MAIN_BYTES = 129 * 1024;
+/** What `npm install` lays on the disk, beside the names in `files` of package.json. */
+const ALWAYS_PACKED = ["package.json", "README.md"];
+const PACKAGE_BYTES = 1_500_000;
 const OUTPUTS = [...MAIN, "dist/workers/cache.js", "dist/workers/connection.js", "dist/workers/worker.js"];
 
 async function sourcesOf(output: string): Promise<string[]> {
@@ -42,6 +45,15 @@ async function importsOf(file: string): Promise<string[]> {
     ],
   });
   return Object.values(metafile.inputs).flatMap((input) => input.imports.map(({ path }) => path));
+}
+
+/** Resolves with the bytes of a file, or of all files below a folder. */
+async function bytesBelow(path: string): Promise<number> {
+  const found = await stat(path);
+  if (!found.isDirectory()) return found.size;
+  const names = await readdir(path);
+  const sizes = await Promise.all(names.map((name) => bytesBelow(join(path, name))));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** Resolves with the files that an entry reaches by imports other than `import()`: they are evaluated with it. */
@@ -171,4 +183,12 @@ describe("built files", () => {
     process.stdout.write(`main loads ${(size / 1024).toFixed(1)} KB ${what}\n`);
     expect(size).toBeLessThan(limit);
   });
+});
+
+test("the package is small on the disk", async () => {
+  const { files } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { files: string[] };
+  const sizes = await Promise.all([...files, ...ALWAYS_PACKED].map((path) => bytesBelow(join(root, path))));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  process.stdout.write(`the package has ${(bytes / 1_000).toFixed(0)} KB unpacked\n`);
+  expect(bytes).toBeLessThan(PACKAGE_BYTES);
 });
