@@ -76,14 +76,17 @@ describe("over stdio", () => {
     await started.call("calm", "say", { messages: [{ level: "info", data: "calm as ever" }] });
     await lines(started, "calm as ever");
     await started.runtime.stop();
-    const [dropped = ""] = await lines(started, "dropped");
     const kept = (await started.log()).split("\n").filter((line) => line.includes("loud info:"));
-    expect(dropped).toMatch(/ warn {2}\[connection#\d+\] loud: [\d,]+ log messages dropped/);
-    const count = Number(/([\d,]+) log messages/.exec(dropped)?.[1]?.replaceAll(",", ""));
-    expect(count + kept.length).toBe(20_000);
+    // A flood that takes longer than a window, as on a slow machine, has a line for each window.
+    const counts = (await lines(started, "dropped")).map((line) => {
+      const [, count = ""] =
+        / warn {2}\[connection#\d+\] loud: ([\d,]+) log messages dropped/.exec(line) ?? [];
+      return Number(count.replaceAll(",", ""));
+    });
+    expect(counts.reduce((sum, count) => sum + count, 0) + kept.length).toBe(20_000);
     expect(await readdir(started.agentDir)).not.toContain("mcp-threads.log.1");
     expect((await stat(join(started.agentDir, "mcp-threads.log"))).size).toBeLessThan(
-      LIMITS.serverLogChars * 3,
+      LIMITS.serverLogChars * (counts.length + 2),
     );
   });
 
@@ -174,8 +177,10 @@ test("servers fail in ten ways -> each line of the log names its server once", a
   await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   stream?.destroy();
   await started.failedCall("dies", "work");
-  await lines(started, "drops: ");
-  await lines(started, " dies exited");
+  // The log writes a line after the state has changed, on a slow machine some time after.
+  for (const line of ["exits could", "exits-at-list did", "refuses: ", "gone: ", "drops: ", " dies exited"]) {
+    await lines(started, line);
+  }
   const log = await started.log();
   const told = log
     .split("\n")
