@@ -21,12 +21,10 @@ export async function during<T>(parent: AbortSignal, task: (signal: AbortSignal)
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = (): void => reject(new ThreadsError("cancelled", `${what} was cancelled.`));
-    if (signal.aborted) {
-      cancel();
-      return;
-    }
-    signal.addEventListener("abort", cancel, { once: true });
+    // The promise may reject when nobody waits any more: a rejection without a handler ends the worker.
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancel));
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
   });
 }
 
