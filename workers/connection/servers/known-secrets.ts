@@ -1,7 +1,7 @@
 /** The secrets of one server that no text may show: those of its definition, and those of its sign-in. */
 import { createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/secrets.ts";
 
-/** Tokens that are looked for. A rotated token no longer works, so the oldest ones are forgotten. */
+/** Tokens that are looked for. A rotated token no longer works, so those that were used least recently are forgotten. */
 const SIGN_IN_SECRETS = 40;
 
 export interface KnownSecrets {
@@ -27,8 +27,9 @@ export function createKnownSecrets(): KnownSecrets {
       redactor = undefined;
     },
     add: (secret) => {
-      if (ofSignIn.has(secret)) return;
+      const isKnown = ofSignIn.delete(secret);
       ofSignIn.add(secret);
+      if (isKnown) return;
       const [oldest] = ofSignIn;
       if (ofSignIn.size > SIGN_IN_SECRETS && oldest !== undefined) ofSignIn.delete(oldest);
       redactor = undefined;

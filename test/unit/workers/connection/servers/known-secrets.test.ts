@@ -26,6 +26,15 @@ test("a token that is renewed 100 times -> the newest 40 are looked for", () => 
   expect(secrets.redact("access-token-61 access-token-100")).toBe("[redacted] [redacted]");
 });
 
+test("a client secret that is named at each of 100 renewals -> it is never forgotten", () => {
+  const secrets = createKnownSecrets();
+  for (let i = 1; i <= 100; i++) {
+    secrets.add("client-secret-1");
+    secrets.add(`access-token-${i}`);
+    expect(secrets.redact("client-secret-1")).toBe("[redacted]");
+  }
+});
+
 test("the redactor that was handed out before a token came -> it knows the token", () => {
   const { redact, add } = createKnownSecrets();
   add("access-token-1");
