@@ -46,15 +46,14 @@ function challengeOf({
 }
 
 export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpClient {
+  let last: string | undefined;
   const request = async (asked: HttpRequest): Promise<HttpResponse> => {
-    // The end of a session is told with the token at hand: it is worth no renewal.
+    // The end of a session is told with the last token: it is worth no renewal.
     const ends = asked.method === "DELETE";
-    let sent = await auth.token(asked.signal).catch((error: unknown) => {
-      if (ends) return undefined;
-      throw error;
-    });
+    let sent = ends ? last : await auth.token(asked.signal);
     for (let repeated = 0; ; repeated++) {
       asked.signal.throwIfAborted();
+      last = sent;
       const response = await client.request(withToken(asked, sent));
       const refusal = ends ? undefined : challengeOf(response);
       if (!refusal || repeated === REPETITIONS) return response;

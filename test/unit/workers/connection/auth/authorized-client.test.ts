@@ -136,6 +136,20 @@ test("DELETE that is refused -> it is not repeated", async () => {
   expect(refusals).toEqual([]);
 });
 
+test("DELETE -> it carries the last token that was sent, and nobody is asked for one, which could begin a renewal", async () => {
+  const server = await serve((_asked, response) => response.writeHead(200).end());
+  const tokens = ["a", "b"];
+  const auth: RequestAuth = { token: async () => tokens.shift(), afterRefusal: async () => undefined };
+  const client = authorizedClient(createHttpClient({}), auth);
+  for (const method of ["GET", "DELETE"] as const) {
+    const { body } = await client.request({ method, url: new URL(server.url), headers: {}, signal: never });
+    body.destroy();
+  }
+  client.close();
+  expect(sentTo(server)).toEqual(["Bearer a", "Bearer a"]);
+  expect(tokens).toEqual(["b"]);
+});
+
 test("a request that is given up while it waits for a token -> nothing is sent", async () => {
   const server = await serve((_asked, response) => response.writeHead(200).end());
   const given = new AbortController();
