@@ -25,8 +25,8 @@ export interface TokensContext {
   grant: () => Promise<GrantContext>;
   onSecret: (secret: string) => void;
   onNote: (note: string) => void;
-  /** The number of renewals that are out has changed: the session's end waits for them. */
-  onRenewing: (open: number) => void;
+  /** The number of renewals that are out changes by `by`: the session's end waits for them. */
+  onRenewing: (by: number) => void;
   /** The sign-in's status may have changed. */
   onStatus: () => void;
   nowMs: () => number;
@@ -102,7 +102,7 @@ class Tokens implements ServerTokens {
     const stored = await this.#read();
     const { record } = stored;
     const nowMs = this.#context.nowMs();
-    if (record?.access_token === undefined) return this.#without(stored);
+    if (record?.access_token === undefined) return this.#without(stored, signal);
     if (isFresh(record, nowMs)) return record.access_token;
     const isOver = isExpired(record, nowMs);
     // The server says whether a token without a way to renew it still works.
@@ -119,10 +119,8 @@ class Tokens implements ServerTokens {
   }
 
   /** There is no access token of our own. */
-  async #without({ record, given }: StoredSignIn): Promise<string | undefined> {
-    if (record?.refresh_token !== undefined) {
-      return (await this.#renewed(undefined, this.#lifetime.signal)).access_token;
-    }
+  async #without({ record, given }: StoredSignIn, signal: AbortSignal): Promise<string | undefined> {
+    if (record?.refresh_token !== undefined) return (await this.#renewed(undefined, signal)).access_token;
     return given?.tokens.access_token;
   }
 
@@ -164,7 +162,6 @@ class Tokens implements ServerTokens {
   }
 
   async renew(signal: AbortSignal): Promise<boolean> {
-    if (this.#context.isMachine) return true;
     const { record } = await this.#read();
     // More scope comes from the user only.
     if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope") return false;
@@ -271,7 +268,12 @@ class Tokens implements ServerTokens {
 
   #show({ record, given }: StoredSignIn): void {
     const tokens = record ?? given?.tokens;
-    if (tokens?.access_token === undefined) return;
+    if (tokens?.access_token === undefined) {
+      // The user has signed out, here or in another process.
+      const isOut = tokens?.refresh_token === undefined && this.#status?.state === "signed-in";
+      if (isOut) this.#setStatus(undefined);
+      return;
+    }
     this.#setStatus({
       state: "signed-in",
       ...(tokens.expiresAt === undefined ? {} : { expiresAt: tokens.expiresAt }),
@@ -280,7 +282,7 @@ class Tokens implements ServerTokens {
     });
   }
 
-  #setStatus(status: SignInStatus): void {
+  #setStatus(status: SignInStatus | undefined): void {
     if (JSON.stringify(status) === JSON.stringify(this.#status)) return;
     this.#status = status;
     this.#context.onStatus();

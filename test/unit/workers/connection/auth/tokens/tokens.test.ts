@@ -300,6 +300,31 @@ test("a caller that gives up -> the renewal goes on for the others", async () =>
   expect(posts(at)).toBe(1);
 });
 
+test("a caller without a token that gives up -> it waits no longer", async () => {
+  const answer = Promise.withResolvers<void>();
+  const at = await open({
+    stored: { refresh_token: "r" },
+    endpoint: (asked, response, nth) => void answer.promise.then(() => issues(asked, response, nth)),
+  });
+  const impatient = new AbortController();
+  const token = outcome(at.tokens.token(impatient.signal));
+  await expect.poll(() => at.renewing).toEqual([1]);
+  impatient.abort();
+  expect(await token).toMatchObject({ code: "cancelled" });
+  answer.resolve();
+  await at.tokens.close(60_000);
+  expect(at.held.record?.access_token).toBe("access-1");
+});
+
+test("the user has signed out -> no status says that the user is signed in", async () => {
+  const at = await open({ stored: { access_token: "a", ...good } });
+  await at.tokens.token(signal);
+  expect(at.tokens.status).toMatchObject({ state: "signed-in" });
+  at.held.record = undefined;
+  expect(await at.tokens.token(signal)).toBeUndefined();
+  expect(at.tokens.status).toBeUndefined();
+});
+
 test("close in the middle of a renewal -> it waits until the new token is stored", async () => {
   const at = await open({ stored: { access_token: "a", refresh_token: "r", ...over } });
   const token = at.tokens.token(signal);
