@@ -11,7 +11,7 @@ import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
 import type { HttpClient } from "../web/web.ts";
 import type { Refusal, RequestAuth } from "./authorized-client.ts";
 import type { GrantContext } from "./grants/grants.ts";
-import { type AuthChallenge, explainProblem, SignInProblem } from "./model/model.ts";
+import { type AuthChallenge, explainProblem, SignInProblem, type SignInRecord } from "./model/model.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
@@ -21,6 +21,8 @@ export interface AuthServer {
   definition: ServerDefinition;
   /** The MCP endpoint, as it is resolved. */
   url: string;
+  /** The configured headers, as they are resolved. */
+  headers: Record<string, string>;
   /** PEM of further certificate authorities, which the authorization server may use, too. */
   ca?: readonly string[] | undefined;
   redact: Redactor;
@@ -43,6 +45,15 @@ export interface ServerAuthContext {
 interface Parts {
   tokens: ServerTokens;
   store: SignInStore;
+}
+
+/** A sign-in that somebody waits for. */
+export interface SignInWish {
+  agreed: SignInAgreed;
+  /** Connects the server and answers its number of tools. */
+  signedIn: () => Promise<number | undefined>;
+  /** Fires when nobody waits for the first step any more: then no browser opens. */
+  signal: AbortSignal;
 }
 
 /** The authorization of a `Bearer` challenge is a token. A server that wants a password wants a header of the user. */
@@ -92,11 +103,7 @@ export class ServerAuth implements RequestAuth {
     return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
   }
 
-  async signIn(
-    signIns: SignIns,
-    agreed: SignInAgreed,
-    signedIn: () => Promise<number | undefined>,
-  ): Promise<SignInStep> {
+  async signIn(signIns: SignIns, { agreed, signedIn, signal }: SignInWish): Promise<SignInStep> {
     const { tokens, store } = await this.#open();
     const { definition, url, onSecret, redact } = this.#server;
     const grant = await this.#explained(async () => {
@@ -119,6 +126,7 @@ export class ServerAuth implements RequestAuth {
         },
       },
       agreed,
+      signal,
     );
   }
 
@@ -133,28 +141,35 @@ export class ServerAuth implements RequestAuth {
         ? `${name} uses the tokens in ${given.path}, which another program wrote: remove that file to sign out.`
         : `${name} is not signed in.`;
     }
-    const { revokeTokens } = await import("./grants/grants.ts");
     return this.#explained(() =>
       store.locked(async (held) => {
-        const grant = await this.#grant();
-        const failure = held.record
-          ? await revokeTokens(held.record, grant).then(
-              () => undefined,
-              (error: unknown) => error,
-            )
-          : undefined;
+        const failure = held.record && (await this.#revoke(held.record));
         await held.forget();
         if (failure === undefined) return `${name} is signed out.`;
-        const { message } = this.#explain(failure);
-        return `${name} is signed out here. Its tokens could not be revoked: ${message}`;
+        return `${name} is signed out here. Its tokens could not be revoked: ${failure.message}`;
       }, signal),
     );
   }
 
+  /** Answers why the tokens could not be revoked. The user is signed out here even if the configuration is wrong. */
+  async #revoke(record: SignInRecord): Promise<Error | undefined> {
+    try {
+      const { revokeTokens } = await import("./grants/grants.ts");
+      await revokeTokens(record, await this.#grant());
+      return undefined;
+    } catch (error) {
+      return this.#explain(error);
+    }
+  }
+
+  /** Waits for a renewal that is out, at most `maxMs`. Never rejects. */
   async close(maxMs: number): Promise<void> {
-    if (this.#parts) await (await this.#parts.catch(() => undefined))?.tokens.close(maxMs);
+    // Whoever asked for the parts or the client was told why there are none.
+    const parts = await this.#parts?.catch(() => undefined);
+    await parts?.tokens.close(maxMs);
     this.#lifetime.abort();
-    (await this.#client)?.close();
+    const client = await this.#client?.catch(() => undefined);
+    client?.close();
   }
 
   #open(): Promise<Parts> {
@@ -220,6 +235,7 @@ export class ServerAuth implements RequestAuth {
     const requests = createAuthRequests({
       client: await this.#client,
       server: new URL(server.url),
+      headers: server.headers,
       trusted,
       signal,
     });

@@ -2,15 +2,11 @@
  * The sign-ins of one session, by server. Owns: which servers take a sign-in, and the end of all. Called by: auth.ts.
  */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type {
-  SignInAgreed,
-  SignInResult,
-  SignInStatus,
-  SignInStep,
-} from "../../../src/shared/protocol/sign-in.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SignInResult, SignInStatus, SignInStep } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { RequestAuth } from "./authorized-client.ts";
-import { type AuthServer, ServerAuth, type ServerAuthContext } from "./server-auth.ts";
+import { type AuthServer, ServerAuth, type ServerAuthContext, type SignInWish } from "./server-auth.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 
 export interface SessionAuthContext extends ServerAuthContext {
@@ -22,18 +18,14 @@ export interface SessionAuthContext extends ServerAuthContext {
 
 export interface SessionAuth {
   /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
-  of(server: AuthServer & { headers: Record<string, string> }): RequestAuth | undefined;
+  of(server: AuthServer): RequestAuth | undefined;
   status(server: string): SignInStatus | undefined;
   /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
   hasOther(server: string): Promise<boolean>;
   /** Whether the server has said how it wants to be signed in to. */
   isChallenged(server: string): boolean;
-  /** Throws `ThreadsError`. `signedIn` connects the server and answers its number of tools. */
-  signIn(
-    server: AuthServer & { headers: Record<string, string> },
-    agreed: SignInAgreed,
-    signedIn: () => Promise<number | undefined>,
-  ): Promise<SignInStep>;
+  /** Throws `ThreadsError`. */
+  signIn(server: AuthServer, wish: SignInWish): Promise<SignInStep>;
   paste(id: string, text: string): Promise<string | undefined>;
   cancel(id: string): void;
   signOut(server: AuthServer, signal: AbortSignal): Promise<string>;
@@ -59,6 +51,11 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
   let signIns: SignIns | undefined;
   const leaving = new Set<Promise<void>>();
 
+  /** A renewal that is out goes on: its answer holds the only refresh token that works from then on. */
+  const leave = (auth: ServerAuth): void => {
+    const left = auth.close(LIMITS.renewalEndMs).finally(() => leaving.delete(left));
+    leaving.add(left);
+  };
   const of = (server: AuthServer): ServerAuth => {
     const { name, oauth } = server.definition;
     const identity = JSON.stringify([server.url, server.definition.auth, oauth, server.ca]);
@@ -67,7 +64,7 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
       known.auth.update(server);
       return known.auth;
     }
-    if (known) leaving.add(known.auth.close(0));
+    if (known) leave(known.auth);
     const auth = new ServerAuth(server, context);
     servers.set(name, { identity, auth });
     return auth;
@@ -81,7 +78,7 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
     },
     hasOther: async (server) => (await servers.get(server)?.auth.hasOther()) ?? false,
     isChallenged: (server) => servers.get(server)?.auth.isChallenged ?? false,
-    signIn: async (server, agreed, signedIn) => {
+    signIn: async (server, wish) => {
       if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
       const { createSignIns } = await import("./sign-in/sign-in.ts");
       const { onEnd, onStatus, log, env, platform } = context;
@@ -94,13 +91,17 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
         env,
         platform,
       });
-      const step = await of(server).signIn(signIns, agreed, signedIn);
+      const step = await of(server).signIn(signIns, wish);
       onStatus(server.definition.name);
       return step;
     },
     paste: async (id, text) => signIns?.paste(id, text) ?? "This sign-in has ended.",
     cancel: (id) => signIns?.cancel(id),
-    signOut: (server, signal) => of(server).signOut(signal),
+    signOut: (server, signal) => {
+      // Tokens that come later would sign the user in again.
+      signIns?.abandon(server.definition.name);
+      return of(server).signOut(signal);
+    },
     abandon: (names) => {
       for (const name of names) signIns?.abandon(name);
     },

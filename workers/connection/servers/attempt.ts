@@ -32,7 +32,7 @@ const connectByTransport: Connect = async (options) => {
 /** The sign-ins, as servers see them. */
 export interface ServersAuth {
   /** What the requests of a connection ask. Undefined: no sign-in applies. */
-  of(server: AuthServer & { headers: Record<string, string> }): RequestAuth | undefined;
+  of(server: AuthServer): RequestAuth | undefined;
   status(server: string): SignInStatus | undefined;
   /** Whether someone has signed in to the server since it refused its last token. */
   hasOther(server: string): Promise<boolean>;
@@ -164,7 +164,7 @@ function connectOptions(
     onLogMessage: log.message,
     onSecrets: server.secrets.setDefined,
     redact: server.redact,
-    auth: (target) => auth?.of({ ...authServer(server, target), headers: target.headers }),
+    auth: (target) => auth?.of(authServer(server, target)),
     onAuthLost: (error) => server.onAuthLost(error),
     onListChanged: () => server.onListChanged(),
     onBytes: talkers?.of(name),
@@ -174,10 +174,11 @@ function connectOptions(
 /** `target`: as it is resolved. */
 export const authServer = (
   server: Pick<ServerParts, "definition" | "secrets" | "redact" | "log">,
-  { url, ca }: ResolvedHttp,
+  { url, headers, ca }: ResolvedHttp,
 ): AuthServer => ({
   definition: server.definition(),
   url,
+  headers,
   ca,
   redact: server.redact,
   onSecret: server.secrets.add,

@@ -97,7 +97,7 @@ export function createSignInRequests(
     const how = resolveOptions(options, { definition, onNote: parts.log.note }, signal);
     const { resolveTarget } = await loadValues();
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
-    if (target.kind === "http") return { ...authServer(parts, target), headers: target.headers };
+    if (target.kind === "http") return authServer(parts, target);
     throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
       remedy: "/mcp lists the servers.",
       data: { server: name },
@@ -123,7 +123,8 @@ export function createSignInRequests(
     signIn: async ({ server, agreed = {} }, signal) => {
       const found = await find(server, signal);
       await challenge(server, signal);
-      return auth.signIn(found, agreed, () => connect(server));
+      const ends = AbortSignal.any([signal, options.signal]);
+      return auth.signIn(found, { agreed, signedIn: () => connect(server), signal: ends });
     },
     pasteSignIn: async ({ id, text }) => {
       const problem = await auth.paste(id, text);

@@ -31,6 +31,11 @@ export interface RequestsOptions {
   client: HttpClient;
   /** The MCP endpoint. If it is in a private network itself, it may name private addresses. */
   server: URL;
+  /**
+   * The configured headers of the MCP server. They go to its own origin and to no other, because a gateway may ask for
+   * them in every request. Authorization is not among them: it belongs to the message.
+   */
+  headers?: Readonly<Record<string, string>>;
   /** Addresses that the user wrote: they may be private. */
   trusted?: readonly string[];
   /** Ends every request. */
@@ -71,10 +76,21 @@ function bodyOf(body: unknown): { body?: string; form: boolean } {
   throw new TypeError("a body is a text or a form");
 }
 
-/** No cookies are sent: no answer of one server may name the user to it in the next request. */
-function headersOf(given: HeadersInit | undefined, form: boolean): Record<string, string> {
-  const headers = new Headers(given);
-  headers.delete("cookie");
+/** What the message itself sets is not taken from the configuration. */
+const OF_MESSAGE = ["authorization", "content-length", "content-type", "host"];
+
+/**
+ * No cookies of an answer are sent: no answer of one server may name the user to it in the next request. `configured`
+ * may hold one.
+ */
+function headersOf(
+  given: HeadersInit | undefined,
+  form: boolean,
+  configured: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const headers = new Headers(configured);
+  for (const name of OF_MESSAGE) headers.delete(name);
+  for (const [name, value] of new Headers(given)) if (name !== "cookie") headers.set(name, value);
   headers.set("accept", "application/json");
   if (form && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded");
   return Object.fromEntries(headers);
@@ -102,7 +118,7 @@ function responseOf({ status, contentType, text }: Answer, retryAfter: string | 
 }
 
 export function createAuthRequests(options: RequestsOptions): AuthRequests {
-  const { client, server, trusted = [], resolve = resolveByDns } = options;
+  const { client, server, headers: configured = {}, trusted = [], resolve = resolveByDns } = options;
   const limits = options.limits ?? { bytes: ANSWER_BYTES, ms: REQUEST_MS };
   const guard = createAddressGuard({ server, trusted, resolve });
   return {
@@ -124,7 +140,7 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
         const response = await client.request({
           method,
           url,
-          headers: headersOf(init.headers, form),
+          headers: headersOf(init.headers, form, url.origin === server.origin ? configured : {}),
           ...(body === undefined ? {} : { body }),
           signal,
           lookup: guard.lookupFor(url),

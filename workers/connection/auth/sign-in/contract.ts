@@ -28,8 +28,11 @@ export interface SignInTarget extends GrantContext {
 }
 
 export interface SignIns {
-  /** The same server twice is one sign-in. Rejects with `ThreadsError`. */
-  begin(target: SignInTarget, agreed: SignInAgreed): Promise<SignInStep>;
+  /**
+   * The same server twice is one sign-in. `signal` ends a sign-in that has not answered its first step: without a dialog
+   * no browser opens. Rejects with `ThreadsError`.
+   */
+  begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep>;
   /** Answers what is wrong with the text; undefined: the sign-in goes on. */
   paste(id: string, text: string): Promise<string | undefined>;
   cancel(id: string): void;

@@ -131,6 +131,8 @@ const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 /** Throws `SignInProblem`. What it opened is closed by `listenSignal`. */
 export async function prepare(preparation: Preparation): Promise<Prepared> {
   const { target, agreed, context, parts, signal } = preparation;
+  // A machine asks for a token with its next request, and there is no page for a browser.
+  if (context.plan.grantType === "client_credentials") return { kind: "signed-in" };
   const { record, given } = await target.store.read();
   if (!isStepUp(target)) {
     if ((record ?? given) !== undefined && (await renewed(preparation))) return { kind: "signed-in" };

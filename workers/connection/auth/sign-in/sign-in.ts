@@ -33,6 +33,20 @@ const PARTS: SignInParts = {
 
 const OVER = "This sign-in has ended. Begin another one with /mcp auth.";
 
+async function firstStep(
+  flow: Flow,
+  agreed: SignInAgreed,
+  signal: AbortSignal | undefined,
+): Promise<SignInStep> {
+  const cancel = (): void => flow.cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    return await flow.begin(agreed);
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
+}
+
 class RunningSignIns implements SignIns {
   readonly #options: SignInsOptions;
   readonly #parts: SignInParts;
@@ -48,10 +62,11 @@ class RunningSignIns implements SignIns {
     this.#listeners = new Listeners(parts.limits);
   }
 
-  async begin(target: SignInTarget, agreed: SignInAgreed): Promise<SignInStep> {
+  async begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
     const { server, redact } = target;
+    if (signal?.aborted) throw explainProblem(new SignInProblem("cancelled"), { server, redact });
     const running = this.#flows.get(server);
-    if (running?.url === target.url.href) return running.begin(agreed);
+    if (running?.url === target.url.href) return firstStep(running, agreed, signal);
     running?.abandon();
     const most = this.#parts.limits.flows;
     if (this.#flows.size >= most) {
@@ -66,7 +81,7 @@ class RunningSignIns implements SignIns {
       onOver: (over) => this.#over(server, flow, over),
     });
     this.#flows.set(server, flow);
-    return flow.begin(agreed);
+    return firstStep(flow, agreed, signal);
   }
 
   async paste(id: string, text: string): Promise<string | undefined> {

@@ -45,6 +45,37 @@ describe("what is sent", () => {
   });
 });
 
+describe("configured headers of the MCP server", () => {
+  const configured = {
+    "X-Gateway-Key": "k",
+    Authorization: "Bearer own",
+    "Content-Type": "text/plain",
+    Accept: "*/*",
+  };
+
+  test("a request to its origin -> it carries them, but none that the message itself sets", async () => {
+    const { origin, headers } = await authServer(() => ({ "/a": {}, "/token": {} }));
+    const requests = requestsFor(`${origin}/mcp`, { headers: configured });
+    await requests.fetch(`${origin}/a`, {});
+    const basic = { authorization: "Basic c2VjcmV0" };
+    const body = new URLSearchParams({ grant_type: "refresh_token" });
+    await requests.fetch(`${origin}/token`, { method: "POST", body, headers: basic });
+    const [get, post] = headers;
+    expect(get).toMatchObject({ "x-gateway-key": "k", accept: "application/json" });
+    expect([get?.authorization, get?.["content-type"]]).toEqual([undefined, undefined]);
+    expect(post).toMatchObject({
+      ...{ "x-gateway-key": "k", authorization: "Basic c2VjcmV0" },
+      "content-type": "application/x-www-form-urlencoded",
+    });
+  });
+
+  test("a request to another origin -> it carries none of them", async () => {
+    const { origin, headers } = await serving({});
+    await requestsFor("http://127.0.0.1:1/mcp", { headers: configured }).fetch(origin, {});
+    expect(headers[0]?.["x-gateway-key"]).toBeUndefined();
+  });
+});
+
 describe("what is answered", () => {
   test.each([200, 204, 302, 304, 400, 401, 404, 429, 500, 503])(
     "status %i -> it resolves",

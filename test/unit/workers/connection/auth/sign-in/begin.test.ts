@@ -50,6 +50,14 @@ describe("the stored sign-in", () => {
     expect(renewals).toBe(0);
   });
 
+  test("a machine -> the server is connected, and nothing is looked up or opened", async () => {
+    const all = await world({}, { discover: () => Promise.reject(new Error("looked up")) });
+    const target = all.target("linear", { plan: { grantType: "client_credentials" } });
+    expect(await all.signIns.begin(target, {})).toEqual({ step: "renewed", id: expect.any(String) });
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect(all.opened).toEqual([]);
+  });
+
   test("the renewal never ends -> it is told to end, and the browser opens", async () => {
     const all = await world({}, { limits: { renewMs: 1 } });
     const signals: AbortSignal[] = [];
@@ -406,5 +414,49 @@ describe("several sign-ins", () => {
     all.signIns.abandon("linear");
     expect(await all.signIns.begin(all.target("linear"), {})).toMatchObject({ step: "open" });
     await failed;
+  });
+});
+
+describe("whoever asked for the sign-in waits no longer", () => {
+  const CANCELLED = { code: "cancelled", data: { reason: "cancelled" } };
+
+  test("before the link is there -> the sign-in ends, and no browser opens later", async () => {
+    const registration = Promise.withResolvers<void>();
+    const server = await tinyServer();
+    const { clientFor } = partsFor(server);
+    const all = await world(
+      {},
+      {
+        ...partsFor(server),
+        clientFor: async (...wanted) => {
+          registration.resolve();
+          return clientFor(...wanted);
+        },
+      },
+    );
+    const asks = new AbortController();
+    const step = all.signIns.begin(all.target("linear"), {}, asks.signal);
+    await registration.promise;
+    asks.abort();
+    await expect(step).rejects.toMatchObject(CANCELLED);
+    expect(all.signIns.isRunning("linear")).toBe(false);
+    await all.signIns.close();
+    expect(all.opened).toEqual([]);
+  });
+
+  test("before it begins -> nothing is asked", async () => {
+    const all = await world();
+    const step = all.signIns.begin(all.target("linear"), {}, AbortSignal.abort());
+    await expect(step).rejects.toMatchObject(CANCELLED);
+    expect(all.server.asked).toEqual([]);
+  });
+
+  test("after the link is there -> the sign-in goes on", async () => {
+    const all = await world();
+    const asks = new AbortController();
+    const step = await all.signIns.begin(all.target("linear"), {}, asks.signal);
+    asks.abort();
+    await browse("url" in step ? step.url : "");
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
   });
 });
