@@ -1,0 +1,312 @@
+/** Owns: the sign-in of one server, over a real store in a temp folder. The web is a fake. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { AuthServer } from "../../../../../workers/connection/auth/auth.ts";
+import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
+import type { SignIns, SignInTarget } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-plan.ts";
+import { tempFolder } from "../../../temp-folder.ts";
+import {
+  giveTokens,
+  ORIGIN,
+  PLAN,
+  type Route,
+  serverOf,
+  storedSignIn,
+  storeSignIn,
+  type Web,
+  webOf,
+} from "./support.ts";
+
+const { signal } = new AbortController();
+const OVER = { refresh_token: "refresh-0", obtainedAt: 1_000, expiresAt: 2_000 };
+const REVOCABLE = { refresh_token: "refresh-0", revocationEndpoint: `${ORIGIN}/revoke` };
+const REFUSED = { status: 401, challenge: undefined, sent: undefined, isRepeated: false };
+
+interface At {
+  auth: ServerAuth;
+  agentDir: string;
+  web: Web;
+  plans: number;
+  renewing: number[];
+}
+
+interface Options {
+  server?: AuthServer;
+  routes?: Record<string, Route>;
+  plan?: () => Promise<OAuthPlan>;
+  client?: () => Promise<never>;
+}
+
+async function open({
+  server = serverOf(),
+  routes = {},
+  plan = async () => PLAN,
+  client,
+}: Options = {}): Promise<At> {
+  const agentDir = await tempFolder();
+  const web = webOf(routes);
+  const at: Omit<At, "auth"> = { agentDir, web, plans: 0, renewing: [] };
+  const auth = new ServerAuth(server, {
+    agentDir,
+    resolvePlan: () => {
+      made.plans++;
+      return plan();
+    },
+    createClient: client ?? (async () => web.client),
+    warn: () => undefined,
+    onRenewing: (by) => at.renewing.push(by),
+    onStatus: () => undefined,
+  });
+  const made = Object.assign(at, { auth });
+  onTestFinished(() => auth.close(0));
+  return made;
+}
+
+/** The sign-ins of a session that only note what they were asked for. */
+function recordingSignIns() {
+  const begun: { target: SignInTarget; agreed: object; signal: AbortSignal | undefined }[] = [];
+  const signIns: Pick<SignIns, "begin"> = {
+    begin: async (target, agreed, asked) => {
+      begun.push({ target, agreed, signal: asked });
+      return { step: "renewed", id: "1" };
+    },
+  };
+  return { signIns: signIns as SignIns, begun };
+}
+
+const wish = (signedIn: () => Promise<number | undefined> = async () => 3) => ({
+  agreed: { fromPi: false },
+  signedIn,
+  signal,
+});
+
+describe("token", () => {
+  test("nobody has ever signed in -> none, and nothing is resolved or asked", async () => {
+    const at = await open();
+    expect(await at.auth.token(signal)).toBeUndefined();
+    expect([at.plans, at.web.log, at.auth.status]).toEqual([0, [], undefined]);
+  });
+
+  test("a stored sign-in -> its token, which no text may show, and nothing is resolved or asked", async () => {
+    const secrets = new Set<string>();
+    const at = await open({ server: serverOf({ secrets }) });
+    await storeSignIn(at.agentDir);
+    expect(await at.auth.token(signal)).toBe("access-0");
+    expect([...secrets]).toEqual(["access-0"]);
+    expect([at.plans, at.web.log]).toEqual([0, []]);
+  });
+
+  test("a token that is over -> it is renewed with the configured headers, and stored", async () => {
+    const secrets = new Set<string>();
+    const at = await open({
+      server: serverOf({
+        secrets,
+        headers: { "x-gateway": "g" },
+        entry: { oauth: { clientSecret: "plain-secret" } },
+      }),
+      plan: async () => ({ ...PLAN, clientSecret: "plain-secret" }),
+      routes: { [`${ORIGIN}/token`]: { access_token: "access-1", token_type: "Bearer" } },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    expect(await at.auth.token(signal)).toBe("access-1");
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ access_token: "access-1" });
+    expect(at.web.headers[0]).toMatchObject({ "x-gateway": "g" });
+    expect(at.renewing).toEqual([1, -1]);
+    expect([...secrets]).toEqual(expect.arrayContaining(["access-1", "plain-secret"]));
+  });
+
+  test("tokens of another program -> they are used, but not for a server of a project", async () => {
+    const own = await open();
+    await giveTokens(own.agentDir, { access_token: "given-token" });
+    expect(await own.auth.token(signal)).toBe("given-token");
+    const project = await open({ server: serverOf({ origin: "project-file" }) });
+    await giveTokens(project.agentDir, { access_token: "given-token" });
+    expect(await project.auth.token(signal)).toBeUndefined();
+  });
+
+  test("a renewal that fails -> the failure in plain words, without the kind of the problem", async () => {
+    const at = await open({ routes: {} });
+    await storeSignIn(at.agentDir, OVER);
+    await expect(at.auth.token(signal)).rejects.toMatchObject({
+      name: "ThreadsError",
+      code: "connect_failed",
+      message: expect.stringContaining(`s: ${ORIGIN}/token gave an answer that cannot be used`),
+    });
+  });
+});
+
+describe("afterRefusal", () => {
+  test("401 without a challenge -> the server needs a sign-in", async () => {
+    const at = await open();
+    await expect(at.auth.afterRefusal(REFUSED, signal)).rejects.toMatchObject({
+      code: "needs_auth",
+      message: "s: it needs a sign-in.",
+      data: { reason: "not-signed-in" },
+    });
+    expect(at.auth.status).toEqual({ state: "needed" });
+    expect(at.auth.isChallenged).toBe(false);
+  });
+
+  test("a challenge for a token -> it is kept for the sign-in", async () => {
+    const at = await open();
+    const challenge = { scheme: "Bearer", scope: "read" };
+    await at.auth.afterRefusal({ ...REFUSED, challenge }, signal).catch(() => undefined);
+    expect(at.auth.isChallenged).toBe(true);
+  });
+
+  test("a challenge for a password -> the server's answer stands, and nothing is loaded", async () => {
+    const at = await open();
+    expect(
+      await at.auth.afterRefusal({ ...REFUSED, challenge: { scheme: "Basic" } }, signal),
+    ).toBeUndefined();
+    expect(at.auth.status).toBeUndefined();
+  });
+});
+
+describe("signIn", () => {
+  test("it hands on the server, what the user agreed to, and the signal; the end of the sign-in connects", async () => {
+    const at = await open();
+    const { signIns, begun } = recordingSignIns();
+    const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
+    await at.auth.afterRefusal({ ...REFUSED, challenge }, signal).catch(() => undefined);
+    await at.auth.signIn(signIns, wish());
+    const [first] = begun;
+    expect(first).toMatchObject({
+      agreed: { fromPi: false },
+      target: { server: "s", url: new URL(`${ORIGIN}/mcp`), challenge, plan: PLAN },
+    });
+    expect(first?.signal).toBe(signal);
+    expect(await first?.target.signedIn()).toBe(3);
+  });
+
+  test("two sign-ins for one scope that did not help -> the third fails, and nothing is resolved", async () => {
+    const at = await open();
+    const { signIns, begun } = recordingSignIns();
+    const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
+    await at.auth.afterRefusal({ ...REFUSED, challenge }, signal).catch(() => undefined);
+    for (const nth of [0, 1]) {
+      await at.auth.signIn(signIns, wish());
+      await begun[nth]?.target.signedIn();
+    }
+    await expect(at.auth.signIn(signIns, wish())).rejects.toMatchObject({ data: { reason: "scope-loop" } });
+    expect(at.plans).toBe(2);
+  });
+
+  const INSIDE = "https://10.0.0.1/metadata";
+  test.each([
+    ["user", "GET https://10.0.0.1/metadata"],
+    ["project-file", "private-address"],
+  ] as const)("a private address in a file of origin %s -> %s", async (origin, expected) => {
+    // A public server that is its own address, so that no name is looked up.
+    const at = await open({
+      server: serverOf({ url: "https://203.0.113.5/mcp", origin }),
+      plan: async () => ({ ...PLAN, authServerMetadataUrl: INSIDE }),
+    });
+    const { signIns, begun } = recordingSignIns();
+    await at.auth.signIn(signIns, wish());
+    const outcome = await begun[0]?.target.requests.fetch(INSIDE, {}).then(
+      () => at.web.log.join(),
+      (error: { kind: string }) => error.kind,
+    );
+    expect(outcome).toBe(expected);
+  });
+});
+
+describe("signOut", () => {
+  const revoked = (at: At): unknown[] =>
+    at.web.bodies.map((body) => Object.fromEntries(new URLSearchParams(body)).token);
+
+  test("nobody is signed in -> it says so", async () => {
+    expect(await (await open()).auth.signOut(signal)).toBe("s is not signed in.");
+  });
+
+  test("tokens of another program -> it names the file, which stays", async () => {
+    const at = await open();
+    const path = await giveTokens(at.agentDir, { access_token: "given-token" });
+    expect(await at.auth.signOut(signal)).toBe(
+      `s uses the tokens in ${path}, which another program wrote: remove that file to sign out.`,
+    );
+    expect(await at.auth.token(signal)).toBe("given-token");
+  });
+
+  test("a sign-in -> its tokens are revoked, the refresh token first, and the file is gone", async () => {
+    const at = await open({ routes: { [`${ORIGIN}/revoke`]: {} } });
+    await storeSignIn(at.agentDir, REVOCABLE);
+    expect(await at.auth.signOut(signal)).toBe("s is signed out.");
+    expect(revoked(at)).toEqual(["refresh-0", "access-0"]);
+    expect(await storedSignIn(at.agentDir)).toBeUndefined();
+  });
+
+  test("the authorization server does not answer -> the user is signed out here, and learns that", async () => {
+    const at = await open();
+    await storeSignIn(at.agentDir, REVOCABLE);
+    const text = await at.auth.signOut(signal);
+    expect(text).toMatch(
+      /^s is signed out here\. Its tokens could not be revoked: s: http:\/\/127\.0\.0\.1:9\/revoke /,
+    );
+    expect(await storedSignIn(at.agentDir)).toBeUndefined();
+  });
+
+  test("a configuration that cannot be resolved -> the user is signed out here, and learns that", async () => {
+    const at = await open({ plan: () => Promise.reject(new Error("s: $SECRET is not set.")) });
+    await storeSignIn(at.agentDir, REVOCABLE);
+    expect(await at.auth.signOut(signal)).toBe(
+      "s is signed out here. Its tokens could not be revoked: s: $SECRET is not set.",
+    );
+    expect(await storedSignIn(at.agentDir)).toBeUndefined();
+  });
+});
+
+describe("close", () => {
+  test("a renewal that is out -> it is waited for, and its token is stored", async () => {
+    const answer = Promise.withResolvers<object>();
+    const asked = Promise.withResolvers<void>();
+    const at = await open({
+      routes: {
+        [`${ORIGIN}/token`]: () => {
+          asked.resolve();
+          return answer.promise;
+        },
+      },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const token = at.auth.token(signal);
+    await asked.promise;
+    const closed = at.auth.close(60_000);
+    answer.resolve({ access_token: "access-1", token_type: "Bearer" });
+    await closed;
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ access_token: "access-1" });
+    expect(await token).toBe("access-1");
+    expect(at.web.isClosed).toBe(true);
+  });
+
+  test("a renewal that is never answered -> it ends, and the sign-in stays stored", async () => {
+    const asked = Promise.withResolvers<void>();
+    const at = await open({
+      routes: {
+        [`${ORIGIN}/token`]: ({ signal: given }) => {
+          asked.resolve();
+          return new Promise((_resolve, reject) => {
+            given.addEventListener("abort", () => reject(given.reason), { once: true });
+          });
+        },
+      },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const token = at.auth.token(signal).catch((error: unknown) => error);
+    await asked.promise;
+    await at.auth.close(1);
+    expect(await token).toMatchObject({ code: "cancelled" });
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ refresh_token: "refresh-0" });
+  });
+
+  test("a client that could not be made -> it settles", async () => {
+    const at = await open({ client: () => Promise.reject(new Error("no certificate")) });
+    await mkdir(join(at.agentDir, "mcp-oauth"));
+    await storeSignIn(at.agentDir, OVER);
+    await expect(at.auth.token(signal)).rejects.toThrow("no certificate");
+    expect(await at.auth.close(0)).toBeUndefined();
+  });
+});
