@@ -91,9 +91,12 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
         env,
         platform,
       });
-      const step = await of(server).signIn(signIns, wish);
-      onStatus(server.definition.name);
-      return step;
+      try {
+        return await of(server).signIn(signIns, wish);
+      } finally {
+        // Also after a failure: a status of the meantime says that a sign-in is under way.
+        onStatus(server.definition.name);
+      }
     },
     paste: async (id, text) => signIns?.paste(id, text) ?? "This sign-in has ended.",
     cancel: (id) => signIns?.cancel(id),

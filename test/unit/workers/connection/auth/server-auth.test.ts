@@ -87,6 +87,9 @@ describe("token", () => {
     const at = await open();
     expect(await at.auth.token(signal)).toBeUndefined();
     expect([at.plans, at.web.log, at.auth.status]).toEqual([0, [], undefined]);
+    await storeSignIn(at.agentDir);
+    // Nothing is loaded that could look at it.
+    expect(await at.auth.hasOther()).toBe(false);
   });
 
   test("a stored sign-in -> its token, which no text may show, and nothing is resolved or asked", async () => {

@@ -1,7 +1,26 @@
-/** Owns: which servers take a sign-in, by their entry and the headers that they send. */
-import { expect, test } from "vitest";
-import { takesSignIn } from "../../../../../workers/connection/auth/auth.ts";
+/** Owns: which servers take a sign-in, and the sign-ins of a session by server. The web is a fake. */
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  type AuthServer,
+  createSessionAuth,
+  type SessionAuth,
+  takesSignIn,
+} from "../../../../../workers/connection/auth/auth.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
+import { tempFolder } from "../../../temp-folder.ts";
+import { recordingLog } from "../../recording-log.ts";
+import {
+  AUTHORIZATION,
+  ORIGIN,
+  PLAN,
+  type Route,
+  serverOf,
+  storedSignIn,
+  storeSignIn,
+  type Web,
+  webOf,
+} from "./support.ts";
 
 const URL_ENTRY = { url: "https://mcp.example.com/mcp" };
 
@@ -22,4 +41,205 @@ test.each(ROWS)("an entry with %s -> it takes a sign-in or not", (_what, entry, 
   const { definition } = parseEntry("s", entry, { file: "/m.json", origin: "user" });
   if (!definition) throw new Error("the entry is wrong");
   expect(takesSignIn(definition, headers)).toBe(takes);
+});
+
+const { signal } = new AbortController();
+const OVER = { refresh_token: "refresh-0", obtainedAt: 1_000, expiresAt: 2_000 };
+
+interface At {
+  auth: SessionAuth;
+  agentDir: string;
+  /** A client for each server that asked for one, oldest first. */
+  webs: Web[];
+  /** The ends of sign-ins and the statuses that changed, in their order. */
+  told: string[];
+  notes: string[];
+}
+
+async function open({
+  routes = AUTHORIZATION,
+  client,
+}: {
+  routes?: Record<string, Route>;
+  client?: Error;
+} = {}) {
+  const at: Omit<At, "auth"> = { agentDir: await tempFolder(), webs: [], told: [], notes: [] };
+  const auth = createSessionAuth({
+    agentDir: at.agentDir,
+    resolvePlan: async () => PLAN,
+    createClient: async () => {
+      if (client) throw client;
+      const web = webOf(routes);
+      at.webs.push(web);
+      return web.client;
+    },
+    warn: () => undefined,
+    onRenewing: () => undefined,
+    onStatus: (server) => at.told.push(`${server}: ${JSON.stringify(auth.status(server))}`),
+    log: recordingLog().log,
+    env: { BROWSER: "none" },
+    platform: "linux",
+    onEnd: ({ server, result }) => at.told.push(`${server} ends: ${result.ok || result.error.code}`),
+  });
+  onTestFinished(() => auth.close(0));
+  const made: At = { ...at, auth };
+  return made;
+}
+
+const begin = ({ auth }: At, server: AuthServer = serverOf()) =>
+  auth.signIn(server, { agreed: {}, signedIn: async () => 3, signal });
+
+/** Begins a sign-in, and answers the redirect URI at which it waits for the browser. */
+async function waiting(at: At): Promise<string> {
+  const step = await begin(at);
+  if (step.step !== "open") throw new Error(`the sign-in does not wait: ${step.step}`);
+  expect(at.auth.status("s")).toEqual({ state: "running" });
+  return step.redirectUri;
+}
+
+const isOpen = (address: string): Promise<boolean> =>
+  fetch(address).then(
+    () => true,
+    () => false,
+  );
+
+describe("of", () => {
+  test("a connect of the same definition -> the same sign-in, which sends the new headers", async () => {
+    const at = await open({
+      routes: { [`${ORIGIN}/token`]: { access_token: "access-1", token_type: "Bearer" } },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const first = at.auth.of(serverOf({ headers: { "x-key": "old" } }));
+    expect(at.auth.of(serverOf({ headers: { "x-key": "new" } }))).toBe(first);
+    await first?.token(signal);
+    expect(at.webs[0]?.headers[0]).toMatchObject({ "x-key": "new" });
+  });
+
+  test.each([
+    ["url", serverOf({ url: `${ORIGIN}/other` })],
+    ["auth", serverOf({ entry: { auth: "oauth" } })],
+    ["oauth", serverOf({ entry: { oauth: { scope: "read" } } })],
+    ["certificate authorities", { ...serverOf(), ca: ["pem"] }],
+  ])("another %s -> another sign-in", async (_what, changed) => {
+    const { auth } = await open();
+    expect(auth.of(changed)).not.toBe(auth.of(serverOf()));
+  });
+
+  test("a server that sends its own Authorization header -> none", async () => {
+    const { auth } = await open();
+    expect(auth.of(serverOf({ headers: { authorization: "Bearer k" } }))).toBeUndefined();
+  });
+
+  test("an edit in the middle of a renewal -> the renewal goes on, and its token is stored", async () => {
+    const answer = Promise.withResolvers<object>();
+    const asked = Promise.withResolvers<void>();
+    const at = await open({
+      routes: {
+        [`${ORIGIN}/token`]: ({ signal: given }) => {
+          asked.resolve();
+          given.addEventListener("abort", () => answer.reject(given.reason), { once: true });
+          return answer.promise;
+        },
+      },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const token = at.auth.of(serverOf())?.token(signal);
+    await asked.promise;
+    at.auth.of(serverOf({ entry: { auth: "oauth" } }));
+    // Long enough for a renewal that would be ended at once.
+    await sleep(20);
+    answer.resolve({ access_token: "access-1", token_type: "Bearer" });
+    expect(await token).toBe("access-1");
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ access_token: "access-1" });
+    await expect.poll(() => at.webs[0]?.isClosed).toBe(true);
+  });
+});
+
+describe("signIn", () => {
+  const ENTRIES: [entry: object, headers: Record<string, string>, message: string][] = [
+    [{ command: "c", url: undefined }, {}, "s is a local program and takes no sign-in."],
+    [{ oauth: false }, {}, "s takes no sign-in, as mcp.json says."],
+    [{ auth: "none" }, {}, "s takes no sign-in, as mcp.json says."],
+    [{}, { Authorization: "Bearer k" }, "s sends the Authorization header of mcp.json."],
+  ];
+  test.each(ENTRIES)("an entry with %j and the headers %j -> %s", async (entry, headers, message) => {
+    const at = await open();
+    await expect(begin(at, serverOf({ entry, headers }))).rejects.toMatchObject({
+      code: "bad_config",
+      message,
+    });
+    expect([at.told, at.webs]).toEqual([[], []]);
+  });
+
+  test("it waits for the browser -> the status says so, until it is cancelled", async () => {
+    const at = await open();
+    const step = await begin(at);
+    expect(at.told).toEqual(['s: {"state":"running"}']);
+    at.auth.cancel("id" in step ? step.id : "");
+    expect(at.told.slice(1)).toEqual(["s ends: cancelled", "s: undefined"]);
+  });
+
+  test("it fails -> nothing is running, and the status is told", async () => {
+    const at = await open({ routes: {} });
+    await expect(begin(at)).rejects.toMatchObject({ code: "needs_auth" });
+    expect(at.told).toEqual(["s: undefined"]);
+  });
+
+  test("a text that is pasted into it -> what is wrong with the text", async () => {
+    const at = await open();
+    const step = await begin(at);
+    expect(await at.auth.paste("id" in step ? step.id : "", "?")).toMatch(/^There is no code in that\./);
+  });
+
+  test("a text or a cancellation without any sign-in -> the text is refused, and nothing happens", async () => {
+    const at = await open();
+    expect(await at.auth.paste("1", "code")).toBe("This sign-in has ended.");
+    at.auth.cancel("1");
+    expect(at.told).toEqual([]);
+  });
+});
+
+describe("the end of a sign-in", () => {
+  test("an edit of another server -> it goes on; of its own -> it ends, and nothing listens", async () => {
+    const at = await open();
+    const redirectUri = await waiting(at);
+    at.auth.abandon(["other"]);
+    expect(at.auth.status("s")).toEqual({ state: "running" });
+    at.auth.abandon(["s"]);
+    expect(at.told.slice(1)).toEqual(["s ends: cancelled", "s: undefined"]);
+    expect(await isOpen(redirectUri)).toBe(false);
+  });
+
+  test("the user signs out -> it ends, so that no later token signs the user in again", async () => {
+    const at = await open();
+    const redirectUri = await waiting(at);
+    expect(await at.auth.signOut(serverOf(), signal)).toBe("s is not signed in.");
+    expect(at.told).toContain("s ends: cancelled");
+    expect(await isOpen(redirectUri)).toBe(false);
+  });
+
+  test("close -> every sign-in ends, nothing listens, and the clients are closed", async () => {
+    const at = await open();
+    const redirectUri = await waiting(at);
+    await at.auth.close(0);
+    expect(at.told).toContain("s ends: cancelled");
+    expect(await isOpen(redirectUri)).toBe(false);
+    expect(at.webs.map(({ isClosed }) => isClosed)).toEqual([true]);
+  });
+
+  test("a server whose client could not be made is edited -> no rejection is unhandled", async () => {
+    const at = await open({ client: new Error("no certificate") });
+    await expect(begin(at)).rejects.toThrow("no certificate");
+    const others = process.listeners("unhandledRejection");
+    const found: unknown[] = [];
+    process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => found.push(reason));
+    onTestFinished(() => {
+      process.removeAllListeners("unhandledRejection");
+      for (const listener of others) process.on("unhandledRejection", listener);
+    });
+    at.auth.of(serverOf({ entry: { auth: "oauth" } }));
+    await at.auth.close(0);
+    await turn();
+    expect(found).toEqual([]);
+  });
 });
