@@ -102,10 +102,6 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     what: `another program uses port ${context.facts.port}, on which the browser must answer`,
     remedy: `End that program, or change oauth.callbackPort. ${again(context)}`,
   }),
-  "no-listener": (context) => ({
-    what: `no port could be opened for the browser's answer${said(context.facts.what)}`,
-    remedy: "Paste the address that the browser shows at the end.",
-  }),
   "redirect-refused": ({ facts }) => ({
     what: `its authorization server refuses the redirect URI ${facts.url}`,
     remedy: "Write one that is registered there as oauth.redirectUri.",

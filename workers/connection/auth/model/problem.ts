@@ -38,8 +38,6 @@ export type SignInProblemKind =
   | "no-endpoint"
   /** `port` */
   | "port-in-use"
-  /** The listener for the browser could not be opened. `what` */
-  | "no-listener"
   /** The authorization server refuses the redirect URI. `url` */
   | "redirect-refused"
   /** `state` is missing or is not the one that was sent. */

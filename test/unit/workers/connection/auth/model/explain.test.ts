@@ -29,7 +29,6 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
   "pkce-refused": {},
   "no-endpoint": { what: "token_endpoint", url: ISSUER },
   "port-in-use": { port: 3118 },
-  "no-listener": { what: "EACCES" },
   "redirect-refused": { url: "http://127.0.0.1:3118/callback" },
   "state-wrong": {},
   "response-issuer-wrong": {},
