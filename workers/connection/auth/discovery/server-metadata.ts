@@ -35,7 +35,7 @@ const FLAGS = [
 /** Why fields are not the metadata of an authorization server. An issuer is an address (RFC 8414, section 2). */
 export function lacksIssuer(fields: Fields): string | undefined {
   const issuer = readAddress(fields.issuer);
-  return issuer !== undefined && URL.canParse(issuer) && /^https?:/i.test(issuer)
+  return issuer !== undefined && URL.canParse(issuer) && /^https?:\/\//i.test(issuer)
     ? undefined
     : "it names no issuer";
 }
@@ -47,7 +47,8 @@ const sendsInside = (url: URL, { from, server }: MetadataContext): boolean =>
 /** What is wrong with an endpoint: it must be an absolute address without a fragment (RFC 6749, section 3.1). */
 function endpointProblem(key: string, value: unknown, context: MetadataContext): SignInProblem | undefined {
   const text = readAddress(value);
-  if (text === undefined || !URL.canParse(text)) {
+  // `https:as.com` is an address for a browser, but for no other program that reads the stored sign-in.
+  if (text === undefined || !URL.canParse(text) || /^https?:(?!\/\/)/i.test(text)) {
     return new SignInProblem("bad-answer", {
       url: shownAddress(context.from),
       what: `its ${key} is not an address`,

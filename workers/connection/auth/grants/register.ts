@@ -27,6 +27,8 @@ type Metadata = Parameters<typeof dynamicClientRegistrationRequest>[1];
 const CLIENT_NAME = "Pi (pi-mcp-threads)";
 const ID_CHARS = 2_000;
 const SECRET_CHARS = 4_000;
+/** The latest time that a Date can hold, in seconds. Java servers write the largest long for "never". */
+const LATEST_SECONDS = 8.64e12;
 /** RFC 6749, appendix A.1 and A.2. */
 const PRINTABLE = /^[ -~]+$/;
 /** Errors after which less may be accepted. */
@@ -91,10 +93,11 @@ function recordOf(
     redirectUris: [redirectUri],
     registeredAt: now,
     ...(secret !== undefined && { secret }),
-    // Zero: the secret does not expire.
+    // Zero, or a time that never comes: the secret does not expire.
     ...(secret !== undefined &&
       typeof expires === "number" &&
-      expires > 0 && { secretExpiresAt: expires * 1_000 }),
+      expires > 0 &&
+      expires <= LATEST_SECONDS && { secretExpiresAt: expires * 1_000 }),
   };
 }
 

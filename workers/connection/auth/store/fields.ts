@@ -25,6 +25,10 @@ export function jsonOf(text: string): unknown {
 export const tokenOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TOKEN_CHARS && /^[!-~]+$/.test(value) ? value : undefined;
 
+/** Printable ASCII, which every refresh token of RFC 6749, appendix A.17, is. */
+export const refreshTokenOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value.length <= TOKEN_CHARS && /^[ -~]+$/.test(value) ? value : undefined;
+
 /** A text in one line, with at least one character. */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TEXT_CHARS && /^\P{Cc}+$/u.test(value) ? value : undefined;

@@ -4,7 +4,7 @@
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { GivenTokens } from "../model/model.ts";
-import { instantOf, jsonOf, numberOf, optional, timeOf, tokenOf } from "./fields.ts";
+import { instantOf, jsonOf, numberOf, optional, refreshTokenOf, timeOf, tokenOf } from "./fields.ts";
 import type { Parsed } from "./record.ts";
 
 /** RFC 6750, section 1.2. */
@@ -34,7 +34,7 @@ export function parseGiven(
   const value: GivenTokens = {
     access_token: access,
     token_type: tokenOf(raw.token_type) ?? USUAL_TYPE,
-    ...optional("refresh_token", tokenOf(raw.refresh_token)),
+    ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
     ...optional("expiresAt", endOf(raw, modifiedMs)),
   };
   return { value };

@@ -4,7 +4,7 @@
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ClientAuthMethod, ClientRecord, SignInRecord } from "../model/model.ts";
-import { jsonOf, optional, textOf, timeOf, tokenOf, webUrlOf } from "./fields.ts";
+import { jsonOf, optional, refreshTokenOf, textOf, timeOf, tokenOf, webUrlOf } from "./fields.ts";
 
 const VERSION = 1;
 const REDIRECT_URIS = 20;
@@ -77,7 +77,7 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
     client,
     ...optional("access_token", tokenOf(raw.access_token)),
     ...optional("token_type", tokenOf(raw.token_type)),
-    ...optional("refresh_token", tokenOf(raw.refresh_token)),
+    ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
     ...optional("expiresAt", timeOf(raw.expiresAt)),
     ...optional("requestedScope", textOf(raw.requestedScope)),
     ...optional("scope", textOf(raw.scope)),
