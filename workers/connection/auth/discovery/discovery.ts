@@ -109,9 +109,21 @@ async function answerOr(otherwise: string | undefined, ask: Ask): Promise<string
   }
 }
 
+/** All requests of one question together, because it is asked under the lock of the sign-in. */
+const MOVED_MS = 20_000;
+
 export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
   /** Issuer of the stored sign-in. */
   issuer: string;
+  limitMs?: number;
+}
+
+/** The requests, which end with the limit. A server that names many slow ones would otherwise hold the lock for minutes. */
+function limited(requests: AuthRequests, limitMs: number): AuthRequests {
+  const limit = AbortSignal.timeout(limitMs);
+  const both = (own: AbortSignal | null | undefined): AbortSignal =>
+    own ? AbortSignal.any([own, limit]) : limit;
+  return { fetch: (url, init) => requests.fetch(url, { ...init, signal: both(init.signal) }) };
 }
 
 /**
@@ -119,8 +131,9 @@ export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
  * it names none, or it could not be asked. Many authorization servers are named otherwise than they name themselves, so
  * the metadata of an unknown name decide.
  */
-export function movedTo({ issuer, ...question }: MoveQuestion): Promise<string | undefined> {
-  const options = { ...question, onNote: () => undefined };
+export function movedTo(question: MoveQuestion): Promise<string | undefined> {
+  const { issuer, limitMs = MOVED_MS } = question;
+  const options = { ...question, requests: limited(question.requests, limitMs), onNote: () => undefined };
   return answerOr(undefined, async () => {
     if (options.plan.authServerMetadataUrl !== undefined) return undefined;
     const search = await findResource(options);

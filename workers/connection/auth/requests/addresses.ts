@@ -5,8 +5,9 @@
 import { isIP } from "node:net";
 import { SignInProblem } from "../model/model.ts";
 
-/** The address as an error may show it: the query can hold a secret. */
-export const shownAddress = (url: URL): string => `${url.origin}${url.pathname}`;
+/** The address as an error may show it: the query can hold a secret. `origin` is "null" for schemes other than http. */
+export const shownAddress = ({ origin, protocol, host, pathname }: URL): string =>
+  `${origin === "null" ? `${protocol}${host === "" ? "" : `//${host}`}` : origin}${pathname}`;
 
 /** The host without the brackets of an IPv6 address and without the dot at the end, which DNS ignores. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");

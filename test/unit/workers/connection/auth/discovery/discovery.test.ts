@@ -140,14 +140,15 @@ describe("a server that may have moved since its sign-in", () => {
   const since = (
     server: AuthServer,
     issuer: string,
-    { plan = {}, acceptedIssuer }: { plan?: Partial<OAuthPlan>; acceptedIssuer?: string } = {},
+    { plan = {}, ...more }: { plan?: Partial<OAuthPlan>; acceptedIssuer?: string; limitMs?: number } = {},
   ): Promise<string | undefined> =>
     movedTo({
+      ...more,
       url: new URL(`${server.origin}/mcp`),
       challenge: undefined,
-      requests: requestsFor(server.origin),
+      // One request alone never ends by itself.
+      requests: requestsFor(server.origin, { limits: { bytes: 65_536, ms: 3_600_000 } }),
       plan: { grantType: "authorization_code", clientRegistration: "auto", ...plan },
-      acceptedIssuer,
       issuer,
     });
   const OLD = "https://old.example.com";
@@ -160,6 +161,12 @@ describe("a server that may have moved since its sign-in", () => {
       expect(server.log).toEqual([`GET ${RESOURCE}/mcp`]);
     },
   );
+
+  test("it names one that never answers -> not moved, once the time for the whole question is over", async () => {
+    const silent = await authServer(() => ({ [OAUTH]: () => undefined }));
+    expect(await since(await naming(silent.origin), OLD, { limitMs: 200 })).toBeUndefined();
+    expect(silent.log).toEqual([`GET ${OAUTH}`]);
+  });
 
   test("it names another -> moved there", async () => {
     const as = await authServer((origin) => ({ [OAUTH]: metadataOf(origin) }));

@@ -48,12 +48,17 @@ interface Options {
   stored?: Partial<SignInRecord> | undefined;
   given?: GivenTokens;
   endpoint?: Handler;
+  /** The server's metadata name its own origin as the authorization server, which has no metadata. */
+  namesItself?: boolean;
 }
 
-async function open({ stored, given, endpoint = issues }: Options): Promise<At> {
-  const server = await serve(({ http, ...asked }, response, nth) =>
-    http === "POST" ? endpoint({ http, ...asked }, response, nth) : response.writeHead(404).end(),
-  );
+async function open({ stored, given, endpoint = issues, namesItself = false }: Options): Promise<At> {
+  const server = await serve((asked, response, nth) => {
+    if (asked.http === "POST") return endpoint(asked, response, nth);
+    if (!namesItself || !asked.path.includes("protected-resource")) return response.writeHead(404).end();
+    const metadata = { authorization_servers: [`http://${asked.headers.host}`] };
+    return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+  });
   const url = new URL("/mcp", server.url);
   const client = createHttpClient({});
   onTestFinished(() => client.close());
@@ -238,6 +243,19 @@ test("another program has renewed meanwhile -> its token counts, and nothing is 
 test("a refusal of the token at hand -> another one after a renewal", async () => {
   const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
   expect(await at.tokens.afterRefusal(refused("a"), signal)).toBe("access-1");
+});
+
+test("a refusal by a server that names another authorization server -> moved, and the refresh token goes nowhere", async () => {
+  const issuer = "https://old.example";
+  const stored = { access_token: "old", refresh_token: "r", issuer, ...good };
+  const at = await open({ stored, namesItself: true });
+  expect(await outcome(at.tokens.afterRefusal(refused("old"), signal))).toBe("moved");
+  expect(posts(at)).toBe(0);
+  expect(at.held.record).toMatchObject({ refresh_token: "r" });
+  // The answer holds for a minute, without another question.
+  const asked = at.server.asked.length;
+  expect(await outcome(at.tokens.afterRefusal(refused("old"), signal))).toBe("moved");
+  expect(at.server.asked).toHaveLength(asked);
 });
 
 test("a refusal of an older token -> the stored one, without a renewal", async () => {
