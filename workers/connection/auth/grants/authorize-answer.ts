@@ -2,10 +2,9 @@
  * The answer of the authorization endpoint, which the browser brings. Owns: the checks of `state`, `iss` and `error`, in
  * this order: what a wrong sender says is never shown (RFC 9207, section 2.4).
  */
-import { createHash, timingSafeEqual } from "node:crypto";
 import { skipStateCheck, validateAuthResponse } from "oauth4webapi";
 import { createRedactor } from "../../secrets/secrets.ts";
-import { SignInProblem } from "../model/model.ts";
+import { isSameState, SignInProblem } from "../model/model.ts";
 import type { PendingAuthorization } from "./context.ts";
 import { authorizationProblem } from "./refusals.ts";
 
@@ -18,11 +17,6 @@ const WORDS_CHARS = 1_000;
 
 /** An authorization gets one answer: a second one with the same state is somebody else's. */
 const answered = new WeakSet<PendingAuthorization>();
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** In a time that says nothing about the texts. */
-const isEqual = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 /** The only value of the parameter; undefined if there is none, or more than one (RFC 6749, section 3.1). */
 function only(parameters: URLSearchParams, name: string): string | undefined {
@@ -55,7 +49,7 @@ export function checkedAnswer(pending: PendingAuthorization, answer: Authorizati
   if (answered.has(pending)) throw new SignInProblem("state-wrong");
   const parameters =
     "bareCode" in answer ? new URLSearchParams({ code: answer.bareCode }) : answer.parameters;
-  if (!("bareCode" in answer) && !isEqual(only(parameters, "state") ?? "", pending.state)) {
+  if (!("bareCode" in answer) && !isSameState(only(parameters, "state") ?? "", pending.state)) {
     throw new SignInProblem("state-wrong");
   }
   checkIssuer(parameters, pending);

@@ -8,6 +8,7 @@ import type { AuthorizationServer } from "oauth4webapi";
 export { type AuthChallenge, parseChallenge } from "./challenge.ts";
 export { explainProblem } from "./explain.ts";
 export { type ProblemFacts, SignInProblem, type SignInProblemKind } from "./problem.ts";
+export { isSameState } from "./same-state.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 

@@ -5,9 +5,9 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { settledWithin } from "../../../shared/pace/abort.ts";
+import { isSameState } from "../model/model.ts";
 import { PAGE_HEADERS, type PageKind, pageOf } from "./callback-page.ts";
 import type { SignInLimits } from "./contract.ts";
-import { isSameState } from "./same-state.ts";
 
 /** A sign-in that waits for its answer. */
 export interface Waiter {

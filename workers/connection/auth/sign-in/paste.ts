@@ -5,8 +5,8 @@
  */
 import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
+import { isSameState } from "../model/model.ts";
 import { isLoopback, portOf } from "./redirect.ts";
-import { isSameState } from "./same-state.ts";
 
 export type Pasted = { parameters: URLSearchParams } | { bareCode: string };
 
