@@ -158,6 +158,19 @@ test("a token that is over, 20 requests at once -> one renewal for all", async (
   expect(at.renewing).toEqual([1, -1]);
 });
 
+test("a renewal that brings another refresh token -> no text may show the old and the new tokens", async () => {
+  const endpoint: Handler = (_asked, response) => {
+    const answer = { access_token: "access-2", refresh_token: "refresh-2", token_type: "Bearer" };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  };
+  const at = await open({
+    stored: { access_token: "access-1", refresh_token: "refresh-1", ...over },
+    endpoint,
+  });
+  expect(await at.tokens.token(signal)).toBe("access-2");
+  expect([...at.secrets].sort()).toEqual(["access-1", "access-2", "refresh-1", "refresh-2"]);
+});
+
 test("a token that is over and has no refresh token -> it is tried: the server says whether it still works", async () => {
   const at = await open({ stored: { access_token: "a", ...over } });
   expect(await at.tokens.token(signal)).toBe("a");
