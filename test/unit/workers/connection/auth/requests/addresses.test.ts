@@ -98,6 +98,14 @@ describe("the protocol", () => {
   });
 });
 
+test.each([
+  ["javascript:alert(1)", "javascript:alert(1)"],
+  ["file:///etc/passwd?a", "file:/etc/passwd"],
+  ["vscode://host/path#b", "vscode://host/path"],
+])("%s, which has no origin -> shown as %s", (address, shown) => {
+  expect(shownAddress(new URL(address))).toBe(shown);
+});
+
 test("an address with credentials, a query and a fragment -> none of these is shown", () => {
   expect(shownAddress(new URL("https://me:secret@as.example.com:444/a/b?code=1#c"))).toBe(
     "https://as.example.com:444/a/b",

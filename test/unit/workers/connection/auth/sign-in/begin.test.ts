@@ -245,6 +245,18 @@ describe("failures before the browser", () => {
     expect(await all.signIns.begin(all.target("linear"), {})).toMatchObject({ step: "open" });
   });
 
+  test("a client is registered with a secret -> no text may show it, even if nobody finishes the sign-in", async () => {
+    const all = await world(
+      {},
+      {
+        clientFor: async () => ({ id: "c", secret: "s3cret", method: "client_secret_post", kind: "dynamic" }),
+      },
+    );
+    const target = all.target("linear");
+    expect(await all.signIns.begin(target, {})).toMatchObject({ step: "open" });
+    expect(target.secrets).toContain("s3cret");
+  });
+
   test("secrets in the words of a failure -> they are redacted", async () => {
     const discover = () => Promise.reject(new SignInProblem("refused", { what: "token t0ps3cret is bad" }));
     const all = await world({}, { discover });
