@@ -20,9 +20,12 @@ const FORM = /^(?:access_token|error|token_type|scope|expires_in|refresh_token)=
 /** Real answers have fewer than a hundred. Very deep JSON can be read, but not written again: the stack ends first. */
 const BRACKETS = 4_000;
 
+/** Whether the text has so many lists and objects that only a part of the code could handle them. */
+export const isTangled = (text: string): boolean => text.split(/[[{]/, BRACKETS + 2).length > BRACKETS + 1;
+
 /** The JSON object in the text; undefined for any other text, and for one of too many lists and objects. */
 export function readObject(text: string): Fields | undefined {
-  if (text.split(/[[{]/, BRACKETS + 2).length > BRACKETS + 1) return undefined;
+  if (isTangled(text)) return undefined;
   try {
     const value: unknown = JSON.parse(withoutBom(text));
     return isObject(value) ? value : undefined;

@@ -9,7 +9,7 @@ import { SignInProblem } from "../model/model.ts";
 import { shownAddress } from "./addresses.ts";
 import { AnswerTooLong, explainRequest, type RequestState } from "./failure.ts";
 import { createAddressGuard, type Resolve, resolveByDns } from "./guard.ts";
-import { type Answer, isHtml, mendAnswer } from "./mend.ts";
+import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
 export { addressProblem, hostOf, namesPrivateHost, shownAddress } from "./addresses.ts";
 export { isHtml, readObject } from "./mend.ts";
@@ -107,6 +107,20 @@ function pageProblem({ status }: Answer, url: URL): SignInProblem | undefined {
   return new SignInProblem("bad-answer", { url: shown, status, what });
 }
 
+/** oauth4webapi and what reads its answers would end with the stack. */
+function tangledProblem({ text, status }: Answer, url: URL): SignInProblem | undefined {
+  if (!isTangled(text)) return undefined;
+  return new SignInProblem("bad-answer", {
+    url: shownAddress(url),
+    status,
+    what: "it holds too many lists and objects",
+  });
+}
+
+/** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
+const postProblem = (answer: Answer, url: URL): SignInProblem | undefined =>
+  isHtml(answer) ? pageProblem(answer, url) : tangledProblem(answer, url);
+
 /** Statuses whose answers have no body (Fetch standard, "null body status"). */
 const BODILESS = new Set([204, 205, 304]);
 
@@ -151,7 +165,7 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
           throw new SignInProblem("bad-answer", { url: shownAddress(url), what: `status ${status}` });
         }
         const answer = mendAnswer({ status, contentType: headers["content-type"], text }, method === "POST");
-        const problem = method === "POST" && isHtml(answer) ? pageProblem(answer, url) : undefined;
+        const problem = method === "POST" ? postProblem(answer, url) : undefined;
         if (problem) throw problem;
         return responseOf(answer, headers["retry-after"]);
       } catch (error) {

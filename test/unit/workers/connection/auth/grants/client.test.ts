@@ -316,6 +316,14 @@ describe("registration", () => {
       { status: 201, body: { client_id: "a".repeat(3_000) } },
       { kind: "bad-answer" },
     ],
+    [
+      "a secret of 5,000 characters",
+      {
+        status: 201,
+        body: { client_id: "a", client_secret: "s".repeat(5_000), client_secret_expires_at: 0 },
+      },
+      { kind: "bad-answer" },
+    ],
   ])("%s -> the problem, and one request", async (_condition, answer, problem) => {
     const server = await authServer(() => answer);
     expect(await problemOf(clientOf(server, contextOf()))).toMatchObject(problem);

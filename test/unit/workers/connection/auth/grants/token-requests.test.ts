@@ -100,6 +100,11 @@ describe("refreshTokens", () => {
       wrong("its access_token cannot be sent"),
     ],
     ["a token with a space", { body: { ...answered, access_token: "a b" } }, BAD],
+    [
+      "a refresh token of 20,000 characters",
+      { body: { ...answered, refresh_token: "a".repeat(20_000) } },
+      BAD,
+    ],
     ["a token of 20,000 characters", { body: { ...answered, access_token: "a".repeat(20_000) } }, BAD],
     [
       "a refresh token with a newline",

@@ -182,6 +182,18 @@ describe("a web page in the place of JSON", () => {
   });
 });
 
+test.each([
+  [200, `${'{"access_token":'.repeat(10_000)}1${"}".repeat(10_000)}`],
+  [400, `${"[".repeat(100_000)}${"]".repeat(100_000)}`],
+])("a POST is answered with %i and JSON that nobody can write again -> bad-answer", async (status, text) => {
+  const { origin } = await serving(sending(status, text, { "content-type": "application/json" }));
+  const sent = requestsFor(origin).fetch(origin, { method: "POST", body: "" });
+  expect(await problemOf(sent)).toEqual({
+    kind: "bad-answer",
+    facts: { url: `${origin}/`, status, what: "it holds too many lists and objects" },
+  });
+});
+
 describe("no answer", () => {
   test("a silent server -> unreachable after the limit", async () => {
     const { origin } = await serving(() => undefined);
