@@ -10,6 +10,7 @@ import { STARTS } from "./npx.ts";
 import { QUESTIONS } from "./questions.ts";
 import { SCHEMAS } from "./schemas.ts";
 import { SHAPES } from "./shapes.ts";
+import { SIGN_IN } from "./sign-in.ts";
 import { STORIES } from "./stories.ts";
 
 /** Rows without an attack. If they fail, no other row proves anything. */
@@ -28,6 +29,7 @@ export const GROUPS = {
   names: [...NAMES, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
+  signIn: SIGN_IN,
   files: FILES,
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;

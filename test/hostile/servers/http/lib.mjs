@@ -10,7 +10,7 @@ import { hello, seen, text, tool } from "../lib.mjs";
 export { seen, text, tool };
 export const { CANARY_URL } = process.env;
 
-const announce = (server) =>
+export const announce = (server) =>
   server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
 process.stdin.on("end", () => process.exit(0)).resume();
 

@@ -1,0 +1,197 @@
+/** Attacks by authorization servers and protected resources: each row begins with `/mcp auth`, as the user does. */
+import { execFile } from "node:child_process";
+import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Arena } from "../support/arena.ts";
+import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { flooded, leaks, SECRET, signIn, tells } from "./signing-in.ts";
+
+const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
+
+const SIGNED_IN = /: signed in, 1 tool\.$/;
+const UNUSABLE = /gave an answer that cannot be used/;
+const NOT_HTTPS = /is not https, and a token would travel in the open/;
+const TOO_SLOW = /could not be reached: no complete answer within 15 s/;
+
+/** `attack`: a key of servers/http/sign-in-attacks.mjs. */
+const row = (attack: string, says: RegExp, more: Partial<Row> = {}): Row => ({
+  name: `a sign-in with this attack: ${attack}`,
+  finding: "own",
+  checks: CHECKS,
+  server: (place) => place.http("sign-in.mjs", attack, SECRET),
+  happened: "mcp",
+  act: (arena) => signIn(arena),
+  check: tells(says),
+  ...more,
+});
+
+const rows = (says: RegExp, attacks: readonly string[]): Row[] => attacks.map((attack) => row(attack, says));
+
+const METADATA: readonly Row[] = [
+  ...rows(UNUSABLE, ["resource: 64 MiB", "resource: endless"]),
+  row("resource: a byte a second", TOO_SLOW),
+  // The server's own origin is asked in place of metadata that cannot be used, and nothing else.
+  ...rows(SIGNED_IN, [
+    "resource: deep",
+    "resource: 20,000 fields",
+    "resource: a redirect to a private address",
+    "resource: a redirect to another server",
+    "resource: a redirect to itself",
+  ]),
+  row(
+    "resource: of another origin",
+    /it should be the resource \S+ and says it is https:\/\/bank\.example\/mcp/,
+  ),
+  ...rows(NOT_HTTPS, [
+    "resource: a file as the authorization server",
+    "resource: a private address as the authorization server",
+    "resource: 5,000 authorization servers",
+  ]),
+  ...rows(UNUSABLE, [
+    "metadata: endless",
+    "metadata: deep",
+    "metadata: 100,000 fields",
+    "metadata: 20,000 fields",
+    "metadata: a redirect to a file",
+    "metadata: a redirect to another server",
+    "metadata: a redirect to itself",
+    "metadata: an issuer with escape sequences",
+  ]),
+  row("metadata: the issuer of another server", /the sign-in is cancelled\.$/),
+  ...rows(
+    NOT_HTTPS,
+    ["javascript:", "file:", "data:", "http elsewhere"].map((kind) => `authorization endpoint: ${kind}`),
+  ),
+  ...rows(
+    UNUSABLE,
+    ["a leading dash", "escape sequences", "1 MB", "200 KB"].map((kind) => `authorization endpoint: ${kind}`),
+  ),
+  ...rows(SIGNED_IN, ["challenge: 10,000 commas", "challenge: 12 KB of scopes", "scopes by the thousand"]),
+];
+
+const CLIENTS: readonly Row[] = [
+  ...rows(UNUSABLE, [
+    "register: 64 MiB",
+    "register: a list",
+    "register: deep",
+    "register: a redirect to another server",
+    "register: odd fields",
+    "register: an id with escape sequences",
+    "register: an id of 100 KB",
+  ]),
+];
+
+const ANSWERS: readonly Row[] = [
+  row("answer: another issuer", /comes from another authorization server\. Do not trust that page/),
+  row("answer: another state", /the sign-in is cancelled\.$/),
+  {
+    ...row("none", SIGNED_IN),
+    name: "2,000 foreign requests to the listener of a sign-in: the right answer still counts",
+    act: (arena) => signIn(arena, flooded),
+  },
+];
+
+const TOKENS: readonly Row[] = [
+  ...rows(UNUSABLE, [
+    "token: endless",
+    "token: deep",
+    "token: a list",
+    "token: a redirect to another server",
+    "token: a type that nobody knows",
+    "token: wrong types",
+    "token: a line break in it",
+    "token: 100 KB of it",
+  ]),
+  row("token: a byte a second", TOO_SLOW),
+  ...rows(SIGNED_IN, ["token: for 1e308 s", "token: for minus 1 s"]),
+  row(
+    "token: an error that repeats the code",
+    /answered invalid_request: You sent .*code=\[redacted\]&code_verifier=\[redacted\]/,
+  ),
+];
+
+/** Two calls after the sign-in: each is repeated at most twice, and the model reads why it failed. */
+const refusedCalls =
+  (says: RegExp) =>
+  async (arena: Arena): Promise<string[]> => {
+    const { place } = arena;
+    const before = (await place.seen()).length;
+    const texts: string[] = [];
+    for (let count = 0; count < 2; count++) texts.push((await arena.use(place.server, "work")).text);
+    const asked = (await place.seen()).length - before;
+    return [
+      ...texts.filter((text) => !says.test(text)).map((text) => `the model reads ${JSON.stringify(text)}`),
+      ...(asked > 30 ? [`the server was asked ${asked} times for two calls`] : []),
+      ...(await tells(SIGNED_IN)(arena)),
+    ];
+  };
+
+const CALLS: readonly Row[] = [
+  row("calls: 401 for ever", SIGNED_IN, {
+    check: refusedCalls(/refused a token that was just issued|needs a sign-in/),
+  }),
+  row("calls: 403 for ever", SIGNED_IN, { check: refusedCalls(/it wants more rights: admin root/) }),
+];
+
+/** What may stand in the place of a server's `tokens.json`. A regular file with a token would connect the server. */
+const TOKEN_FILES: Record<string, (path: string) => Promise<unknown>> = {
+  a_link: async (path) => {
+    const elsewhere = join(path, "..", "elsewhere.json");
+    await writeFile(elsewhere, JSON.stringify({ access_token: `${SECRET}-access` }));
+    await symlink(elsewhere, path);
+  },
+  a_pipe: (path) => promisify(execFile)("mkfifo", [path]),
+  a_folder: (path) => mkdir(path),
+  one_of_100_MB: async (path) => {
+    await writeFile(path, "");
+    await truncate(path, 100 * 2 ** 20);
+  },
+  no_json: (path) => writeFile(path, `{"access_token":"${SECRET}-access"`),
+  other_types: (path) => writeFile(path, JSON.stringify({ access_token: { a: `${SECRET}-access` } })),
+};
+
+const FILES: Row = {
+  name: `tokens.json of six servers: ${Object.keys(TOKEN_FILES).join(", ")}`,
+  finding: "own",
+  alone: true,
+  checks: CHECKS,
+  lay: async ({ home }) => {
+    for (const [name, put] of Object.entries(TOKEN_FILES)) {
+      const folder = join(home.agentDir, "mcp-oauth", name);
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await put(join(folder, "tokens.json"));
+    }
+  },
+  servers: async (place) => {
+    const { url } = await place.http("sign-in.mjs", "none", SECRET);
+    return Object.fromEntries(Object.keys(TOKEN_FILES).map((name) => [name, { url, lifecycle: "eager" }]));
+  },
+  check: async (arena) => {
+    const names = Object.keys(TOKEN_FILES);
+    const missing = async (): Promise<string[]> => {
+      const status = await arena.status();
+      return names.filter((name) => !status.includes(`${name}: needs sign-in`));
+    };
+    await arena.until(async () => (await missing()).length === 0);
+    const warned = (name: string): number =>
+      arena.notices.filter(({ message }) => message.includes(`${join("mcp-oauth", name)}`)).length;
+    return [
+      ...(await missing()).map((name) => `${name} does not need a sign-in`),
+      ...names
+        .filter((name) => warned(name) !== 1)
+        .map((name) => `${name} is named by ${warned(name)} notices`),
+      ...(await leaks(arena)),
+    ];
+  },
+};
+
+export const SIGN_IN: readonly Row[] = [
+  row("none", SIGNED_IN),
+  ...METADATA,
+  ...CLIENTS,
+  ...ANSWERS,
+  ...TOKENS,
+  ...CALLS,
+  FILES,
+];

@@ -1,0 +1,145 @@
+// What each attack of sign-in.mjs replaces: fields of an answer, or with `on` the whole answer to a step.
+
+const MIB = 1024 * 1024;
+const json = (response, headers = {}) =>
+  response.writeHead(200, { "content-type": "application/json", ...headers });
+
+/** Sends pieces until there are enough, or the client has gone. */
+function flood(response, piece, most = Number.POSITIVE_INFINITY) {
+  let sent = 0;
+  const more = () => {
+    while (sent < most && !response.destroyed) {
+      sent++;
+      if (!response.write(piece)) {
+        response.once("drain", more);
+        return;
+      }
+    }
+    response.end("}");
+  };
+  json(response).write('{"a":"');
+  more();
+}
+
+/** Sends one byte a second without end. */
+function drip(response) {
+  json(response).write("{");
+  const timer = setInterval(() => response.write(" "), 1_000);
+  response.on("close", () => clearInterval(timer));
+}
+
+const redirect =
+  (location) =>
+  ({ response }) =>
+    response.writeHead(302, { location }).end();
+
+const text =
+  (body) =>
+  ({ response }) =>
+    json(response).end(body);
+
+const fields = (count) =>
+  `{${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(",")},"__proto__":{"polluted":1}}`;
+
+/** What may stand in the place of any JSON document. */
+const DOCUMENTS = {
+  "64 MiB": ({ response }) => flood(response, "x".repeat(MIB), 64),
+  endless: ({ response }) => flood(response, "x".repeat(64 * 1024)),
+  deep: text(`${'{"a":'.repeat(30_000)}1${"}".repeat(30_000)}`),
+  "100,000 fields": text(fields(100_000)),
+  "20,000 fields": text(fields(20_000)),
+  "a redirect to a file": redirect("file:///etc/passwd"),
+  "a redirect to a private address": redirect("http://169.254.169.254/latest/meta-data/"),
+  "a redirect to another server": redirect(`${process.env.CANARY_URL}/stolen`),
+  "a redirect to itself": ({ request, response }) => response.writeHead(302, { location: request.url }).end(),
+  "a byte a second": ({ response }) => drip(response),
+  "a list": text("[1,2,3]"),
+};
+
+const on = (step, documents) =>
+  Object.fromEntries(
+    Object.entries(documents).map(([what, answer]) => [`${step}: ${what}`, { on: { [step]: answer } }]),
+  );
+
+const ADDRESSES = {
+  "javascript:": "javascript:alert(1)",
+  "file:": "file:///etc/passwd",
+  "data:": "data:text/html,<script>alert(1)</script>",
+  "a leading dash": "-h",
+  "escape sequences": "https://as.example/\u001b]8;;https://evil.example\u0007\u001b[2J",
+  "1 MB": `https://as.example/${"a".repeat(MIB)}`,
+  "200 KB": `https://as.example/${"a".repeat(200_000)}`,
+  "http elsewhere": "http://169.254.169.254/authorize",
+};
+
+const scopes = (count) => Array.from({ length: count }, (_, i) => `scope-${i}`);
+
+/** A call of a tool without `Authorization` never comes so far. */
+const refusing =
+  (status, challenge) =>
+  ({ request, response, body, secret, usual, ...more }) => {
+    const isCall =
+      body.includes('"tools/call"') && request.headers.authorization === `Bearer ${secret}-access`;
+    if (!isCall) return usual({ request, response, body, secret, ...more });
+    return response.writeHead(status, { "www-authenticate": challenge }).end();
+  };
+
+export const ATTACKS = {
+  none: {},
+  ...on("resource", DOCUMENTS),
+  "resource: of another origin": { resource: { resource: "https://bank.example/mcp" } },
+  "resource: a file as the authorization server": {
+    resource: { authorization_servers: ["file:///etc/passwd"] },
+  },
+  "resource: a private address as the authorization server": {
+    resource: { authorization_servers: ["http://169.254.169.254/"] },
+  },
+  "resource: 5,000 authorization servers": {
+    resource: {
+      authorization_servers: Array.from({ length: 5_000 }, (_, i) => `http://as${i}.example`),
+    },
+  },
+  ...on("metadata", DOCUMENTS),
+  ...Object.fromEntries(
+    Object.entries(ADDRESSES).map(([what, address]) => [
+      `authorization endpoint: ${what}`,
+      { metadata: { authorization_endpoint: address } },
+    ]),
+  ),
+  "metadata: the issuer of another server": { metadata: { issuer: "https://accounts.bank.example" } },
+  "metadata: an issuer with escape sequences": { metadata: { issuer: "https://a\u001b[2J.example" } },
+  "challenge: 10,000 commas": { challenge: `, ${"x,".repeat(5_000)}` },
+  "challenge: 12 KB of scopes": { challenge: `, scope="${scopes(1_300).join(" ")}"` },
+  "scopes by the thousand": { resource: { scopes_supported: scopes(10_000) } },
+  ...on("register", DOCUMENTS),
+  "register: odd fields": {
+    client: { client_id: { a: 1 }, client_secret: ["x"], redirect_uris: "javascript:alert(1)" },
+  },
+  "register: an id with escape sequences": { client: { client_id: "\u001b[2J\u001b]0;evil\u0007" } },
+  "register: an id of 100 KB": { client: { client_id: "x".repeat(100_000) } },
+  "answer: another issuer": {
+    answer: { iss: "https://bank.example", error: "x", error_description: "Call +1 555 0100 now" },
+  },
+  "answer: another state": { answer: { state: "guessed" } },
+  ...on("token", DOCUMENTS),
+  "token: a type that nobody knows": { tokens: { token_type: "mac" } },
+  "token: wrong types": {
+    tokens: { access_token: 7, refresh_token: {}, scope: { a: 1 }, expires_in: [], token_type: null },
+  },
+  "token: a line break in it": { tokens: { access_token: "a\r\nX-Injected: 1" } },
+  "token: 100 KB of it": { tokens: { access_token: "x".repeat(100_000) } },
+  "token: for 1e308 s": { tokens: { expires_in: 1e308 } },
+  "token: for minus 1 s": { tokens: { expires_in: -1 } },
+  "token: an error that repeats the code": {
+    on: {
+      token: ({ response, body }) =>
+        response
+          .writeHead(400, { "content-type": "application/json" })
+          .end(JSON.stringify({ error: "invalid_request", error_description: `You sent ${body}\u001b[2J` })),
+    },
+  },
+  "calls: 401 for ever": { on: { mcp: refusing(401, 'Bearer error="invalid_token"') } },
+  "calls: 403 for ever": {
+    on: { mcp: refusing(403, 'Bearer error="insufficient_scope", scope="admin root"') },
+  },
+};

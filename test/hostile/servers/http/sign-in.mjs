@@ -1,0 +1,75 @@
+// An MCP server that is its own authorization server, sound but for one attack: `sign-in.mjs "token: huge" secret`. All
+// that nobody may read begins with the secret.
+import { createServer } from "node:http";
+import { announce, answerWell, seen } from "./lib.mjs";
+import { ATTACKS } from "./sign-in-attacks.mjs";
+
+const [name, secret] = process.argv.slice(2);
+const attack = ATTACKS[name];
+if (!attack) throw new Error(`no such attack: ${name}`);
+
+const sendJson = (response, value, status = 200) =>
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+
+const SOUND = {
+  resource: ({ response, origin }) =>
+    sendJson(response, { resource: `${origin}/mcp`, authorization_servers: [origin], ...attack.resource }),
+  metadata: ({ response, origin }) =>
+    sendJson(response, {
+      issuer: origin,
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
+      registration_endpoint: `${origin}/register`,
+      code_challenge_methods_supported: ["S256"],
+      authorization_response_iss_parameter_supported: true,
+      ...attack.metadata,
+    }),
+  register: ({ response, body }) =>
+    sendJson(response, { ...JSON.parse(body), client_id: "c", ...attack.client }, 201),
+  authorize: ({ response, query, origin }) => {
+    const to = new URL(query.get("redirect_uri"));
+    const answer = { code: `${secret}-code`, state: query.get("state"), iss: origin, ...attack.answer };
+    for (const [key, value] of Object.entries(answer)) to.searchParams.set(key, value);
+    response.writeHead(302, { location: to.href }).end();
+  },
+  token: ({ response }) =>
+    sendJson(response, {
+      access_token: `${secret}-access`,
+      refresh_token: `${secret}-refresh`,
+      token_type: "Bearer",
+      ...attack.tokens,
+    }),
+  mcp: ({ request, response, body, origin }) => {
+    const message = body === "" ? {} : JSON.parse(body);
+    if (request.headers.authorization === `Bearer ${secret}-access`) {
+      answerWell(message, request, response);
+      return;
+    }
+    const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"${attack.challenge ?? ""}`;
+    response.writeHead(401, { "www-authenticate": challenge }).end();
+  },
+};
+
+const stepOf = (path) => {
+  if (path.startsWith("/.well-known/oauth-protected-resource")) return "resource";
+  if (path.startsWith("/.well-known/")) return "metadata";
+  return path.slice(1);
+};
+
+const server = createServer((request, response) => {
+  let body = "";
+  request.setEncoding("utf8").on("data", (chunk) => {
+    body += chunk;
+  });
+  request.on("end", () => {
+    const origin = `http://${request.headers.host}`;
+    const { pathname, searchParams: query } = new URL(request.url, origin);
+    const step = stepOf(pathname);
+    seen(step);
+    const answer = attack.on?.[step] ?? SOUND[step];
+    if (answer) answer({ request, response, body, query, origin, secret, usual: SOUND[step] });
+    else response.writeHead(404).end();
+  });
+  response.on("error", () => undefined);
+});
+announce(server);
