@@ -65,13 +65,20 @@ export interface SignInLimits {
   connectionMs: number;
 }
 
+const FLOWS = 8;
+const FLOW_MS = 5 * 60_000;
+const TALK_MS = 20_000;
+const RENEW_MS = 8_000;
+const PAGE_MS = 8_000;
+const CONNECTION_MS = 10_000;
+
 export const SIGN_IN_LIMITS: SignInLimits = {
-  flows: 8,
-  flowMs: 5 * 60_000,
-  talkMs: 20_000,
-  renewMs: 8_000,
-  pageMs: 8_000,
-  connectionMs: 10_000,
+  flows: FLOWS,
+  flowMs: FLOW_MS,
+  talkMs: TALK_MS,
+  renewMs: RENEW_MS,
+  pageMs: PAGE_MS,
+  connectionMs: CONNECTION_MS,
 };
 
 /** The work of the neighbours. Tests pass small ones. */
