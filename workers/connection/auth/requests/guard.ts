@@ -51,12 +51,15 @@ export function createAddressGuard({ server, trusted, resolve }: GuardedServer):
       .map((address) => hostOf(new URL(address))),
   );
   let inside: Promise<boolean> | undefined;
-  /** Whether the server itself is in a private network. A name without addresses, as behind a proxy, is not. */
+  /**
+   * Whether the server itself is in a private network. A name without addresses, as behind a proxy, is not, and neither is
+   * one with a public address, beside which its operator can put any private one.
+   */
   const serverIsPrivate = (): Promise<boolean> => {
     inside ??= namesPrivateHost(server)
       ? Promise.resolve(true)
       : resolve(hostOf(server)).then(
-          (found) => found.some(({ address }) => isPrivateIp(address)),
+          (found) => found.length > 0 && found.every(({ address }) => isPrivateIp(address)),
           () => false,
         );
     return inside;

@@ -30,6 +30,9 @@ describe("where nothing is sent", () => {
     [PUBLIC, "http://localhost./token", "private-address"],
     [PUBLIC, "https://inside.example.com/token", "private-address"],
     [PUBLIC, "https://both.example.com/token", "private-address"],
+    ["https://both.example.com/mcp", "http://127.0.0.1/token", "private-address"],
+    ["https://both.example.com/mcp", "https://inside.example.com/token", "private-address"],
+    ["https://gone.example.com/mcp", "http://127.0.0.1/token", "private-address"],
     ["http://192.168.0.9/mcp", "http://192.168.0.9/token", "not-https"],
   ];
   const resolve = names({
