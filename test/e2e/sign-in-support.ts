@@ -1,0 +1,148 @@
+/**
+ * Owns: the stories of sign-ins in the real Pi without a terminal: an authorization server, an MCP server that trusts
+ * it, a home with both, a browser that notes its starts, and the search for secrets in all that Pi wrote and said.
+ */
+import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import {
+  type AuthorizationServer,
+  type Behaviour,
+  startAuthorizationServer,
+} from "../support/authorization-server.ts";
+import { filesBelow, findSecrets, type Said } from "../support/find-secrets.ts";
+import type { PiHome } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
+import { type ProtectedServer, startProtectedServer } from "../support/protected-server.ts";
+import { home, onCleanup, root } from "./support.ts";
+
+/** The name of the only server. */
+export const SERVER = "web";
+const POLL_MS = 25;
+
+export interface Story {
+  trusted: AuthorizationServer;
+  guarded: ProtectedServer;
+  at: PiHome;
+  /** The environment of every run. */
+  env: Record<string, string>;
+  /** What Pi said: the test adds what each run wrote to stdout and stderr. */
+  said: Said[];
+  /** The arguments of each start of the browser. */
+  opened(): Promise<string[][]>;
+}
+
+export interface StoryOptions {
+  behaviour?: Behaviour;
+  /** Further keys of the server's entry. */
+  entry?: Record<string, unknown>;
+  settings?: Record<string, unknown>;
+  /** Whether the browser signs in by itself. Without it, it only notes that it was started. */
+  browserAgrees?: boolean;
+}
+
+/** Starts both servers and makes a home. Nobody is signed in, and Pi does not run. */
+export async function begin({
+  behaviour = {},
+  entry = {},
+  settings = {},
+  browserAgrees = false,
+}: StoryOptions = {}): Promise<Story> {
+  const trusted = await startAuthorizationServer(behaviour);
+  onCleanup(() => trusted.close());
+  const guarded = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+    challengeScope: "read",
+  });
+  onCleanup(() => guarded.close());
+  const at = await home({ mcp: { mcpServers: { [SERVER]: { url: guarded.url, ...entry } }, settings } });
+  const openedFile = join(at.dir, "opened");
+  const said: Said[] = [];
+  watchCommands(at, said);
+  return {
+    trusted,
+    guarded,
+    at,
+    env: {
+      BROWSER: await installBrowser(at),
+      OPENED_FILE: openedFile,
+      ...(browserAgrees ? { BROWSER_AGREES: "1" } : {}),
+    },
+    said,
+    opened: async () => {
+      const lines = (await isThere(openedFile))
+        ? (await readFile(openedFile, "utf8")).trim().split("\n")
+        : [];
+      return lines.map((line) => JSON.parse(line) as string[]);
+    },
+  };
+}
+
+/** A program of the home. Its first line names the Node of the tests, because a browser has no other arguments. */
+async function installBrowser({ dir }: PiHome): Promise<string> {
+  const path = join(dir, "browser.mjs");
+  const real = join(root, "test", "fixtures", "oauth", "browser.mjs");
+  await writeFile(path, `#!${process.execPath}\nawait import(${JSON.stringify(real)});\n`);
+  await chmod(path, 0o755);
+  return path;
+}
+
+/** Notes the command line of every process with this home, until the test ends. */
+function watchCommands({ dir }: PiHome, said: Said[]): void {
+  const commands = new Set<string>();
+  const ended = new AbortController();
+  const watch = async (): Promise<void> => {
+    while (!ended.signal.aborted) {
+      for (const { command } of await processesWithMarker(dir)) {
+        if (!commands.has(command)) said.push({ name: COMMAND_LINE, text: command });
+        commands.add(command);
+      }
+      await sleep(POLL_MS);
+    }
+  };
+  const watching = watch();
+  onCleanup(async () => {
+    ended.abort();
+    await watching;
+  });
+}
+
+const COMMAND_LINE = "the arguments of a process";
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+export const storeOf = ({ at }: Story): string => join(at.agentDir, "mcp-oauth");
+
+/** Paths of the stored sign-ins. */
+export async function stored(story: Story): Promise<string[]> {
+  const folder = join(storeOf(story), SERVER);
+  const names = (await isThere(folder)) ? await readdir(folder) : [];
+  return names.filter((name) => /^[0-9a-f]{16}\.json$/.test(name)).map((name) => join(folder, name));
+}
+
+/**
+ * Fails if a secret that the authorization server knows stands anywhere but in the store: in a file of the home, in its
+ * name, in an argument of a process or in what Pi said. Fails as well if the search looks past the store's secrets or
+ * past a process, because then it proves nothing.
+ */
+export async function expectNoSecret(story: Story, { isStored }: { isStored: boolean }): Promise<void> {
+  const { trusted, at, said } = story;
+  const { secrets } = trusted.book;
+  expect(secrets.size).toBeGreaterThan(0);
+  const files = await filesBelow(at.dir, [storeOf(story)]);
+  expect(findSecrets([...files, ...said], secrets)).toEqual([]);
+  const all = findSecrets(await filesBelow(at.dir), secrets);
+  expect(all.length > 0).toBe(isStored);
+  expect(all.filter((line) => !/ in \.pi\/agent\/mcp-oauth\/web\/[0-9a-f]{16}\.json$/.test(line))).toEqual(
+    [],
+  );
+  const names = files.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining([".pi/agent/mcp-threads.log"]));
+  expect(said.some(({ name, text }) => name === COMMAND_LINE && text.includes("--model"))).toBe(true);
+}
