@@ -139,9 +139,9 @@ export async function expectNoSecret(story: Story, { isStored }: { isStored: boo
   expect(findSecrets([...files, ...said], secrets)).toEqual([]);
   const all = findSecrets(await filesBelow(at.dir), secrets);
   expect(all.length > 0).toBe(isStored);
-  expect(all.filter((line) => !/ in \.pi\/agent\/mcp-oauth\/web\/[0-9a-f]{16}\.json$/.test(line))).toEqual(
-    [],
-  );
+  expect(
+    all.filter((line) => !/ in \.pi\/agent\/mcp-oauth\/web\/([0-9a-f]{16}|tokens)\.json$/.test(line)),
+  ).toEqual([]);
   const names = files.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([".pi/agent/mcp-threads.log"]));
   expect(said.some(({ name, text }) => name === COMMAND_LINE && text.includes("--model"))).toBe(true);
