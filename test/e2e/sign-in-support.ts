@@ -2,7 +2,7 @@
  * Owns: the stories of sign-ins in the real Pi without a terminal: an authorization server, an MCP server that trusts
  * it, a home with both, a browser that notes its starts, and the search for secrets in all that Pi wrote and said.
  */
-import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
@@ -87,6 +87,21 @@ async function installBrowser({ dir }: PiHome): Promise<string> {
   await writeFile(path, `#!${process.execPath}\nawait import(${JSON.stringify(real)});\n`);
   await chmod(path, 0o755);
   return path;
+}
+
+/**
+ * A copy of the built extension in which one place of the connection worker is another: some limits and some events can
+ * be reached in no other way through the real Pi.
+ */
+export async function changedExtension({ dir }: PiHome, from: string, to: string): Promise<string> {
+  const folder = join(dir, "ext");
+  await cp(join(root, "dist"), folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  const worker = join(folder, "workers", "connection.js");
+  const parts = (await readFile(worker, "utf8")).split(from);
+  if (parts.length !== 2) throw new Error(`the built worker has ${parts.length - 1} times ${from}`);
+  await writeFile(worker, parts.join(to));
+  return join(folder, "index.js");
 }
 
 /** Notes the command line of every process with this home, until the test ends. */

@@ -2,14 +2,20 @@
  * Owns: sign-ins in the real Pi over RPC, where another program answers the dialogs: by a pasted address or code, by
  * Cancel, by nothing; the end of a sign-in; and a call that starts one and waits for it.
  */
-import { cp, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { browse } from "../support/browser.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { notices, type RpcDialog, type RpcNotice } from "../support/rpc-events.ts";
 import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { begin, expectNoSecret, type Story, type StoryOptions, stored } from "./sign-in-support.ts";
-import { call, onCleanup, root } from "./support.ts";
+import {
+  begin,
+  changedExtension,
+  expectNoSecret,
+  type Story,
+  type StoryOptions,
+  stored,
+} from "./sign-in-support.ts";
+import { call, ENTRY, onCleanup } from "./support.ts";
 
 interface Host extends Story, Opened {
   at: Opened["at"];
@@ -23,11 +29,16 @@ interface Running {
   ended: Promise<RpcNotice[]>;
 }
 
+interface HostOptions extends StoryOptions {
+  /** Default: the built extension. */
+  extension?: (at: PiHome) => Promise<string>;
+}
+
 /** Starts Pi over RPC with a server that nobody has signed in to. */
-async function host(options: StoryOptions & { extensions?: string[] } = {}): Promise<Host> {
+async function host({ extension = async () => ENTRY, ...options }: HostOptions = {}): Promise<Host> {
   const story = await begin(options);
-  const { extensions } = options;
-  const opened = await open({ at: story.at, env: story.env, ...(extensions ? { extensions } : {}) });
+  const { at, env } = story;
+  const opened = await open({ at, env, extensions: [await extension(at)] });
   const { rpc } = opened;
   onCleanup(async () => expect(rpc.strayLines).toEqual([]));
   await opened.notice(/^MCP server web needs a sign-in: \/mcp auth web$/);
@@ -151,21 +162,10 @@ test("Cancel -> nothing is stored and nothing listens; the browser's own answer 
   await expectSaidNoSecret(pi, true);
 });
 
-/** A copy of the built extension whose sign-ins wait for a moment only: Pi itself passes no limits. */
-async function impatient(): Promise<string> {
-  const { at } = await begin();
-  const folder = join(at.dir, "ext");
-  await cp(join(root, "dist"), folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  const worker = join(folder, "workers", "connection.js");
-  const parts = (await readFile(worker, "utf8")).split("flowMs:3e5");
-  if (parts.length !== 2) throw new Error("the built worker has not one limit for a sign-in");
-  await writeFile(worker, parts.join("flowMs:1"));
-  return join(folder, "index.js");
-}
-
 test("no answer -> the sign-in ends by its time limit, and the next one begins", async () => {
-  const pi = await host({ extensions: [await impatient()] });
+  // Pi itself passes no limits on.
+  const impatient = (at: PiHome): Promise<string> => changedExtension(at, "flowMs:3e5", "flowMs:1");
+  const pi = await host({ extension: impatient });
   for (const command of ["/mcp auth web", "/mcp auth"]) {
     const { dialog, ended } = pi.command(command);
     const unanswered = await dialog(0);

@@ -1,0 +1,65 @@
+/**
+ * Owns: which modules of a sign-in a session of the real Pi evaluates: none without a server that asks for a sign-in,
+ * and with a stored token only those that read and send it.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { PiHome } from "../support/pi-run.ts";
+import { runPrint } from "../support/pi-run.ts";
+import { startProtectedServer } from "../support/protected-server.ts";
+import { storeSignIn } from "../support/stored-sign-in.ts";
+import { changedExtension } from "./sign-in-support.ts";
+import { call, fixtureServer, home, model, onCleanup } from "./support.ts";
+
+/** A module of a bundle that is not evaluated at once has a function of its own, which runs when it is first needed. */
+const LATE_MODULE = "try{return fn&&(res=";
+
+/** The late modules of the connection worker that a session evaluates, in order, while the model calls a tool. */
+async function evaluatedIn(at: PiHome, tool: string): Promise<string[]> {
+  const file = join(at.dir, "evaluated");
+  const note = `process.getBuiltinModule("node:fs").appendFileSync(${JSON.stringify(file)},Object.keys(fn)[0]+"\\n")`;
+  const extension = await changedExtension(at, LATE_MODULE, `try{if(fn)${note};return fn&&(res=`);
+  const script = [call("ToolSearch", { query: `select:web__${tool}` }), call(`web__${tool}`, {})];
+  const scripted = await model(script);
+  const result = await runPrint({ home: at, model: scripted, extensions: extension, prompt: "go" });
+  expect(result).toMatchObject({ code: 0, stdout: "done\n" });
+  return (await readFile(file, "utf8")).trim().split("\n");
+}
+
+/** Modules of a sign-in, but for the small ones that decide whether a sign-in applies. */
+const ofSignIn = (modules: readonly string[]): string[] =>
+  modules
+    .filter((path) => /auth\/(discovery|grants|requests|sign-in|store|tokens)\/|oauth4webapi/.test(path))
+    .map((path) => path.replace(/^workers\/connection\/auth\/([^/]+)\/.*$/, "$1"));
+
+/** A server that takes `token` only; without one it takes every request. */
+async function remote(token?: string): Promise<string> {
+  const check = (sent: string | undefined): string[] | undefined => (sent === token ? [] : undefined);
+  const server = await startProtectedServer({ issuers: [], check });
+  onCleanup(() => server.close());
+  return server.url;
+}
+
+test("a local server -> no module of HTTP and none of a sign-in", async () => {
+  const at = await home({ mcp: { mcpServers: { web: fixtureServer("live.mjs") } } });
+  const modules = await evaluatedIn(at, "who");
+  expect(modules.some((path) => path.startsWith("workers/connection/transports/stdio/"))).toBe(true);
+  expect(modules.filter((path) => path.startsWith("workers/connection/web/"))).toEqual([]);
+  expect(ofSignIn(modules)).toEqual([]);
+});
+
+test("a remote server that asks for no sign-in -> no module of a sign-in", async () => {
+  const at = await home({ mcp: { mcpServers: { web: { url: await remote() } } } });
+  const modules = await evaluatedIn(at, "echo");
+  expect(modules.some((path) => path.startsWith("workers/connection/transports/http/"))).toBe(true);
+  expect(ofSignIn(modules)).toEqual([]);
+});
+
+test("a stored token -> the store and the tokens, and nothing that talks to an authorization server", async () => {
+  const token = "access-of-a-stored-sign-in";
+  const url = await remote(token);
+  const at = await home({ mcp: { mcpServers: { web: { url } } } });
+  await storeSignIn({ agentDir: at.agentDir, server: "web", url, token });
+  expect([...new Set(ofSignIn(await evaluatedIn(at, "echo")))].sort()).toEqual(["store", "tokens"]);
+});
