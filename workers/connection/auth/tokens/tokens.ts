@@ -5,13 +5,11 @@
  */
 import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
-import { movedTo } from "../discovery/discovery.ts";
 import type { GrantContext } from "../grants/grants.ts";
 import { type AuthChallenge, SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { SignInStore, StoredSignIn } from "../store/store.ts";
 import { isExpired, isFresh } from "./fresh.ts";
-import { createMachine } from "./machine.ts";
-import { refresh } from "./refresh.ts";
+import type { Machine } from "./machine.ts";
 import { createStepUps } from "./step-ups.ts";
 
 export interface TokensContext {
@@ -72,7 +70,7 @@ class Tokens implements ServerTokens {
   readonly #context: TokensContext;
   readonly #lifetime = new AbortController();
   readonly #stepUps = createStepUps();
-  readonly #machine: ReturnType<typeof createMachine>;
+  #machine: Promise<Machine> | undefined;
   #challenge: AuthChallenge | undefined;
   #status: SignInStatus | undefined;
   /** The renewal that all callers share. */
@@ -86,7 +84,14 @@ class Tokens implements ServerTokens {
 
   constructor(context: TokensContext) {
     this.#context = context;
-    this.#machine = createMachine(context, () => this.#challenge);
+  }
+
+  /** What talks to an authorization server is loaded when a request to one is due: a stored token needs none. */
+  #asMachine(): Promise<Machine> {
+    this.#machine ??= import("./machine.ts").then(({ createMachine }) =>
+      createMachine(this.#context, () => this.#challenge),
+    );
+    return this.#machine;
   }
 
   get challenge(): AuthChallenge | undefined {
@@ -98,7 +103,7 @@ class Tokens implements ServerTokens {
   }
 
   async token(signal: AbortSignal): Promise<string | undefined> {
-    if (this.#context.isMachine) return this.#machine.token(signal);
+    if (this.#context.isMachine) return (await this.#asMachine()).token(signal);
     const stored = await this.#read();
     const { record } = stored;
     const nowMs = this.#context.nowMs();
@@ -131,7 +136,7 @@ class Tokens implements ServerTokens {
     const wantsScope = status === 403;
     if (this.#context.isMachine) {
       if (wantsScope || isRepeated) throw this.#refusal(wantsScope);
-      return this.#machine.renewed(sent, signal);
+      return (await this.#asMachine()).renewed(sent, signal);
     }
     const { record, given } = await this.#read();
     const now = record?.access_token ?? given?.tokens.access_token;
@@ -222,11 +227,12 @@ class Tokens implements ServerTokens {
   #startFlight(refused: string | undefined): Promise<SignInRecord> {
     const { store, grant, onSecret, onRenewing, nowMs } = this.#context;
     onRenewing(1);
-    const flight = refresh(
-      refused,
-      { store, grant, onSecret, nowMs, checkIssuer: (record, use) => this.#checkIssuer(record, use) },
-      this.#lifetime.signal,
-    ).finally(() => {
+    const start = async (): Promise<SignInRecord> => {
+      const { refresh } = await import("./refresh.ts");
+      const checkIssuer = (record: SignInRecord, use: GrantContext) => this.#checkIssuer(record, use);
+      return refresh(refused, { store, grant, onSecret, nowMs, checkIssuer }, this.#lifetime.signal);
+    };
+    const flight = start().finally(() => {
       this.#flight = undefined;
       onRenewing(-1);
     });
@@ -243,6 +249,7 @@ class Tokens implements ServerTokens {
     }
     this.#issuerCheckedMs = nowMs;
     this.#moved = undefined;
+    const { movedTo } = await import("../discovery/discovery.ts");
     const found = await movedTo({
       url: this.#context.url,
       challenge: this.#challenge,
