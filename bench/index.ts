@@ -14,6 +14,7 @@ import { memory } from "./scenarios/memory.ts";
 import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
+import { signIn } from "./scenarios/sign-in.ts";
 import { stall } from "./scenarios/stall.ts";
 import { start } from "./scenarios/start.ts";
 import { tokens } from "./scenarios/tokens.ts";
@@ -33,6 +34,7 @@ const SCENARIOS: readonly Scenario[] = [
   start,
   connect,
   firstCall,
+  signIn,
   reload,
   stall,
   memory,

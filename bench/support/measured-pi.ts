@@ -43,14 +43,17 @@ export interface MeasuredPi {
 
 export const epochMs = (): number => performance.timeOrigin + performance.now();
 
-export async function startMeasured(variant: Variant, { home }: BenchHome): Promise<MeasuredPi> {
+export async function startMeasured(
+  { extension }: Pick<Variant, "extension">,
+  { home }: Pick<BenchHome, "home">,
+): Promise<MeasuredPi> {
   const reportFile = join(home.dir, "report.json");
   const turns: ModelTurn[] = [];
   const model = await startModel(() => turns.shift());
   const session = await startRpc({
     home,
     model,
-    extensions: withProbe(variant.extension),
+    extensions: withProbe(extension),
     env: { BENCH_REPORT: reportFile },
   });
   const stop = async (): Promise<void> => {

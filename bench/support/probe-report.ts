@@ -9,6 +9,7 @@ interface Mark {
   name: string;
   atMs: number;
   cpuMs: number;
+  processCpuMs: number;
   /** Memory at the mark, and its peaks since the mark before; only for `/bench-mark`. */
   heapBytes?: number;
   rssBytes?: number;
@@ -16,7 +17,7 @@ interface Mark {
   peakRssBytes?: number;
 }
 
-/** Times are milliseconds since the start of Pi's process; CPU times are those of its main thread since then. */
+/** Times are milliseconds since the start of Pi's process; `cpuMs` is that of its main thread since then. */
 interface RawReport {
   gaps: { startMs: number; ms: number; cpuMs: number }[];
   marks: Mark[];
@@ -32,6 +33,8 @@ export interface Window {
   fromMs: number;
   toMs: number;
   cpuMs: number;
+  /** CPU time of all threads of the process. */
+  processCpuMs: number;
   longestStallMs: number;
   /** The most CPU time of the main thread in one gap. */
   mostCpuInStallMs: number;
@@ -60,6 +63,8 @@ export interface ProbeReport {
   shutdownMs: number | undefined;
   /** CPU time of the main thread since the start of the process. */
   cpuMs: number;
+  /** CPU time of all threads since then. */
+  processCpuMs: number;
   rssMb: number;
   /** Throws if a mark is missing. */
   between(from: string, to: string): Window;
@@ -95,6 +100,7 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
     beforeAgentStartMs: between("before_agent_start begins", "before_agent_start ends"),
     shutdownMs: between("session_shutdown begins", "session_shutdown ends"),
     cpuMs: raw.marks.at(-1)?.cpuMs ?? Number.NaN,
+    processCpuMs: raw.marks.at(-1)?.processCpuMs ?? Number.NaN,
     rssMb: raw.rssBytes / BYTES_PER_MB,
     between: (from, to) => {
       const [start, end] = [required(from), required(to)];
@@ -107,6 +113,7 @@ export async function readProbeReport(file: string): Promise<ProbeReport> {
         fromMs: raw.originMs + start.atMs,
         toMs: raw.originMs + end.atMs,
         cpuMs: end.cpuMs - start.cpuMs,
+        processCpuMs: end.processCpuMs - start.processCpuMs,
         longestStallMs: Math.max(0, ...gaps.map((gap) => gap.ms)),
         mostCpuInStallMs: Math.max(0, ...gaps.map((gap) => gap.cpuMs)),
         heapGrowthMb: (peak("peakHeapBytes") - start.heapBytes) / BYTES_PER_MB,

@@ -35,6 +35,12 @@ const cpuMs = () => {
   return (user + system) / 1_000;
 };
 
+/** CPU time of all threads of the process. */
+const processCpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+};
+
 /** Memory of this thread's heap and buffers, without those of workers. */
 const heapBytes = () => {
   const { used_heap_size, external_memory } = getHeapStatistics();
@@ -60,7 +66,8 @@ const noteGap = (nowMs) => {
   lastCpuMs = nowCpuMs;
 };
 
-const mark = (name) => marks.push({ name, atMs: performance.now(), cpuMs: cpuMs() });
+const times = () => ({ atMs: performance.now(), cpuMs: cpuMs(), processCpuMs: processCpuMs() });
+const mark = (name) => marks.push({ name, ...times() });
 
 /** Sets a mark between two windows: the open gap ends here, and the peaks start again. */
 const part = (name) => {
@@ -70,7 +77,7 @@ const part = (name) => {
   const [heap, rss] = [heapBytes(), process.memoryUsage.rss()];
   const peaks = { peakHeapBytes: Math.max(peakHeapBytes, heap), peakRssBytes: Math.max(peakRssBytes, rss) };
   const memory = { heapBytes: heap, rssBytes: rss, ...peaks };
-  marks.push({ name, atMs: performance.now(), cpuMs: cpuMs(), ...memory });
+  marks.push({ name, ...times(), ...memory });
   peakHeapBytes = heap;
   peakRssBytes = rss;
 };

@@ -8,12 +8,9 @@ import { parseEntry, type ServerDefinition } from "../../workers/connection/conf
 import type { ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { secretsOf } from "../../workers/connection/secrets/find.ts";
 import { createRedactor } from "../../workers/connection/secrets/redact.ts";
+import { type Message, resultOf } from "./mcp-answers.ts";
 
-export interface Message {
-  id?: number | string;
-  method?: string;
-  params?: Record<string, unknown>;
-}
+export { type Message, resultOf } from "./mcp-answers.ts";
 
 export interface Asked {
   http: string;
@@ -75,19 +72,6 @@ export async function serve(handler: Handler, tls?: { key: string; cert: string 
     close,
   };
 }
-
-const RESULTS: Record<string, (message: Message) => unknown> = {
-  initialize: ({ params }) => ({
-    protocolVersion: params?.protocolVersion,
-    capabilities: { tools: {} },
-    serverInfo: { name: "fixture", version: "1" },
-  }),
-  "tools/list": () => ({ tools: [{ name: "echo", inputSchema: { type: "object" } }] }),
-  "tools/call": ({ params }) => ({ content: [{ type: "text", text: JSON.stringify(params?.arguments) }] }),
-};
-
-export const resultOf = (message: Message): string =>
-  JSON.stringify({ jsonrpc: "2.0", id: message.id, result: RESULTS[message.method ?? ""]?.(message) ?? {} });
 
 /** Answers as a plain server without sessions: JSON to requests, 202 to notifications, 405 to GET. */
 export function answerWell({ http, message }: Asked, response: ServerResponse, headers = {}): void {

@@ -3,7 +3,7 @@
  * tools echo their arguments; a tool may need scopes. Who judges the tokens may change while it runs.
  */
 import type { ServerResponse } from "node:http";
-import { type Message, resultOf } from "./http-server.ts";
+import { type Message, resultOf } from "./mcp-answers.ts";
 import {
   type Answer,
   type Recorded,
