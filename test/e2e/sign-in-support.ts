@@ -37,6 +37,8 @@ export interface StoryOptions {
   behaviour?: Behaviour;
   /** Further keys of the server's entry. */
   entry?: Record<string, unknown>;
+  /** Names of further servers with the same url. */
+  others?: string[];
   settings?: Record<string, unknown>;
   /** Whether the browser signs in by itself. Without it, it only notes that it was started. */
   browserAgrees?: boolean;
@@ -46,6 +48,7 @@ export interface StoryOptions {
 export async function begin({
   behaviour = {},
   entry = {},
+  others = [],
   settings = {},
   browserAgrees = false,
 }: StoryOptions = {}): Promise<Story> {
@@ -57,7 +60,9 @@ export async function begin({
     challengeScope: "read",
   });
   onCleanup(() => guarded.close());
-  const at = await home({ mcp: { mcpServers: { [SERVER]: { url: guarded.url, ...entry } }, settings } });
+  const names = [SERVER, ...others];
+  const mcpServers = Object.fromEntries(names.map((name) => [name, { url: guarded.url, ...entry }]));
+  const at = await home({ mcp: { mcpServers, settings } });
   const openedFile = join(at.dir, "opened");
   const said: Said[] = [];
   watchCommands(at, said);

@@ -162,6 +162,30 @@ test("Cancel -> nothing is stored and nothing listens; the browser's own answer 
   await expectSaidNoSecret(pi, true);
 });
 
+test("several servers, another issuer -> the host chooses, is asked, refuses, agrees", async () => {
+  const issuer = "https://issuer.example/tenant";
+  const pi = await host({
+    behaviour: { iss: issuer, metadata: (usual) => ({ ...usual, issuer }) },
+    others: ["docs"],
+  });
+  await pi.notice(/^MCP server docs needs a sign-in/);
+  for (const confirmed of [false, true]) {
+    const { dialog, ended } = pi.command("/mcp auth");
+    const choice = await dialog(0);
+    expect(choice).toMatchObject({ method: "select", options: ["web", "docs"] });
+    pi.answer(choice, { value: "web" });
+    const question = await dialog(1);
+    expect(question).toMatchObject({ method: "confirm", message: expect.stringContaining(issuer) });
+    expect(pi.trusted.asked("/register")).toEqual([]);
+    pi.answer(question, { confirmed });
+    if (confirmed) pi.answer(await dialog(2), { value: (await lastAddress(await dialog(2))).href });
+    expect((await ended).at(-1)).toEqual(confirmed ? SIGNED_IN : CANCELLED);
+    expect(await stored(pi)).toHaveLength(confirmed ? 1 : 0);
+  }
+  await pi.rpc.stop();
+  await expectSaidNoSecret(pi, true);
+});
+
 test("no answer -> the sign-in ends by its time limit, and the next one begins", async () => {
   // Pi itself passes no limits on.
   const impatient = (at: PiHome): Promise<string> => changedExtension(at, "flowMs:3e5", "flowMs:1");
