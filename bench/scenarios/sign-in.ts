@@ -128,8 +128,8 @@ function rowsOf({ name, lifecycle, hasToken, samples }: Case): Row[] {
     ...(hasToken ? { baseline: nameOf(lifecycle, false) } : {}),
   });
   const ofStart = [
-    row("main-thread CPU, first 4 s", ({ start }) => start.cpuMs),
-    row("CPU of all threads, first 4 s", ({ start }) => start.processCpuMs),
+    row("main-thread CPU, start", ({ start }) => start.cpuMs),
+    row("CPU of all threads, start", ({ start }) => start.processCpuMs),
   ];
   const ofCall = [
     row("first call", ({ firstMs }) => firstMs),

@@ -11,7 +11,7 @@ import {
   type Behaviour,
   startAuthorizationServer,
 } from "../support/authorization-server.ts";
-import { filesBelow, findSecrets, type Said } from "../support/find-secrets.ts";
+import { findSecrets, readBelow, type Said } from "../support/find-secrets.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { type ProtectedServer, startProtectedServer } from "../support/protected-server.ts";
@@ -155,9 +155,9 @@ export async function expectNoSecret(story: Story, { isStored }: { isStored: boo
   const { trusted, at, said } = story;
   const { secrets } = trusted.book;
   expect(secrets.size).toBeGreaterThan(0);
-  const files = await filesBelow(at.dir, [storeOf(story)]);
+  const files = await readBelow(at.dir, [storeOf(story)]);
   expect(findSecrets([...files, ...said], secrets)).toEqual([]);
-  const all = findSecrets(await filesBelow(at.dir), secrets);
+  const all = findSecrets(await readBelow(at.dir), secrets);
   expect(all.length > 0).toBe(isStored);
   expect(
     all.filter((line) => !/ in \.pi\/agent\/mcp-oauth\/web\/([0-9a-f]{16}|tokens)\.json$/.test(line)),

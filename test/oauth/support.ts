@@ -3,13 +3,14 @@
  * worker between them. Looks for secrets in everything that was written or said.
  */
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 import { expect } from "vitest";
 import {
   type AuthorizationServer,
   type Behaviour,
   startAuthorizationServer,
 } from "../support/authorization-server.ts";
+import { findSecrets, readBelow } from "../support/find-secrets.ts";
 import { type ProtectedServer, type Protection, startProtectedServer } from "../support/protected-server.ts";
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
 import {
@@ -155,31 +156,17 @@ export async function theStored(place: Place): Promise<StoredFile> {
 }
 
 /**
- * Fails if a secret stands in any file but the store's, in an event, in the status or in one of `texts`. The texts of
- * files that are not UTF-8 are compared byte by byte.
+ * Fails if a secret stands, in any form, in a file but the store's, in an event, in the status or in one of `texts`.
  */
 export async function expectNoSecret(
   { at, place }: Pick<Story, "at" | "place">,
   secrets: Iterable<string>,
   ...texts: unknown[]
 ): Promise<void> {
-  const files = (await filesBelow(join(place.agentDir, ".."))).filter(
-    (path) => !path.startsWith(`${storeOf(place)}${sep}`),
-  );
-  const places: [string, Buffer][] = await Promise.all(
-    files.map(
-      async (path): Promise<[string, Buffer]> => [
-        path,
-        (await unlessGone(readFile(path))) ?? Buffer.alloc(0),
-      ],
-    ),
-  );
   const said = { events: at.events, log: await at.log(), status: await at.runtime.ask("status", {}), texts };
-  for (const [name, value] of Object.entries(said)) places.push([name, Buffer.from(JSON.stringify(value))]);
-  const found = [...secrets].flatMap((secret) =>
-    places.filter(([, text]) => text.includes(secret)).map(([name]) => `${secret.slice(0, 8)} in ${name}`),
-  );
-  expect(found).toEqual([]);
+  const files = await readBelow(join(place.agentDir, ".."), [storeOf(place)]);
+  const told = Object.entries(said).map(([name, value]) => ({ name, text: JSON.stringify(value) }));
+  expect(findSecrets([...files, ...told], secrets)).toEqual([]);
 }
 
 /** What the user reads when the call fails. */

@@ -75,7 +75,7 @@ export function findSecrets(said: readonly Said[], secrets: Iterable<string>): s
  * All files below the folder, each with its name, which may hold a secret as well. Files below `except` are left out.
  * Links are not followed.
  */
-export async function filesBelow(folder: string, except: readonly string[] = []): Promise<Said[]> {
+export async function readBelow(folder: string, except: readonly string[] = []): Promise<Said[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())

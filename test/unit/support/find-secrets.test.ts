@@ -2,7 +2,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { filesBelow, findSecrets } from "../../support/find-secrets.ts";
+import { findSecrets, readBelow } from "../../support/find-secrets.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 /** Each form of it differs from the others. */
@@ -67,11 +67,11 @@ test("a folder -> every file below it and every name, without the exception; lin
   await writeFile(join(folder, "deep", "in"), PLAIN);
   await writeFile(join(other, "outside"), PLAIN);
   await symlink(other, join(folder, "link"));
-  const found = findSecrets(await filesBelow(folder, [join(folder, "store")]), [PLAIN]);
+  const found = findSecrets(await readBelow(folder, [join(folder, "store")]), [PLAIN]);
   expect(found.map((line) => line.replace(/^.* in (?=\S+$|the)/, "")).sort()).toEqual([
     "deep/in",
     "store.log",
     "the names of files",
   ]);
-  expect(findSecrets(await filesBelow(folder), [PLAIN])).toHaveLength(4);
+  expect(findSecrets(await readBelow(folder), [PLAIN])).toHaveLength(4);
 });
