@@ -9,8 +9,8 @@ import { expect, test } from "vitest";
 const auth = join(import.meta.dirname, "..", "..", "workers", "connection", "auth");
 const OWNER = join("model", "same-state.ts");
 
-/** A state on one side of `===` and anything but `undefined` or `null` on the other. */
-const BARE = /\bstate\b[)\]]*\s*[!=]==\s*(?!\s|undefined\b|null\b)|[!=]==\s*[\w.]*\bstate\b/;
+/** A state on one side of `===` and anything but `undefined`, `null` or a word in quotes on the other. */
+const BARE = /\bstate\b[)\]]*\s*[!=]==\s*(?!\s|undefined\b|null\b|")|[!=]==\s*[\w.]*\bstate\b/;
 
 const sources = (await readdir(auth, { recursive: true })).filter((name) => name.endsWith(".ts"));
 
@@ -30,6 +30,7 @@ test.each([
   ['parameters.get("x") === state', true],
   ["state !== undefined && isSameState(state, waiter.state)", false],
   ["received !== null", false],
+  ['status.state === "signed-in"', false],
 ])("%s -> found: %s", (source, isFound) => {
   expect(BARE.test(source)).toBe(isFound);
 });

@@ -27,6 +27,7 @@ async function authOf(origin: Origin, oauth: Partial<OAuthPlan> = {}) {
     {
       definition,
       url: SERVER_URL,
+      headers: {},
       redact: (text) => text,
       onSecret: (secret) => secrets.push(secret),
       onNote,
@@ -46,7 +47,13 @@ async function authOf(origin: Origin, oauth: Partial<OAuthPlan> = {}) {
     await signIns.close();
     await auth.close(0);
   });
-  return { auth, agentDir, secrets, signIn: () => auth.signIn(signIns, {}, async () => 1) };
+  return {
+    auth,
+    agentDir,
+    secrets,
+    signIn: () =>
+      auth.signIn(signIns, { agreed: {}, signedIn: async () => 1, signal: new AbortController().signal }),
+  };
 }
 
 test.each<[Origin, string, number]>([
