@@ -107,7 +107,7 @@ export function createSignInRequests(
   /** The answer of a server that was never asked says where and for which scope it wants the sign-in. */
   const challenge = async (name: string, signal: AbortSignal): Promise<void> => {
     const server = supervisor().get(name);
-    if (auth.isChallenged(name) || server.phase === "connected") return;
+    if (auth.isChallenged(name)) return;
     const attempt = settledWithin(server.connect("user"), CHALLENGE_MS);
     await abortable(attempt, signal, `the sign-in to ${name}`);
   };
