@@ -28,6 +28,7 @@ export function createKnownSecrets(): KnownSecrets {
     },
     add: (secret) => {
       const isKnown = ofSignIn.delete(secret);
+      // At the end again: a secret in use is told with each request, and must outlast the rotated ones.
       ofSignIn.add(secret);
       if (isKnown) return;
       const [oldest] = ofSignIn;

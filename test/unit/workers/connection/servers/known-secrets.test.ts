@@ -40,3 +40,12 @@ test("the redactor that was handed out before a token came -> it knows the token
   add("access-token-1");
   expect(redact("access-token-1")).toBe("[redacted]");
 });
+
+test("a refresh token that never rotates, and 100 access tokens -> it is secret at every moment", () => {
+  const { redact, add } = createKnownSecrets();
+  for (let i = 1; i <= 100; i++) {
+    add("refresh-token-for-ever");
+    add(`access-token-${i}`);
+    expect(redact("refresh-token-for-ever")).toBe("[redacted]");
+  }
+});
