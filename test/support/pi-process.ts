@@ -48,6 +48,12 @@ export interface PiProcess {
 /** A surviving child may hold Pi's stdout open for ever. Pi's own output has arrived within this time. */
 const OUTPUT_GRACE_MS = 300;
 
+/**
+ * Pi's Node gets the first size of V8's young generation that this process has, as `fork` would pass it on: the Vitest
+ * configuration sets it to save processor time. A bench has none, so its Pi runs as the Pi of users.
+ */
+const ROOM_AT_START = process.execArgv.filter((flag) => flag.startsWith("--min-semi-space-size="));
+
 /** Starts Pi with `--provider`, `--model`, the extensions and `modeArgs`. */
 export async function startPi(
   options: PiOptions & { modeArgs: readonly string[]; stdin: "ignore" | "pipe" },
@@ -55,6 +61,7 @@ export async function startPi(
   const pi = await ensurePi();
   await options.home.useModel(options.model.url);
   const args = [
+    ...(options.runtime === undefined ? ROOM_AT_START : []),
     pi.cli,
     ...["--provider", STUB_PROVIDER, "--model", STUB_MODEL],
     ...[options.extensions ?? []].flat().flatMap((path) => ["-e", path]),
