@@ -116,11 +116,11 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
 }
 
 /** Why the user cannot sign in to a server. */
-function noSignIn({ name, target, auth, oauth }: ServerDefinition): ThreadsError {
+function noSignIn({ name, target, oauth }: ServerDefinition): ThreadsError {
   const because = (what: string, remedy: string): ThreadsError =>
     new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
   if (target.kind !== "http") return because("is a local program and takes no sign-in", "Nothing to do.");
-  if (oauth === false || auth.scheme === "none") {
+  if (oauth === false) {
     return because("takes no sign-in, as mcp.json says", 'Remove "auth" or "oauth" there to sign in.');
   }
   return because(

@@ -227,6 +227,32 @@ describe("the end of a sign-in", () => {
     expect(at.webs.map(({ isClosed }) => isClosed)).toEqual([true]);
   });
 
+  test("close in the middle of a renewal -> it settles when the new token is stored", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<object>();
+    const at = await open({
+      routes: {
+        [`${ORIGIN}/token`]: () => {
+          asked.resolve();
+          return answer.promise;
+        },
+      },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const token = at.auth.of(serverOf())?.token(signal);
+    await asked.promise;
+    let isClosed = false;
+    const closed = at.auth.close(60_000).then(() => {
+      isClosed = true;
+    });
+    await turn();
+    expect(isClosed).toBe(false);
+    answer.resolve({ access_token: "access-1", token_type: "Bearer" });
+    await closed;
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ access_token: "access-1" });
+    expect(await token).toBe("access-1");
+  });
+
   test("a server whose client could not be made is edited -> no rejection is unhandled", async () => {
     const at = await open({ client: new Error("no certificate") });
     await expect(begin(at)).rejects.toThrow("no certificate");
