@@ -2,14 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
+import { expect, test } from "vitest";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { extensionErrors } from "../support/rpc-events.ts";
 import { live, open } from "./rpc-support.ts";
 import { call, entryOf, readLog, SERVERS, searchFor } from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 /** The install script of the package bun puts the program for this machine here. */
 const BUN = join(dirname(createRequire(import.meta.url).resolve("bun/package.json")), "bin", "bun.exe");

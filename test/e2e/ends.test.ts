@@ -5,9 +5,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ModelScript } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import {
   type PiExit,
   type PiHome,
@@ -19,8 +18,6 @@ import {
 import { type ProcessInfo, processesWithMarker, waitGone } from "../support/processes.ts";
 import { extensionErrors, notices, statuses, toolEnds } from "../support/rpc-events.ts";
 import { call, ENTRY, entryOf, fixtureServer, home, model, onCleanup, searchFor } from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 /** The tests of Pi's ends use the packed package, as users do. */
 const packed = () => entryOf("packed package");

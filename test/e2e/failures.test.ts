@@ -4,9 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { notices, toolEnds } from "../support/rpc-events.ts";
 import { open, PATIENCE_MS } from "./rpc-support.ts";
@@ -25,8 +24,6 @@ import {
   SERVERS,
   searchFor,
 } from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 const MALFORMED = '{\n  "mcpServers": {\n    "a": {,}\n  }\n}';
 

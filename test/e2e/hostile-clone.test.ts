@@ -3,13 +3,10 @@
  * decide what the user's own servers run. No file of the clone runs, and the servers work.
  */
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { filesystemSpec, fillHostileClone, fillNpmCache, whatRan } from "../support/hostile-clone.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { open } from "./rpc-support.ts";
 import { call, entryOf, fixtureServer, home, readLog, searchFor } from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 test("the user's own servers in a hostile clone -> no file of the clone runs, and the servers work", async () => {
   const at = await home({});

@@ -1,15 +1,12 @@
 /** Owns: tests of the main job in the real Pi: search, load, call; with both builds of the extension. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
 import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, searchFor } from "./support.ts";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 describe.each(BUILDS)("%s", (build) => {
   test("print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call", async () => {

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, inject } from "vitest";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
+import { packedEntry } from "../support/run-package.ts";
 
 export const root = join(import.meta.dirname, "..", "..");
 
@@ -17,7 +17,7 @@ export type Build = (typeof BUILDS)[number];
 
 export async function entryOf(build: Build): Promise<string> {
   if (build === "raw TypeScript") return join(root, "src", "index.ts");
-  return (await unpackTarball()).entry;
+  return packedEntry();
 }
 
 const npmServer = (name: string, ...args: string[]): { command: string; args: string[] } => ({

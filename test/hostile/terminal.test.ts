@@ -5,10 +5,10 @@
 import { spawnSync } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import type { ModelTurn } from "../support/model.ts";
 import { startModel } from "../support/model.ts";
-import { unpackTarball } from "../support/package-under-node-modules.ts";
+import { packedEntry } from "../support/run-package.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
 import { answering, aTool, listOf } from "./rows/answering.ts";
 import { callOf, searchOf } from "./support/arena.ts";
@@ -17,8 +17,6 @@ import type { Entry } from "./support/row.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const KEYS = "abcdefghijklmnopqrst";
-
-afterAll(async () => (await unpackTarball()).dispose());
 
 async function inTerminal(
   setUp: (place: OpenPlace) => Promise<Record<string, Entry>>,
@@ -30,8 +28,8 @@ async function inTerminal(
   let terminal: Terminal | undefined;
   try {
     await place.home.writeMcp({ mcpServers: { healthy: healthyServer(), ...(await setUp(place)) } });
-    const { entry } = await unpackTarball();
-    terminal = await openTerminal({ home: place.home, model, extension: entry, columns: 100 });
+    const extension = await packedEntry();
+    terminal = await openTerminal({ home: place.home, model, extension, columns: 100 });
     await act(terminal, turns, place);
   } finally {
     await terminal?.close();

@@ -1,8 +1,8 @@
 /**
  * Owns: this package as users get it: packed by npm and unpacked alone below a folder named `node_modules`.
  * Must not: build (the caller runs `npm run build` first) or install dependencies.
- * Called by: end-to-end tests of the published package. Such a test fails if the package contains `.ts` to run, which
- * Node refuses below `node_modules`, or if a dependency is not bundled.
+ * Called by: run-package.ts for the tests, and the benches. A test of the published package fails if the package contains
+ * `.ts` to run, which Node refuses below `node_modules`, or if a dependency is not bundled.
  */
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -24,28 +24,31 @@ export interface UnpackedPackage {
 
 let pending: Promise<UnpackedPackage> | undefined;
 
-/**
- * Packs and unpacks once per process, in about 0.2 s. `dispose` or the exit of the process removes the folder. Vitest
- * ends its workers without an exit event, so test files call `dispose` in `afterAll`.
- */
+/** Packs and unpacks once per process, in about 0.2 s. `dispose` or the exit of the process removes the folder. */
 export function unpackTarball(): Promise<UnpackedPackage> {
   pending ??= unpack();
   return pending;
 }
 
-async function unpack(): Promise<UnpackedPackage> {
+/** Packs the package and unpacks it to `<root>/node_modules/pi-mcp-threads`, whose path is the answer. */
+export async function unpackBelow(root: string): Promise<string> {
   if (!existsSync(join(PROJECT_DIR, "dist", "index.js"))) {
     throw new Error("dist/index.js is missing: run `npm run build` before the tests that use the package");
   }
-  const root = await mkdtemp(join(await realpath(tmpdir()), "pi-package-"));
-  const removeAtExit = (): void => rmSync(root, { recursive: true, force: true });
-  process.once("exit", removeAtExit);
   const destination = join(root, "tarball");
   const dir = join(root, "node_modules", PACKAGE_NAME);
   await mkdir(destination);
   await mkdir(join(root, "node_modules"));
   const tarball = await packInto({ cwd: PROJECT_DIR, destination });
   await unpackAs(tarball, dir);
+  return dir;
+}
+
+async function unpack(): Promise<UnpackedPackage> {
+  const root = await mkdtemp(join(await realpath(tmpdir()), "pi-package-"));
+  const removeAtExit = (): void => rmSync(root, { recursive: true, force: true });
+  process.once("exit", removeAtExit);
+  const dir = await unpackBelow(root);
   const dispose = async (): Promise<void> => {
     pending = undefined;
     process.off("exit", removeAtExit);

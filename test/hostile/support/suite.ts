@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { unpackTarball } from "../../support/package-under-node-modules.ts";
+import { packedEntry } from "../../support/run-package.ts";
 import { baselineOf } from "./baseline.ts";
 import type { Outcome } from "./problems.ts";
 import type { Problem, Row } from "./row.ts";
@@ -31,12 +31,10 @@ export function hostileSuite(rows: readonly Row[]): void {
   let shared: SharedPi | undefined;
   beforeAll(async () => {
     const caches = inject("piCaches");
-    const { entry } = await unpackTarball();
-    context = { extension: entry, caches, baseline: await baselineOf(caches) };
+    context = { extension: await packedEntry(), caches, baseline: await baselineOf(caches) };
   });
   afterAll(async () => {
     await shared?.kill();
-    await (await unpackTarball()).dispose();
   });
 
   const runShared = async (row: Row): Promise<Outcome> => {
