@@ -19,19 +19,36 @@ const COMMONJS_GLOBALS = [
 ].join("\n");
 
 /**
- * Leaves out modules that are imported but never run: the SDK's schema compiler (this package gives the SDK's client
- * another validator) and piscina's optional native `nice`.
+ * Modules that are imported but never run, by the end of their path: the SDK's schema compiler (this package gives the
+ * SDK's client another validator), piscina's optional native `nice`, and what turns zod's schemas into JSON Schema.
  */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  "validation/ajv-provider.js": "export class AjvJsonSchemaValidator {}",
+  "@napi-rs/nice": "export {};",
+  "zod/v4/core/json-schema-generator.js": "export class JSONSchemaGenerator {}",
+  "zod/v4/core/json-schema-processors.js": "export const toJSONSchema = undefined;",
+  "zod/v4/core/to-json-schema.js":
+    'const leftOut = () => { throw new Error("left out of the build"); };\n' +
+    "export { leftOut as createStandardJSONSchemaMethod, leftOut as createToJSONSchemaMethod };",
+};
+
+const leftOutAs = (path: string): string | undefined =>
+  Object.keys(LEFT_OUT).find((end) => path.replaceAll("\\", "/").endsWith(end));
+
 const leaveOut: Plugin = {
   name: "leave-out",
   setup(build) {
-    build.onResolve({ filter: /(validation\/ajv-provider\.js|^@napi-rs\/nice)$/ }, ({ path }) => ({
-      path,
-      namespace: "left-out",
-    }));
-    build.onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => ({
-      contents: path.endsWith("ajv-provider.js") ? "export class AjvJsonSchemaValidator {}" : "export {};",
-    }));
+    build.onResolve(
+      {
+        filter:
+          /(ajv-provider|json-schema-generator|json-schema-processors|to-json-schema)\.js$|^@napi-rs\/nice$/,
+      },
+      ({ path, resolveDir }) => {
+        const end = leftOutAs(path) ?? leftOutAs(join(resolveDir, path));
+        return end === undefined ? undefined : { path: end, namespace: "left-out" };
+      },
+    );
+    build.onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => ({ contents: LEFT_OUT[path] ?? "" }));
   },
 };
 
@@ -121,6 +138,8 @@ const shared: BuildOptions = {
   minifyIdentifiers: false,
   legalComments: "none",
   logLevel: "warning",
+  // zod names the functions that are left out, and calls none of them.
+  logOverride: { "import-is-undefined": "silent" },
   plugins: [leaveOut, pureMsgpackr],
 };
 
