@@ -2,9 +2,10 @@
  * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions.
  */
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { filesBelow, unlessGone } from "../support/files-below.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
@@ -591,14 +592,11 @@ describe("secrets", () => {
 
   /** Resolves with each match in the files of the agent folder, with the text around it. */
   async function linesWith(at: PiHome, secret: RegExp): Promise<string[]> {
-    const names = await readdir(at.agentDir, { recursive: true });
     const found: string[] = [];
-    for (const name of names) {
-      const path = join(at.agentDir, name);
-      if (!(await stat(path)).isFile()) continue;
-      const text = (await readFile(path)).toString("latin1");
+    for (const path of await filesBelow(at.agentDir)) {
+      const text = (await unlessGone(readFile(path)))?.toString("latin1") ?? "";
       for (const { 0: hit, index } of text.matchAll(secret)) {
-        found.push(`${name}: ${text.slice(Math.max(index - 100, 0), index + hit.length + 20)}`);
+        found.push(`${path}: ${text.slice(Math.max(index - 100, 0), index + hit.length + 20)}`);
       }
     }
     return found;

@@ -2,7 +2,7 @@
  * Owns: the stories of the OAuth tests: an authorization server, an MCP server that trusts it, and the packed connection
  * worker between them. Looks for secrets in everything that was written or said.
  */
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import {
@@ -10,6 +10,7 @@ import {
   type Behaviour,
   startAuthorizationServer,
 } from "../support/authorization-server.ts";
+import { filesBelow } from "../support/files-below.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
 import { type ProtectedServer, type Protection, startProtectedServer } from "../support/protected-server.ts";
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
@@ -106,21 +107,6 @@ export async function signedIn(options: StoryOptions = {}): Promise<Story> {
 
 /** Folder of the stored sign-ins. */
 export const storeOf = ({ agentDir }: Place): string => join(agentDir, "mcp-oauth");
-
-/** Undefined if the file is gone: writers make and remove locks and temp files at any time. */
-const unlessGone = <T>(reading: Promise<T>): Promise<T | undefined> =>
-  reading.catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-
-/** Files below the folder, without folders. Empty if there is no folder. */
-async function filesBelow(folder: string): Promise<string[]> {
-  const names = (await unlessGone(readdir(folder, { recursive: true }))) ?? [];
-  const paths = names.map((name) => join(folder, name));
-  const are = await Promise.all(paths.map(async (path) => (await unlessGone(stat(path)))?.isFile()));
-  return paths.filter((_path, i) => are[i]);
-}
 
 export interface StoredFile {
   path: string;

@@ -2,8 +2,9 @@
  * Owns: the search for secrets in everything that was written or said: as they are, in base64 (also in the middle of a
  * longer text), percent-encoded, and escaped for JSON.
  */
-import { readdir, readFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { readFile } from "node:fs/promises";
+import { relative, sep } from "node:path";
+import { entriesBelow, unlessGone } from "./files-below.ts";
 
 /** Something that was written or said, by a name that a failed test shows. */
 export interface Said {
@@ -76,21 +77,15 @@ export function findSecrets(said: readonly Said[], secrets: Iterable<string>): s
  * Links are not followed.
  */
 export async function readBelow(folder: string, except: readonly string[] = []): Promise<Said[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
+  const entries = await entriesBelow(folder);
+  const paths = entries.filter(({ isFile }) => isFile).map(({ path }) => path);
   const wanted = paths.filter(
     (path) => !except.some((one) => path === one || path.startsWith(`${one}${sep}`)),
   );
-  const names = entries.map(({ parentPath, name }) => join(parentPath, name)).join("\n");
+  const names = entries.map(({ path }) => path).join("\n");
   const files = wanted.map(async (path) => ({ name: relative(folder, path), text: await readOrEmpty(path) }));
   return [{ name: "the names of files", text: names }, ...(await Promise.all(files))];
 }
 
-/** Locks and temporary files come and go while Pi runs. */
-const readOrEmpty = (path: string): Promise<Buffer> =>
-  readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return Buffer.alloc(0);
-    throw error;
-  });
+const readOrEmpty = async (path: string): Promise<Buffer> =>
+  (await unlessGone(readFile(path))) ?? Buffer.alloc(0);

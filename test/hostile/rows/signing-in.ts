@@ -1,8 +1,8 @@
 /** Owns: the user of the rows in sign-in.ts, and what must hold after each sign-in. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
-import { join } from "node:path";
 import { browse } from "../../support/browser.ts";
+import { filesBelow, unlessGone } from "../../support/files-below.ts";
 import type { Arena } from "../support/arena.ts";
 
 /** Every code, token and secret of the attackers begins with this. */
@@ -73,14 +73,11 @@ export async function flooded(redirectUri: string): Promise<void> {
 /** Files below the home that hold the secret, but for the store of sign-ins. */
 export async function leaks({ place }: Arena): Promise<string[]> {
   const { dir } = place.home;
-  const names = (await readdir(dir, { recursive: true })).filter((name) => !name.includes("mcp-oauth"));
+  const paths = (await filesBelow(dir)).filter((path) => !path.includes("mcp-oauth"));
   const found = await Promise.all(
-    names.map(async (name) => {
-      const path = join(dir, name);
-      // Files come and go while Pi runs.
-      const isFile = (await stat(path).catch(() => undefined))?.isFile() ?? false;
-      const bytes = isFile ? await readFile(path).catch(() => Buffer.alloc(0)) : Buffer.alloc(0);
-      return bytes.includes(SECRET) ? [`${name} holds the secret`] : [];
+    paths.map(async (path) => {
+      const bytes = await unlessGone(readFile(path));
+      return bytes?.includes(SECRET) ? [`${path} holds the secret`] : [];
     }),
   );
   return found.flat();
