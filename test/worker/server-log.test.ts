@@ -192,7 +192,7 @@ test("servers fail in ten ways -> each line of the log names its server once", a
     of("no-command"),
     of("no-folder"),
     of("no-variable"),
-    of("exits"),
+    of("exits "),
     of("exits-at-list"),
     of("refuses"),
     of("gone: "),
