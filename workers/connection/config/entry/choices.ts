@@ -13,6 +13,10 @@ export const LIFECYCLES = ["lazy", "eager", "keep-alive"] as const satisfies rea
 
 export const TOOL_PREFIXES = ["server", "short", "none", "mcp"] as const satisfies readonly ToolPrefix[];
 
+/** Which calls ask the user; approve.ts says what each word means. */
+export const APPROVE_WORDS = ["never", "destructive", "always"] as const;
+export const APPROVE_RULES = ["allow", "ask", "destructive", "deny"] as const;
+
 /** Programs whose servers can be imported: hosts/dialects.ts has a row for each. */
 export const HOSTS = [
   "cursor",

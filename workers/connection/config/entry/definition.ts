@@ -6,6 +6,7 @@ import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
+import type { ServerApproval } from "./approve.ts";
 import { type AuthSettings, authOf } from "./auth.ts";
 import type { Lifecycle } from "./choices.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
@@ -48,7 +49,7 @@ export interface OwnRules extends ExposureRules {
   enabled: boolean;
 }
 
-export interface ServerDefinition extends ExposureRules {
+export interface ServerDefinition extends ExposureRules, ServerApproval {
   name: string;
   /** The file that defines the server, or the path of the extension that registered it. */
   file: string;
@@ -157,6 +158,8 @@ function toDefinition(
     toolExposure: Object.fromEntries(toolExposure),
     includeTools: entry.includeTools,
     excludeTools: entry.excludeTools ?? [],
+    approve: entry.approve,
+    approveToo: [],
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
     debug: entry.debug ?? false,

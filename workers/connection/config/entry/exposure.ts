@@ -86,6 +86,12 @@ export function namesInRules(server: string, tool: string, prefix: ToolPrefix): 
   };
 }
 
+/** Whether a rule fits a tool by its own name or by another name that rules may use. */
+export const fitsTool = (pattern: string, tool: string, { names, hashed }: RuleNames): boolean =>
+  matchesPattern(pattern, tool) ||
+  names.some((name) => matchesPattern(pattern, name)) ||
+  (HASHED.test(pattern) && hashed().includes(pattern));
+
 /**
  * The exposure of one tool. `tool`: its original name; `inRules`: the other names that rules may use. An exclusion
  * wins over everything; then these count in order: an exact name in `toolExposure`, the first pattern there that
@@ -101,9 +107,7 @@ export function exposureOf(
     return "hidden";
   const { names: otherNames, hashed } = inRules;
   const names = [tool, ...otherNames];
-  const fits = (pattern: string): boolean =>
-    names.some((name) => matchesPattern(pattern, name)) ||
-    (HASHED.test(pattern) && hashed().includes(pattern));
+  const fits = (pattern: string): boolean => fitsTool(pattern, tool, inRules);
   if (rules.excludeTools.some(fits)) return "hidden";
   if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
   const exact =

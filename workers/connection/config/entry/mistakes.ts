@@ -162,7 +162,13 @@ function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
 }
 
 /** Keys that hold names of tools. Each name is compared with every tool of a server, under several names. */
-const RULE_KEYS: readonly string[] = ["directTools", "excludeTools", "includeTools", "toolExposure"];
+const RULE_KEYS: readonly string[] = [
+  "approve",
+  "directTools",
+  "excludeTools",
+  "includeTools",
+  "toolExposure",
+];
 
 /** The items of a list, or the keys of an object. */
 function itemsOf(value: unknown): readonly unknown[] {

@@ -19,6 +19,7 @@ export const OVERRIDE_KEYS = [
   "exposure",
   "toolExposure",
   "excludeTools",
+  "approve",
 ] as const;
 
 export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
@@ -62,8 +63,8 @@ function ownRules(base: ServerDefinition): OwnRules | undefined {
 }
 
 /**
- * The server with some keys changed. A project may narrow the user's rules, never widen them: its exclusions add to
- * the user's, and tools that the user's rules hide stay hidden. If a project enables a server that the user's own
+ * The server with some keys changed. A project may narrow the user's rules, never widen them: its exclusions and its
+ * `approve` add to the user's, and tools that the user's rules hide stay hidden. If a project enables a server that the user's own
  * files disable, the project decides that the server runs: that needs the user's consent.
  */
 export function applyOverride(
@@ -72,14 +73,16 @@ export function applyOverride(
   by: { file: string; origin: Origin },
 ): ServerDefinition {
   const userRules = isProject(by.origin) ? ownRules(base) : undefined;
-  const { excludeTools } = override;
+  const { approve, ...others } = override;
+  const { excludeTools } = others;
   const rules =
     userRules && excludeTools
-      ? { ...override, excludeTools: [...new Set([...userRules.excludeTools, ...excludeTools])] }
-      : override;
+      ? { ...others, excludeTools: [...new Set([...userRules.excludeTools, ...excludeTools])] }
+      : others;
+  const adds = userRules !== undefined && approve !== undefined;
   const { definition } = parseEntry(
     base.name,
-    { ...base.raw, ...rules },
+    { ...base.raw, ...rules, ...(approve === undefined || adds ? {} : { approve }) },
     { file: base.file, origin: base.origin },
   );
   if (!definition) return base;
@@ -95,6 +98,7 @@ export function applyOverride(
     enabledIn,
     enabledByProject,
     replaced,
+    approveToo: adds ? [...base.approveToo, approve] : base.approveToo,
   };
   if (!userRules || userRules.enabled || base.project || !definition.enabled) return overridden;
   return { ...overridden, origin: by.origin, project: true, enabledByProject: by.file, replaced: base };

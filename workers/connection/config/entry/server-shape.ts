@@ -3,7 +3,7 @@ import * as z from "zod";
 import { EXPOSURES, LIFECYCLES, TOOL_PREFIXES } from "./choices.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-shape.ts";
-import { type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
+import { approve, type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
 
 /** A URL with a variable, or a whole !command, is known only at connect; values.ts checks it then. */
 const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
@@ -175,6 +175,14 @@ export const entryShape = lazily({
     names
       .optional()
       .meta({ description: "Never these tools; * matches any characters.", examples: [["delete_*"]] }),
+  approve: () =>
+    approve()
+      .optional()
+      .meta({
+        description:
+          "Which calls of its tools ask you: never, destructive (tools that the server does not call read-only), always, or a rule for each tool or pattern, of which the most specific counts.",
+        examples: [{ "read_*": "allow", "delete_*": "deny", "*": "ask" }],
+      }),
   toolPrefix: () =>
     z
       .enum(TOOL_PREFIXES)

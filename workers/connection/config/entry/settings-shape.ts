@@ -1,7 +1,7 @@
 /** The keys of `settings`: what each may hold, and its description and example for editors and messages. */
 import * as z from "zod";
 import { TOOL_PREFIXES } from "./choices.ts";
-import { type Loose, lazily, names, outputGuard } from "./shape.ts";
+import { approve, type Loose, lazily, names, outputGuard } from "./shape.ts";
 
 export const settingsShape = lazily({
   toolPrefix: () =>
@@ -62,6 +62,14 @@ export const settingsShape = lazily({
       .union([z.boolean(), names])
       .optional()
       .meta({ description: "Default of every server's directTools.", examples: [false] }),
+  approve: () =>
+    approve()
+      .optional()
+      .meta({
+        description:
+          "Default of every server's approve; its rules count for tools that no rule of their server fits.",
+        examples: ["destructive"],
+      }),
   autoAuth: () =>
     z
       .boolean()

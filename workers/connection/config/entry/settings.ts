@@ -5,6 +5,7 @@
 import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { SettingsApproval } from "./approve.ts";
 import { check, kindOf, type Mistake } from "./mistakes.ts";
 import { type SettingsEntry, settingsShape } from "./settings-shape.ts";
 
@@ -23,6 +24,8 @@ export interface Settings {
   catalog: "tools" | "servers" | "off";
   /** A call that needs a sign-in begins the sign-in. */
   autoAuth: boolean;
+  /** Which calls ask the user. */
+  approve: SettingsApproval;
   /** As written. Empty: no further certificate authorities. */
   caFile: string;
 }
@@ -40,6 +43,7 @@ export const DEFAULT_SETTINGS: Settings = {
   hotReload: "on",
   catalog: "tools",
   autoAuth: false,
+  approve: "never",
   caFile: "",
 };
 

@@ -1,5 +1,6 @@
 /** What the schemas of servers and settings share: shapes that are made key by key, and kinds of values. */
 import * as z from "zod";
+import { APPROVE_RULES, APPROVE_WORDS } from "./choices.ts";
 
 /**
  * The shape of an object. The schema of a key is made when a file first has that key: most files have five of thirty
@@ -31,3 +32,6 @@ export const outputGuard = () =>
       maxLines: z.int().min(10).optional(),
     }),
   ]);
+
+/** Which calls ask the user: a word, or rules by tool or pattern. */
+export const approve = () => z.union([z.enum(APPROVE_WORDS), z.record(z.string(), z.enum(APPROVE_RULES))]);

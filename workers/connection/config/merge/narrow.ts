@@ -4,6 +4,8 @@
  * written, shown or run that they do not allow. Pure.
  */
 import { canonical } from "../../../shared/json/canonical.ts";
+import { type Approve, approvals } from "../entry/approve.ts";
+import { APPROVE_WORDS } from "../entry/choices.ts";
 import type { Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
 import { guardFrom } from "../entry/guard.ts";
@@ -66,6 +68,12 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
   };
 }
 
+/** Whether a project's file names a word that asks less often than the user's word. Rules cannot be compared so. */
+const asksLess = (wanted: Approve, own: Approve | undefined): boolean =>
+  typeof wanted === "string" &&
+  typeof own === "string" &&
+  APPROVE_WORDS.indexOf(wanted) < APPROVE_WORDS.indexOf(own);
+
 /** The user's settings with those of a project's file, as far as the project may change them. */
 export function narrowSettings(
   own: Settings,
@@ -96,6 +104,12 @@ export function narrowSettings(
     settings.outputGuard = guard;
     if (isLooser) mistakes.push(loosened("outputGuard"));
   }
+  const [wanted] = project.approve === undefined ? [] : approvals(project.approve);
+  if (wanted !== undefined) {
+    const before = approvals(own.approve);
+    settings.approve = [...before, wanted];
+    if (asksLess(wanted, before[0])) mistakes.push(loosened("approve"));
+  }
   return { settings, mistakes };
 }
 
@@ -114,6 +128,12 @@ function narrowOAuth(oauth: OAuthPlan | false): { oauth: OAuthPlan | false; mist
   return { oauth: kept, mistakes };
 }
 
+/** The user's settings decide about a project's server, and its own entry may add to them. */
+const narrowApproval = ({ approve, approveToo }: ServerDefinition) => ({
+  approve: undefined,
+  approveToo: approve === undefined ? approveToo : [approve, ...approveToo],
+});
+
 /** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 export function narrowServer(
   server: ServerDefinition,
@@ -124,22 +144,27 @@ export function narrowServer(
   // A server that the project only enabled keeps what the user's own file says.
   if (!server.project || server.enabledByProject !== undefined) return { server: below, mistakes: [] };
   const { oauth, mistakes } = narrowOAuth(server.oauth);
-  if (server.outputGuard === undefined) return { server: { ...below, oauth }, mistakes };
+  const approval = narrowApproval(server);
+  if (server.approve !== undefined && asksLess(server.approve, approvals(settings.approve)[0]))
+    mistakes.push(loosened("approve"));
+  if (server.outputGuard === undefined) return { server: { ...below, oauth, ...approval }, mistakes };
   const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
   if (isLooser) mistakes.push(loosened("outputGuard"));
-  return { server: { ...below, oauth, outputGuard: guard }, mistakes };
+  return { server: { ...below, oauth, ...approval, outputGuard: guard }, mistakes };
 }
 
 /**
  * A mistake for each thing that a project's override asks for and does not get. The definition is the result of the
  * override.
  */
-export function wideningMistakes(override: Override, { userRules }: ServerDefinition): Mistake[] {
+export function wideningMistakes(override: Override, { userRules, approve }: ServerDefinition): Mistake[] {
   if (!userRules) return [];
   const mistakes: Mistake[] = [];
   const add = (path: string[], what: string): void => {
     mistakes.push(ignored(path, what, "Change your own file if you want it."));
   };
+  if (override.approve !== undefined && asksLess(override.approve, approve))
+    add(["approve"], "a project's file may only make this stricter");
   if (override.excludeTools?.length === 0 && userRules.excludeTools.length > 0)
     add(["excludeTools"], "a project's list adds to yours; it cannot allow what your own file excludes");
   const isHidden = "your own file hides these tools, and a project's file cannot show them";

@@ -59,6 +59,7 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ],
   ["includeTools", definition.includeTools],
   ["excludeTools", definition.excludeTools],
+  ["approve", [definition.approve, definition.approveToo]],
   ["toolPrefix", definition.toolPrefix],
   ["outputGuard", definition.outputGuard],
   ["file", [definition.file, definition.origin, ...definition.overrides]],
