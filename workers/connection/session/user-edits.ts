@@ -1,18 +1,21 @@
 /**
- * Carries out what the user does to configuration files within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`. Writes
- * the file, whose new text is then applied like any edit.
+ * Carries out what the user does to configuration files within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`, and the
+ * answer that a tool may always run. Writes the file, whose new text is then applied like any edit.
  */
 import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import {
+  editAllowed,
   editableFile,
   editEnabled,
   fileToEdit,
   textOf,
+  writeAllowed,
   writeEdited,
   writeEnabled,
 } from "../config/edit/edit.ts";
+import { asRules } from "../config/entry/approve.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
 import { configSources } from "../config/files/files.ts";
 import type { Supervisor } from "../servers/servers.ts";
@@ -22,6 +25,8 @@ type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["v
 
 export interface UserEdits {
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Answer<"setEnabled">;
+  /** Lets calls of the tool run unasked, by a rule in the user's own file. `tool`: the server's name of it. */
+  allowTool(server: string, tool: string): Promise<void>;
   readConfig(params: ConnectionMethods["readConfig"]["params"]): Answer<"readConfig">;
   writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Answer<"writeConfig">;
 }
@@ -62,11 +67,15 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
   };
 
   /** The text to apply: the applied text with this change alone, or the whole file if that text cannot be edited. */
-  const agreedText = async (file: string, server: string, enabled: boolean): Promise<string> => {
+  const agreedText = async (
+    file: string,
+    server: string,
+    edit: (text: string | undefined) => string,
+  ): Promise<string> => {
     const { servers, texts } = running.applied;
     const isApplied = servers.some(({ name }) => name === server);
     try {
-      if (isApplied) return editEnabled(texts.get(file), server, enabled, file);
+      if (isApplied) return edit(texts.get(file));
     } catch (error) {
       if (!(error instanceof ThreadsError)) throw error;
     }
@@ -79,11 +88,19 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const file = fileToEdit(definition, running.facts, { project });
       const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
-      await running.written({ file, text: await agreedText(file, server, enabled) });
+      const edit = (text: string | undefined) => editEnabled(text, server, enabled, file);
+      await running.written({ file, text: await agreedText(file, server, edit) });
       if (unsaved) throw unsaved;
       const absent = enabled ? explainAbsent(server, running.state) : undefined;
       const runs = supervisor.servers.some(({ name }) => name === server);
       return { file, ...(absent && !runs ? { but: describeError(absent) } : {}) };
+    },
+    allowTool: async (server, tool) => {
+      const allowed = { server, tool, rules: asRules(supervisor.get(server).definition.approve) };
+      const file = editableFile(running.facts, false);
+      await writeAllowed(file, allowed);
+      const edit = (text: string | undefined) => editAllowed(text, allowed, file);
+      await running.written({ file, text: await agreedText(file, server, edit) });
     },
     readConfig: async ({ project }) => {
       const file = editableFile(running.facts, project);

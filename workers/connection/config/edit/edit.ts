@@ -1,6 +1,6 @@
 /**
- * Owns: changes of a configuration file on the user's word, as its owner would make them: `enabled` of one server, or
- * the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
+ * Owns: changes of a configuration file on the user's word, as its owner would make them: `enabled` of one server, a
+ * tool that runs unasked, or the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
  */
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -43,19 +43,20 @@ function withObject(text: string): string {
 /** Both spellings; the one that is read last, and so counts, comes first. */
 const SERVER_KEYS = ["mcp-servers", "mcpServers"] as const;
 
-/**
- * The text with the server enabled or disabled. `text`: undefined or empty for a new file. `file`: for errors. If the
- * entry has the key `disabled`, that key is changed.
- */
-export function editEnabled(
-  text: string | undefined,
-  server: string,
-  enabled: boolean,
-  file = "The file",
-): string {
-  const bom = text?.startsWith(BOM) ? BOM : "";
-  const before = withObject((text ?? "").slice(bom.length));
-  const root = checked(before, file);
+interface EntryAt {
+  bom: string;
+  /** The text without the BOM, with a root object. */
+  text: string;
+  path: [key: string, server: string];
+  /** Empty if there is no such entry yet. */
+  entry: Record<string, unknown>;
+}
+
+/** Where the server's entry is, or is to be. Throws `bad_config` if the text cannot be changed without guessing. */
+function entryAt(given: string | undefined, server: string, file: string): EntryAt {
+  const bom = given?.startsWith(BOM) ? BOM : "";
+  const text = withObject((given ?? "").slice(bom.length));
+  const root = checked(text, file);
   const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
   const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
   for (const path of [[key], [key, server]]) {
@@ -71,13 +72,47 @@ export function editEnabled(
   }
   const servers = root[key] as Record<string, Record<string, unknown> | undefined> | undefined;
   const entry = (servers !== undefined && Object.hasOwn(servers, server) && servers[server]) || {};
+  return { bom, text, path: [key, server], entry };
+}
+
+/**
+ * The text with the server enabled or disabled. `text`: undefined or empty for a new file. `file`: for errors. If the
+ * entry has the key `disabled`, that key is changed.
+ */
+export function editEnabled(
+  text: string | undefined,
+  server: string,
+  enabled: boolean,
+  file = "The file",
+): string {
+  const { bom, text: before, path, entry } = entryAt(text, server, file);
   const says = (word: string): boolean => Object.hasOwn(entry, word);
-  const path = [key, server];
   let after = before;
   if (says("disabled")) after = setValue(after, [...path, "disabled"], !enabled);
   if (says("enabled") || !says("disabled")) after = setValue(after, [...path, "enabled"], enabled);
   return bom + after;
 }
+
+/**
+ * The text with a rule that lets calls of this tool run unasked. `rules`: what the user's files say of the server so
+ * far. They are written too if the entry has no rules of its own, because the entry then takes their place.
+ */
+export function editAllowed(
+  text: string | undefined,
+  { server, tool, rules }: { server: string; tool: string; rules: Record<string, string> },
+  file = "The file",
+): string {
+  const { bom, text: before, path, entry } = entryAt(text, server, file);
+  const approve = [...path, "approve"];
+  const own = Object.hasOwn(entry, "approve") && isObject(entry.approve);
+  const after = own
+    ? setValue(before, [...approve, tool], "allow")
+    : setValue(before, approve, { [tool]: "allow", ...without(rules, tool) });
+  return bom + after;
+}
+
+const without = (rules: Record<string, string>, tool: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(rules).filter(([name]) => name !== tool));
 
 function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): string {
   const source = sources.find(({ origin }) => origin === "project-pi");
@@ -121,6 +156,10 @@ export function editableFile(facts: ConfigFacts, project: boolean): string {
 /** Throws `bad_config` if the file cannot be read, changed or written. */
 export const writeEnabled = (file: string, server: string, enabled: boolean): Promise<void> =>
   changeConfigFile(file, (text) => editEnabled(text, server, enabled, file));
+
+/** Throws `bad_config` if the file cannot be read, changed or written. */
+export const writeAllowed = (file: string, allowed: Parameters<typeof editAllowed>[1]): Promise<void> =>
+  changeConfigFile(file, (text) => editAllowed(text, allowed, file));
 
 /** Replaces the text `before` with the edited text. Throws `bad_config` if the file holds another text by now. */
 export const writeEdited = (file: string, edited: { before: string; text: string }): Promise<void> =>

@@ -4,7 +4,7 @@
  */
 import * as jsonc from "jsonc-parser";
 
-type Plain = boolean | { [key: string]: Plain };
+export type Plain = boolean | string | { [key: string]: Plain };
 
 interface Style {
   eol: string;
@@ -44,7 +44,7 @@ function styleOf(text: string): Style {
 const property = (key: string, value: string, gap: string): string => `${JSON.stringify(key)}:${gap}${value}`;
 
 function onOneLine(value: Plain, { gap, pad }: Pick<Style, "gap" | "pad">): string {
-  if (typeof value === "boolean") return String(value);
+  if (typeof value !== "object") return JSON.stringify(value);
   const entries = Object.entries(value).map(([key, below]) =>
     property(key, onOneLine(below, { gap, pad }), gap),
   );
@@ -53,7 +53,7 @@ function onOneLine(value: Plain, { gap, pad }: Pick<Style, "gap" | "pad">): stri
 
 /** `indent`: the indentation of the line where the value begins. */
 function onLines(value: Plain, indent: string, style: Pick<Style, "eol" | "unit">): string {
-  if (typeof value === "boolean") return String(value);
+  if (typeof value !== "object") return JSON.stringify(value);
   const { eol, unit } = style;
   const inner = indent + unit;
   const entries = Object.entries(value).map(
@@ -121,20 +121,20 @@ function insertAfter(text: string, last: jsonc.Node, key: string, value: Plain):
   return insertLine(
     text,
     last,
-    typeof value === "boolean" || isObjectOnLine(text, last) ? line : lines,
+    typeof value !== "object" || isObjectOnLine(text, last) ? line : lines,
     style,
   );
 }
 
 /** Sets the value at `path`. `text` must be valid JSONC, and every value on the way to `path` an object or absent. */
-export function setValue(text: string, path: readonly string[], value: boolean): string {
+export function setValue(text: string, path: readonly string[], value: Plain): string {
   const root = jsonc.parseTree(text, [], { allowTrailingComma: true });
   if (!root) throw new Error("not valid JSONC");
   let object = root;
   for (const [depth, key] of path.entries()) {
     const found = propertyOf(object, key)?.children?.[1];
     const isLast = depth === path.length - 1;
-    if (found && isLast) return splice(text, found.offset, endOf(found), String(value));
+    if (found && isLast) return splice(text, found.offset, endOf(found), onOneLine(value, styleOf(text)));
     if (found) {
       object = found;
       continue;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { changeConfigFile } from "../../../../../../workers/connection/config/edit/change-file.ts";
 import {
+  editAllowed,
   editableFile,
   editEnabled,
   fileToEdit,
@@ -255,4 +256,75 @@ test.each<[overrides: [ConfigSource, Override][], file: string]>([
 test("schema/mcp.schema.json is up to date: npm run schema", async () => {
   const file = join(import.meta.dirname, "../../../../../../schema/mcp.schema.json");
   expect(await readFile(file, "utf8")).toBe(schemaText());
+});
+
+describe("editAllowed", () => {
+  const allow = (text: string | undefined, rules: Record<string, string> = {}, tool = "t"): string =>
+    editAllowed(text, { server: "a", tool, rules });
+
+  test.each([
+    [
+      undefined,
+      {},
+      '{\n  "mcpServers": {\n    "a": {\n      "approve": {\n        "t": "allow"\n      }\n    }\n  }\n}\n',
+    ],
+    [
+      '{"mcpServers": {"a": {"command": "x"}}}',
+      {},
+      '{"mcpServers": {"a": {"command": "x", "approve": {"t": "allow"}}}}',
+    ],
+    [
+      '{"mcpServers": {"a": {"approve": "destructive", "command": "x"}}}',
+      { "*": "destructive" },
+      '{"mcpServers": {"a": {"approve": {"t": "allow", "*": "destructive"}, "command": "x"}}}',
+    ],
+    [
+      '{"mcpServers": {"a": {"approve": {"*": "ask"}}}}',
+      { "*": "ask" },
+      '{"mcpServers": {"a": {"approve": {"*": "ask", "t": "allow"}}}}',
+    ],
+    [
+      '{"mcpServers": {"a": {"approve": {"t": "ask"}}}}',
+      { t: "ask" },
+      '{"mcpServers": {"a": {"approve": {"t": "allow"}}}}',
+    ],
+    // The rules stand in an earlier file, whose place this entry takes.
+    [
+      '{"mcpServers": {}}',
+      { "*": "ask", t: "ask", x: "deny" },
+      '{"mcpServers": {"a": {"approve": {"t": "allow", "*": "ask", "x": "deny"}}}}',
+    ],
+  ])("%# -> the rule is added, and every other rule stays", (before, rules, after) => {
+    expect(allow(before, rules)).toBe(after);
+  });
+
+  test("comments and formatting stay", () => {
+    const text = `{
+  // my servers
+  "mcpServers": {
+    "a": {
+      "command": "x", // the program
+      "approve": {
+        "*": "ask", // all
+      },
+    },
+  },
+}
+`;
+    expect(allow(text)).toBe(text.replace('"*": "ask", // all', '"*": "ask", // all\n        "t": "allow",'));
+    const word = text.replace(/\{\n {8}"\*.*\n {6}\}/, '"always" /* careful */');
+    expect(allow(word, { "*": "ask" })).toBe(word.replace('"always"', '{"t": "allow", "*": "ask"}'));
+  });
+
+  test("a name with quotes and backslashes -> a key that holds the name", () => {
+    const tool = 'a"b\\c';
+    expect(JSON.parse(allow("{}", {}, tool)).mcpServers.a.approve).toEqual({ [tool]: "allow" });
+  });
+
+  test.each([['{"mcpServers": {"a": 1}}'], ['{"mcpServers": [}']])(
+    "%s -> an error, and nothing is guessed",
+    (text) => {
+      expect(() => allow(text)).toThrow(/cannot be changed/);
+    },
+  );
 });
