@@ -35,6 +35,7 @@ export type UserRequest =
   | "stats"
   | "reconnect"
   | "answerConsent"
+  | "answerApproval"
   | "askAgain"
   | "applyHeld"
   | "setEnabled"

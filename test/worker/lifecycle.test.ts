@@ -286,6 +286,7 @@ describe("a keep-alive server", () => {
       npxCacheFile: join(place.agentDir, "mcp-npx-cache.json"),
       log: createLog({ file: join(place.agentDir, "mcp-threads.log"), label: "test" }),
       emit: (event) => events.push(event),
+      approvals: { of: () => undefined },
       settings: () => settings,
       onStatus: (server) => statuses.push(server.status()),
       onTools: () => undefined,

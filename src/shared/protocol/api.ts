@@ -3,6 +3,7 @@
  * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its name in
  * `METHODS`, its handler in workers/connection/session/requests.ts.
  */
+import type { ApprovalAnswer } from "./approval.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
@@ -52,6 +53,10 @@ interface UserRequests {
   reconnect: { params: { server: string | undefined }; value: undefined };
   /** Takes the answer to a `ConsentQuestion` and remembers it. */
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
+  /**
+   * Takes the answer to the question of an `approval` event. Fails if a rule could not be written; the call runs anyway.
+   */
+  answerApproval: { params: { id: string; answer: ApprovalAnswer }; value: undefined };
   /** Asks again about the project's servers that were refused. */
   askAgain: { params: Record<string, never>; value: undefined };
   /** Applies the edit that a `held` event named, or leaves it until the next one. */
@@ -106,6 +111,7 @@ const METHODS: Record<ConnectionMethod, true> = {
   stats: true,
   reconnect: true,
   answerConsent: true,
+  answerApproval: true,
   askAgain: true,
   applyHeld: true,
   setEnabled: true,

@@ -18,6 +18,7 @@
  * - `server_removed`: the server was taken out of the configuration while the session was open. `{server, known}`
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
  * - `tool_excluded`: the server offers that tool, and the configuration withholds it. `{server}`
+ * - `not_approved`: the user, or a rule of the configuration, does not let the call run. `{server}`
  * - `server_not_trusted`: a project's file names the server, and the user has not agreed to it. `{server}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
@@ -42,6 +43,7 @@ export const ERROR_CODES = [
   "server_removed",
   "unknown_tool",
   "tool_excluded",
+  "not_approved",
   "server_not_trusted",
   "server_disabled",
   "spawn_failed",

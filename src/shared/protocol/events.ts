@@ -1,4 +1,5 @@
 /** What the connection worker tells main unasked, over a port of its own. Types only. */
+import type { ApprovalQuestion } from "./approval.ts";
 import type { CallProgress } from "./calls.ts";
 import type { CatalogSettings, RemovedTools } from "./catalog.ts";
 import type { AcceptedBefore } from "./session.ts";
@@ -30,6 +31,8 @@ export type WorkerEvent =
   | { type: "notice"; generation: number; text: string; level: "info" | "warning" }
   /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do. */
   | { type: "held"; generation: number; id: string; text: string }
+  /** Sent when a call needs the user's yes, and without a question when nobody waits for the answer any more. */
+  | { type: "approval"; generation: number; id: string; question?: ApprovalQuestion }
   /** Sent at each change of a server's status. */
   | { type: "server"; generation: number; status: ServerStatus }
   /** Sent when a sign-in has ended, after the server has connected with it. */

@@ -63,6 +63,9 @@ export const LIMITS = {
    * would be longer is refused.
    */
   consentChars: 8_000,
+  /** The arguments in the question whether a tool may run, and questions that wait for an answer. */
+  approvalChars: 20_000,
+  approvalsOpen: 100,
   /** Size and number of envFiles that are read for a question: a question cannot show more, and a clone may name many. */
   envFileShownBytes: 256 * 1024,
   envFilesLookedAt: 20,

@@ -10,6 +10,7 @@ import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
@@ -34,6 +35,7 @@ import { ConnectionWatch, type WatchedServer } from "./watch.ts";
 export interface ServerContext extends AttemptContext {
   /** Absent: `LIMITS`. */
   limits?: ServerLimits;
+  approvals: Pick<Approvals, "of">;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
@@ -204,6 +206,7 @@ export class Server {
       ...this.#parts,
       connect: () => this.connect("call"),
       excludes: (tool: string) => this.excludes(tool),
+      approvals: this.#context.approvals,
     };
     return this.#watch.during(() => callServer(server, asked));
   }

@@ -4,10 +4,12 @@
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { Approvals } from "../approval/approval.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Results } from "../results/results.ts";
 import type { Supervisor } from "../servers/servers.ts";
+import { createAnswerApproval } from "./approvals.ts";
 import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
 import { explainAbsent } from "./explain-server.ts";
@@ -22,12 +24,13 @@ export interface SessionParts {
   supervisor: Supervisor;
   catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry">;
   results: Results;
+  approvals: Pick<Approvals, "answer">;
   signIns: SignInRequests;
   emit: (event: WorkerEvent) => void;
 }
 
 export function createSessionRequests(parts: SessionParts): SessionRequests {
-  const { started, supervisor, catalog, results, signIns, emit } = parts;
+  const { started, supervisor, catalog, results, approvals, signIns, emit } = parts;
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);
@@ -62,6 +65,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
     turnEnded: () => afterStart(() => supervisor.reconnectDropped()),
     answerConsent: ({ hash, allow }) =>
       afterStart((running) => running.answer(hash, allow ? "allowed" : "refused")),
+    answerApproval: createAnswerApproval(approvals, edits),
     askAgain: () => afterStart((running) => running.askAgain()),
     applyHeld: ({ id, apply }) => afterStart((running) => running.applyHeld(id, apply)),
     setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),

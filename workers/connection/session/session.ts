@@ -11,6 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
+import { createApprovals } from "../approval/approval.ts";
 import {
   type CachePool,
   type CatalogPublisher,
@@ -70,8 +71,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
+  const approvals = createApprovals({ generation, canAsk: facts.canAsk, settings, emit, log });
   const supervisor: Supervisor = openServers(facts, context, {
     auth,
+    approvals,
     limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
@@ -129,6 +132,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       supervisor,
       catalog,
       results,
+      approvals,
       signIns: createSignInRequests(auth, started, signInOptions),
       emit,
     }),
@@ -152,7 +156,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
 
 type ServerHooks = Pick<
   Parameters<typeof createSupervisor>[0],
-  "auth" | "limits" | "settings" | "onStatus" | "onTools"
+  "auth" | "approvals" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
 const openServers = (

@@ -4,8 +4,10 @@
  * order of rules means nothing. Pure.
  */
 import { plainToolName, type ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { APPROVE_RULES, APPROVE_WORDS } from "./choices.ts";
 import { fitsTool, matchesPattern, namesInRules } from "./exposure.ts";
+import { UNSAFE_KEY } from "./unsafe-key.ts";
 
 export type ApproveRule = (typeof APPROVE_RULES)[number];
 
@@ -48,12 +50,6 @@ export interface JudgedTool {
   tool: string;
   prefix: ToolPrefix;
   annotations: Record<string, unknown> | undefined;
-}
-
-export interface Approval {
-  verdict: Verdict;
-  /** Whether a rule of the user's own file would change the verdict: no file of a project asks or denies, too. */
-  isUsers: boolean;
 }
 
 /** The higher of two weights wins; an exact name is above every pattern. */
@@ -113,24 +109,35 @@ export const asksNothing = ({ approve, approveToo }: ServerApproval, settings: S
   approveToo.length === 0 && (approve === "never" || approve === undefined) && settings === "never";
 
 /** What decides about a tool: the server's rule, else the settings' rule, else nothing; files of a project may add. */
-export function approvalOf(
+export function verdictOn(
   judged: JudgedTool,
   { approve, approveToo }: ServerApproval,
   settings: SettingsApproval,
-): Approval {
+): Verdict {
   const [entry, general] = [inEntry(judged), inSettings(judged)];
   const [own = "never", ...projectSettings] = approvals(settings);
-  const users = ruleFor(approve, entry) ?? ruleFor(own, general) ?? "allow";
-  const added = [
-    ...approveToo.map((one) => ruleFor(one, entry)),
-    ...projectSettings.map((one) => ruleFor(one, general)),
+  return [
+    ruleFor(approve, entry) ?? ruleFor(own, general),
+    ...approveToo.map((added) => ruleFor(added, entry)),
+    ...projectSettings.map((added) => ruleFor(added, general)),
   ]
     .map((rule) => verdictOf(rule ?? "allow", judged))
     .reduce((a, b) => stricter(VERDICT_STRICTNESS, a, b), "allow");
-  return {
-    verdict: stricter(VERDICT_STRICTNESS, verdictOf(users, judged), added),
-    isUsers: added === "allow",
-  };
+}
+
+/**
+ * Whether a rule for this one tool in the user's file lets its calls run: no file of a project asks or denies as well, and
+ * the name can be a rule, which fits no other name.
+ */
+export function canBeAllowed(
+  judged: JudgedTool,
+  server: ServerApproval,
+  settings: SettingsApproval,
+): boolean {
+  const { tool } = judged;
+  if (tool.includes("*") || tool === UNSAFE_KEY || tool.length > LIMITS.toolRuleChars) return false;
+  const approve = { ...asRules(server.approve), [tool]: "allow" } satisfies Approve;
+  return verdictOn(judged, { ...server, approve }, settings) === "allow";
 }
 
 /** The rules that mean the same as the value, as an object to which a rule can be added. */

@@ -31,6 +31,7 @@ function open(options: OpenOptions = {}) {
     npxCacheFile: "/npx",
     log: recordingLog().log,
     emit: () => undefined,
+    approvals: { of: () => undefined },
     settings: () => DEFAULT_SETTINGS,
     connect,
     onStatus: ({ name, phase }) => reports.push(`${name} ${phase}`),

@@ -127,6 +127,7 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
     log,
     emit: (event) => events.push(event),
     gate: createGate(10),
+    approvals: { of: () => undefined },
     settings: () => ({ ...DEFAULT_SETTINGS, ...settings }),
     connect,
     onStatus: (one) => states.push(one.phase),

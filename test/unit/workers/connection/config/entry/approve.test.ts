@@ -2,11 +2,12 @@
 import { describe, expect, test } from "vitest";
 import {
   type Approve,
-  approvalOf,
   asksNothing,
   asRules,
+  canBeAllowed,
   type JudgedTool,
   type SettingsApproval,
+  verdictOn,
 } from "../../../../../../workers/connection/config/entry/approve.ts";
 
 const tool = (name: string, over: Partial<JudgedTool> = {}): JudgedTool => ({
@@ -22,7 +23,7 @@ const verdict = (
   approve?: Approve,
   settings: SettingsApproval = "never",
   too: Approve[] = [],
-) => approvalOf(judged, { approve, approveToo: too }, settings).verdict;
+) => verdictOn(judged, { approve, approveToo: too }, settings);
 
 const READS = { readOnlyHint: true };
 
@@ -129,9 +130,9 @@ describe("files of a project", () => {
     ["never", ["never", "always"], [], "ask", false],
     [undefined, ["always", "never"], [], "ask", true],
     ["never", ["always", { "*": "deny" }], [], "deny", false],
-  ])("%o, %o and the project's %o -> %s", (approve, settings, approveToo, expected, isUsers) => {
-    const found = approvalOf(tool("t"), { approve, approveToo }, settings);
-    expect(found).toEqual({ verdict: expected, isUsers });
+  ])("%o, %o and the project's %o -> %s", (approve, settings, approveToo, expected, canAllow) => {
+    expect(verdict(tool("t"), approve, settings, approveToo)).toBe(expected);
+    expect(canBeAllowed(tool("t"), { approve, approveToo }, settings)).toBe(canAllow);
   });
 });
 
@@ -154,4 +155,20 @@ test.each<[Approve | undefined, object]>([
   [{ a: "deny" }, { a: "deny" }],
 ])("asRules(%o) -> rules that mean the same", (approve, rules) => {
   expect(asRules(approve)).toEqual(rules);
+});
+
+test.each([
+  ["t", true],
+  ["with space", true],
+  ["*", false],
+  ["delete_*", false],
+  ["__proto__", false],
+  ["x".repeat(257), false],
+])("canBeAllowed, the tool %s -> %s", (name, expected) => {
+  expect(canBeAllowed(tool(name), { approve: "always", approveToo: [] }, "always")).toBe(expected);
+});
+
+test("a rule for the tool under another of its names asks -> a rule under its own name would change nothing", () => {
+  const server = { approve: { s__t: "ask" }, approveToo: [] } as const;
+  expect(canBeAllowed(tool("t"), server, "never")).toBe(false);
 });

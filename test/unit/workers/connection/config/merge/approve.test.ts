@@ -1,7 +1,7 @@
 /** Owns: what becomes of `approve` when files are added up: a file of a project only tightens, and mistakes are told. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
-import { approvalOf } from "../../../../../../workers/connection/config/entry/approve.ts";
+import { verdictOn } from "../../../../../../workers/connection/config/entry/approve.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
 import { type Merged, mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
@@ -26,7 +26,7 @@ const merge = (...files: Written[]): Merged =>
 function found({ servers: [server], settings, problems }: Merged) {
   if (!server) throw new Error(problems.map(({ message }) => message).join());
   const judged = { server: "s", tool: "t", prefix: "server", annotations: undefined } as const;
-  return approvalOf(judged, server, settings.approve).verdict;
+  return verdictOn(judged, server, settings.approve);
 }
 const told = ({ problems }: Merged): (string | undefined)[][] =>
   problems.map(({ key, message }) => [key, message]);

@@ -1,0 +1,256 @@
+/** Owns: when a call waits for the user, what each answer lets run, and when a question is taken away. */
+import { describe, expect, test } from "vitest";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { type AskedCall, createApprovals } from "../../../../../workers/connection/approval/approval.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
+import { recordingLog } from "../../recording-log.ts";
+import { definitionOf, settle } from "../servers/support.ts";
+
+type Told = Extract<WorkerEvent, { type: "approval" }>;
+
+function setup(settings: Partial<Settings> = {}, canAsk = true) {
+  const told: Told[] = [];
+  const now = { ...DEFAULT_SETTINGS, ...settings };
+  const { log, lines } = recordingLog();
+  const approvals = createApprovals({
+    generation: 3,
+    canAsk,
+    settings: () => now,
+    emit: (event) => void (event.type === "approval" && told.push(event)),
+    log,
+  });
+  const asked = (): Told[] => told.filter(({ question }) => question);
+  return {
+    approvals,
+    told,
+    asked,
+    lines,
+    settings: now,
+    /** Ids of the questions that were taken away. */
+    gone: () => told.filter(({ question }) => !question).map(({ id }) => id),
+    answer: (at: number, answer: Parameters<typeof approvals.answer>[1]) =>
+      approvals.answer(asked()[at]?.id ?? "", answer),
+  };
+}
+
+const call = (entry: object, over: Partial<AskedCall> = {}): AskedCall => ({
+  definition: definitionOf("s", entry),
+  tool: { name: "t" },
+  args: { a: 1 },
+  signal: new AbortController().signal,
+  ...over,
+});
+
+const ASKS = { approve: "always" };
+
+/** What a promise has come to; `waits` if it has not settled. */
+async function outcome(promise: Promise<unknown> | undefined): Promise<unknown> {
+  if (!promise) return "runs";
+  let found: unknown = "waits";
+  promise.then(
+    () => {
+      found = "yes";
+    },
+    (error: { code: string }) => {
+      found = error.code;
+    },
+  );
+  await settle();
+  return found;
+}
+
+test("no word, and a tool that reads -> nothing is asked", () => {
+  const { approvals, told } = setup();
+  expect(approvals.of(call({}))).toBeUndefined();
+  const reads = { name: "t", annotations: { readOnlyHint: true } };
+  expect(approvals.of(call({ approve: "destructive" }, { tool: reads }))).toBeUndefined();
+  expect(told).toEqual([]);
+});
+
+test("a question -> server, tool and arguments, with an id that cannot be guessed", async () => {
+  const { approvals, asked } = setup();
+  const waiting = approvals.of(call(ASKS));
+  expect(asked()).toEqual([
+    {
+      type: "approval",
+      generation: 3,
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      question: { server: "s", tool: "t", args: "a: 1", canAlways: true },
+    },
+  ]);
+  expect(await outcome(waiting)).toBe("waits");
+});
+
+describe("the answer", () => {
+  test.each([
+    ["once", "yes", "waits"],
+    ["session", "yes", "runs"],
+    ["always", "yes", "runs"],
+    ["no", "not_approved", "waits"],
+  ] as const)("%s -> this call %s, the next one %s", async (answer, first, next) => {
+    const at = setup();
+    const waiting = at.approvals.of(call(ASKS));
+    expect(at.answer(0, answer)).toMatchObject({ tool: { name: "t" }, canAlways: true });
+    expect(await outcome(waiting)).toBe(first);
+    expect(await outcome(at.approvals.of(call(ASKS)))).toBe(next);
+    expect(at.lines).toEqual([`info the user's answer to s/t: ${answer}`]);
+  });
+
+  test("no -> the error names the call and says what the model may do", async () => {
+    const at = setup();
+    const waiting = at.approvals.of(call(ASKS));
+    at.answer(0, "no");
+    await expect(waiting).rejects.toMatchObject({
+      code: "not_approved",
+      message: "s/t was not called: the user said no.",
+      remedy: "Do not call it again unless the user asks for that.",
+      data: { server: "s" },
+    });
+  });
+
+  test("an answer to another id, and a second answer -> nothing happens", async () => {
+    const at = setup();
+    const waiting = at.approvals.of(call(ASKS));
+    expect(at.approvals.answer("another", "always")).toBeUndefined();
+    expect(await outcome(waiting)).toBe("waits");
+    at.answer(0, "no");
+    expect(at.answer(0, "session")).toBeUndefined();
+    expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
+  });
+});
+
+describe("what lasts for the session", () => {
+  const granted = (tool = call(ASKS).tool) => {
+    const at = setup();
+    at.approvals.of(call(ASKS, { tool }))?.catch(() => undefined);
+    at.answer(0, "session");
+    return at;
+  };
+
+  test.each<[string, Partial<AskedCall>]>([
+    ["another tool", { tool: { name: "u" } }],
+    ["other hints", { tool: { name: "t", annotations: { destructiveHint: true } } }],
+    ["another description", { tool: { name: "t", description: "Deletes." } }],
+    ["other parameters", { tool: { name: "t", inputSchema: { type: "object" } } }],
+    ["a server of another name", { definition: definitionOf("other", ASKS) }],
+    ["another program", { definition: definitionOf("s", { ...ASKS, command: "other" }) }],
+  ])("%s -> asked again", async (_, over) => {
+    expect(await outcome(granted().approvals.of(call(ASKS, over)))).toBe("waits");
+  });
+
+  test("equal hints in another object, and other arguments -> not asked again", () => {
+    const tool = () => ({ name: "t", annotations: { readOnlyHint: false } });
+    const at = granted(tool());
+    expect(at.approvals.of(call(ASKS, { tool: tool(), args: { b: 2 } }))).toBeUndefined();
+  });
+
+  test("a rule that denies since then -> denied", () => {
+    expect(() => granted().approvals.of(call({ approve: { t: "deny" } }))).toThrow(/denies it/);
+  });
+});
+
+describe("several calls", () => {
+  test("once for the first -> the others still wait, each with its own question", async () => {
+    const at = setup();
+    const calls = [1, 2, 3].map((a) => at.approvals.of(call(ASKS, { args: { a } })));
+    expect(at.asked().map(({ question }) => question?.args)).toEqual(["a: 1", "a: 2", "a: 3"]);
+    at.answer(0, "once");
+    expect(await Promise.all(calls.map(outcome))).toEqual(["yes", "waits", "waits"]);
+  });
+
+  test("session for the first -> those of the same tool go on, and their questions are taken away", async () => {
+    const at = setup();
+    const same = [1, 2].map((a) => at.approvals.of(call(ASKS, { args: { a } })));
+    const changed = at.approvals.of(call(ASKS, { tool: { name: "t", title: "T" } }));
+    const other = at.approvals.of(call(ASKS, { tool: { name: "u" } }));
+    at.answer(0, "session");
+    expect(await Promise.all([...same, changed, other].map(outcome))).toEqual([
+      "yes",
+      "yes",
+      "waits",
+      "waits",
+    ]);
+    expect(at.gone()).toEqual([at.asked()[1]?.id]);
+  });
+
+  test("too many -> refused without a question", () => {
+    const at = setup();
+    for (let i = 0; i < LIMITS.approvalsOpen; i++) at.approvals.of(call(ASKS));
+    expect(() => at.approvals.of(call(ASKS))).toThrow(/100 other calls wait/);
+    expect(at.asked()).toHaveLength(LIMITS.approvalsOpen);
+  });
+});
+
+test("a call that is cancelled -> its question is taken away, and a late answer grants nothing", async () => {
+  const at = setup();
+  const stop = new AbortController();
+  const waiting = at.approvals.of(call(ASKS, { signal: stop.signal }));
+  stop.abort();
+  expect(await outcome(waiting)).toBe("cancelled");
+  expect(at.gone()).toEqual([at.asked()[0]?.id]);
+  expect(at.answer(0, "always")).toBeUndefined();
+  expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
+  expect(() => at.approvals.of(call(ASKS, { signal: stop.signal }))).toThrow(/cancelled/);
+});
+
+test("nobody can be asked -> refused with a sentence that names the setting and the file; what is allowed runs", () => {
+  const { approvals, told } = setup({}, false);
+  try {
+    approvals.of(call(ASKS));
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toMatchObject({
+      code: "not_approved",
+      message:
+        's/t was not called: "approve" wants the user\'s yes, and nobody can be asked in this mode of Pi.',
+      remedy: "Only the user can change that: approve of s in /m.json, or approve of the settings.",
+    });
+  }
+  expect(approvals.of(call({ approve: { t: "allow", "*": "ask" } }))).toBeUndefined();
+  expect(told).toEqual([]);
+});
+
+test("a rule that denies -> refused without a question", () => {
+  const { approvals, told } = setup();
+  expect(() => approvals.of(call({ approve: { "t*": "deny" } }))).toThrow(
+    's/t was not called: a rule of "approve" denies it.',
+  );
+  expect(told).toEqual([]);
+});
+
+describe("the check after a yes", () => {
+  const yes = async (at = setup()) => {
+    const waiting = at.approvals.of(call(ASKS));
+    at.answer(0, "once");
+    return (await waiting) as NonNullable<Awaited<typeof waiting>>;
+  };
+
+  test("the same tool -> nothing", async () => {
+    (await yes()).check(call(ASKS));
+  });
+
+  test.each<[string, Partial<AskedCall>, RegExp]>([
+    [
+      "other hints",
+      { tool: { name: "t", annotations: { readOnlyHint: true } } },
+      /changed while the user was asked/,
+    ],
+    [
+      "another program",
+      { definition: definitionOf("s", { command: "other" }) },
+      /changed while the user was asked/,
+    ],
+    ["a rule that denies", { definition: definitionOf("s", { approve: { t: "deny" } }) }, /denies it/],
+  ])("%s -> not_approved", async (_, over, message) => {
+    const given = await yes();
+    expect(() => given.check(call(ASKS, over))).toThrow(message);
+  });
+});
+
+test("a tool whose name is a pattern, or that a file of the project holds back -> no rule for always", () => {
+  const at = setup();
+  at.approvals.of(call(ASKS, { tool: { name: "*" } }));
+  at.approvals.of(call(ASKS, { definition: { ...definitionOf("s"), approveToo: ["always"] } }));
+  expect(at.asked().map(({ question }) => question?.canAlways)).toEqual([false, false]);
+});
