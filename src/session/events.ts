@@ -73,6 +73,9 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
       case "held":
         dialogs.held(event.id, event.text);
         break;
+      case "approval":
+        dialogs.approval(event);
+        break;
       case "sign-in":
         signIns.ended(event);
         break;

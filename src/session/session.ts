@@ -67,6 +67,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const stopped = current;
     current = undefined;
     leaveOnlySession(stop);
+    stopped?.dialogs.interrupt();
     stopped?.signIns.interrupt();
     await stopped?.runtime.stop();
   };

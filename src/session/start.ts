@@ -67,6 +67,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         throw error;
       });
     },
+    approval: (id, answer) => runningOrThrow().runtime.ask("answerApproval", { id, answer }),
     held: (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
@@ -104,6 +105,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     },
     onEvent: (event) => guarded(() => handle(event)),
     onCrash: (crash) => {
+      dialogs.interrupt();
       signIns.interrupt();
       guarded(() => {
         if (!over()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");

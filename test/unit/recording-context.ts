@@ -9,13 +9,12 @@ export interface ShownDialog {
   prefill?: string | undefined;
 }
 
-/** The user's answers; without one the dialog is closed. */
+/** The user's answers; without one the dialog is closed. A dialog also ends when its signal aborts. */
 export interface RecordingOptions {
   hasUI?: boolean;
   mode?: PiContext["mode"];
   select?: (title: string) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
-  /** The dialog also ends, without an answer, when its signal aborts. */
   input?: (title: string, signal: AbortSignal | undefined) => unknown;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
   cwd?: string;
@@ -31,6 +30,11 @@ export interface RecordingContext {
   dialogs: ShownDialog[];
 }
 
+const closedBy = (signal: AbortSignal | undefined): Promise<undefined> =>
+  new Promise((resolve) => {
+    signal?.addEventListener("abort", () => resolve(undefined));
+  });
+
 export function createRecordingContext(options: RecordingOptions = {}): RecordingContext {
   const notices: RecordingContext["notices"] = [];
   const statuses: RecordingContext["statuses"] = [];
@@ -39,9 +43,9 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     ui: {
       notify: (message, level) => notices.push([message, level]),
       setStatus: (key, text) => statuses.push([key, text]),
-      select: async (title, choices) => {
+      select: async (title, choices, { signal } = {}) => {
         dialogs.push({ method: "select", title, options: choices });
-        return options.select?.(title);
+        return Promise.race([options.select?.(title), closedBy(signal)]);
       },
       confirm: async (title, message) => {
         dialogs.push({ method: "confirm", title, message });
@@ -49,10 +53,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
       },
       input: async (title, placeholder, { signal } = {}) => {
         dialogs.push({ method: "input", title, message: placeholder ?? "" });
-        const closed = new Promise<undefined>((resolve) => {
-          signal?.addEventListener("abort", () => resolve(undefined));
-        });
-        return Promise.race([options.input?.(title, signal) as string | undefined, closed]);
+        return Promise.race([options.input?.(title, signal) as string | undefined, closedBy(signal)]);
       },
       editor: async (title, prefill) => {
         dialogs.push({ method: "editor", title, prefill });

@@ -3,7 +3,8 @@
  * page, and the user can allow nothing before its last page.
  */
 import type { PiContext } from "../../pi/api.ts";
-import { pagesOf, type Screen } from "./pages.ts";
+import { pagesOf } from "./pages.ts";
+import { screenOf } from "./screen.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";
@@ -13,10 +14,6 @@ const BACK = "Previous page";
 /** `others`: the questions that wait behind this one. */
 const noneOf = (others: number): string =>
   `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
-
-/** Size of the terminal; undefined if Pi does not draw on it. */
-const screenOf = ({ mode }: PiContext): Screen | undefined =>
-  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
 
 /** The first choice of the last page allows nothing, because Enter has turned the pages before it. */
 function choicesOn(page: number, pages: number): string[] {

@@ -1,6 +1,6 @@
 /**
  * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions whether a project's server
- * may run and whether a held edit is applied. Must not: do what an answer says; `Answers` does. Called by: session.
+ * may run, whether a tool may run, and whether a held edit is applied. Must not: do what an answer says; `Answers` does. Called by: session.
  * Dialogs appear only in modes that have them. The questions are in run.ts, which is loaded with the first one.
  */
 import type { PiContext } from "../../pi/api.ts";
@@ -27,6 +27,10 @@ export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
       if (questions || open.length > 0) later((all) => all.consents(open));
     },
     held: (id, text) => later((all) => all.held(id, text)),
+    approval: (event) => later((all) => all.approval(event)),
+    interrupt: () => {
+      if (questions) later((all) => all.interrupt());
+    },
     forget: () => later((all) => all.forget()),
     inTurn,
   };

@@ -2,7 +2,7 @@
  * Divides a text into pages that fit on the screen. Pi does not cut the text of a dialog, but the part that does not fit
  * is out of sight. Pure.
  */
-import { wrap } from "../../shared/text/width.ts";
+import { cutTo, wrap } from "../../shared/text/width.ts";
 
 export interface Screen {
   columns: number;
@@ -17,10 +17,22 @@ const AROUND_COLUMNS = 2;
 /** Over RPC another program draws the dialog, on a screen of unknown size: a page has the size for a small terminal. */
 const UNKNOWN: Screen = { columns: 80, rows: AROUND_ROWS + 12 };
 
+const linesOn = ({ rows }: Screen): number => Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
+const widthOf = ({ columns }: Screen): number => Math.max(columns - AROUND_COLUMNS, 10);
+
+/** The start of each line, and how many lines are left out; the text itself if it fits. */
+export function shortOf(text: string, screen: Screen = UNKNOWN): string {
+  const lines = text.split("\n");
+  const shown = lines.length <= linesOn(screen) ? lines : lines.slice(0, linesOn(screen) - 1);
+  const left = lines.length - shown.length;
+  const short = shown.map((line) => cutTo(line, widthOf(screen)));
+  return [...short, ...(left > 0 ? [`and ${left.toLocaleString("en")} more lines`] : [])].join("\n");
+}
+
 /** The joined pages are the text again. There is at least one page. */
-export function pagesOf(text: string, { columns, rows }: Screen = UNKNOWN): string[] {
-  const lines = Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
-  const width = Math.max(columns - AROUND_COLUMNS, 10);
+export function pagesOf(text: string, screen: Screen = UNKNOWN): string[] {
+  const lines = linesOn(screen);
+  const width = widthOf(screen);
   const pages: string[] = [];
   let rest = text;
   do {

@@ -2,6 +2,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import { printable } from "../../shared/text/width.ts";
+import { createApprovals } from "./approvals.ts";
 import { askConsent } from "./ask-consent.ts";
 import type { Answers, Dialogs, Questions } from "./contract.ts";
 
@@ -22,6 +23,7 @@ export function createQuestions(ctx: PiContext, answers: Answers, inTurn: Dialog
     else await answers.consent(hash, choice === "allow");
   };
   return {
+    ...createApprovals(ctx, answers, inTurn),
     consents: (questions) => {
       const wanted = new Set(questions.map(({ hash }) => hash));
       // A question that an edit has made void is not asked. If it comes back, it counts as new.

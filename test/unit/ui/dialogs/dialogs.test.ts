@@ -28,6 +28,7 @@ function asking(choose: (title: string, options: readonly string[]) => string | 
   const ask = createDialogs(ctx, {
     consent: async (hash, allow) => void answered.push([hash, allow]),
     held: async () => undefined,
+    approval: async () => undefined,
     over: () => false,
     failed: (error) => {
       throw error;
@@ -144,6 +145,7 @@ describe("many questions", () => {
     const ask = createDialogs(ctx, {
       consent: async () => undefined,
       held: async () => undefined,
+      approval: async () => undefined,
       over: () => false,
       failed: () => undefined,
     });
@@ -169,6 +171,7 @@ describe("a turn", () => {
   const quiet = {
     consent: async () => undefined,
     held: async () => undefined,
+    approval: async () => undefined,
     over: () => false,
     failed: () => undefined,
   };

@@ -68,6 +68,7 @@ export function signing(options: SigningOptions = {}): Signing {
   const dialogs = createDialogs(ctx, {
     consent: async () => undefined,
     held: async () => undefined,
+    approval: async () => undefined,
     over,
     failed: (error) => failed(String(error)),
   });

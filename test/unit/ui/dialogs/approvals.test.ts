@@ -1,0 +1,215 @@
+/**
+ * Owns: how the user is asked whether a tool may run: what each dialog shows and offers, one at a time, and gone as soon
+ * as nobody waits for the answer.
+ */
+import { describe, expect, test } from "vitest";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../../../src/shared/protocol/approval.ts";
+import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
+import { settled } from "../../settled.ts";
+
+const ALL = ["Allow once", "Allow for this session", "Always allow", "No"];
+const WHOLE = "Show all arguments";
+
+const question = (over: Partial<ApprovalQuestion> = {}): ApprovalQuestion => ({
+  server: "github",
+  tool: "delete_repo",
+  args: 'owner: "me"\nname: "mine"',
+  canAlways: true,
+  ...over,
+});
+const LONG = `content: "${"x".repeat(3_000)}"\ntarget: "/etc/passwd"`;
+
+/** `choose` gets the title and the choices of each dialog; undefined leaves the dialog open. */
+function setup(
+  choose: (title: string, choices: readonly string[]) => string | undefined | Promise<string | undefined>,
+  options: RecordingOptions = {},
+) {
+  const answered: [id: string, answer: ApprovalAnswer][] = [];
+  const failures: string[] = [];
+  let isOver = false;
+  let failsWith: Error | undefined;
+  const { ctx, dialogs } = createRecordingContext({
+    select: (title) => choose(title, dialogs.at(-1)?.options ?? []),
+    ...options,
+  });
+  const asking = createDialogs(ctx, {
+    consent: async () => undefined,
+    held: async () => undefined,
+    approval: async (id, answer) => {
+      if (failsWith) throw failsWith;
+      answered.push([id, answer]);
+    },
+    over: () => isOver,
+    failed: (error) => void failures.push(String(error)),
+  });
+  const send = (id: string, asked?: ApprovalQuestion): void =>
+    asking.approval({ type: "approval", generation: 1, id, ...(asked ? { question: asked } : {}) });
+  return {
+    asking,
+    dialogs,
+    answered,
+    failures,
+    send,
+    end: () => {
+      isOver = true;
+    },
+    fail: (error: Error) => {
+      failsWith = error;
+    },
+  };
+}
+
+const open = (): Promise<undefined> => new Promise(() => undefined);
+
+describe("what the dialog shows", () => {
+  test.each([
+    ["Allow once", "once"],
+    ["Allow for this session", "session"],
+    ["Always allow", "always"],
+    ["No", "no"],
+    [undefined, "no"],
+    ["Allow everything", "no"],
+  ])("%s -> %s", async (choice, answer) => {
+    const at = setup(() => choice);
+    at.send("1", question());
+    await settled();
+    expect(at.dialogs).toMatchObject([
+      { title: 'Run delete_repo of the MCP server github?\nowner: "me"\nname: "mine"', options: ALL },
+    ]);
+    expect(at.answered).toEqual([["1", answer]]);
+  });
+
+  test("no rule could be written -> always is not offered, and not taken from another program", async () => {
+    const at = setup(() => "Always allow");
+    at.send("1", question({ canAlways: false, args: "" }));
+    await settled();
+    expect(at.dialogs).toMatchObject([
+      {
+        title: "Run delete_repo of the MCP server github?\nIt gets no arguments.",
+        options: ["Allow once", "Allow for this session", "No"],
+      },
+    ]);
+    expect(at.answered).toEqual([["1", "no"]]);
+  });
+
+  test("a long argument -> the start of each argument, and all of them page by page on demand", async () => {
+    const at = setup((_, choices) =>
+      [WHOLE, "Next page", "Allow once"].find((choice) => choices.includes(choice)),
+    );
+    at.send("1", question({ args: LONG }));
+    await settled();
+    const [first, ...pages] = at.dialogs;
+    expect(first?.options).toEqual([...ALL, WHOLE]);
+    const lines = first?.title.split("\n") ?? [];
+    expect(lines.map((line) => line.length <= 78)).toEqual([true, true, true]);
+    expect(lines[1]).toMatch(/^content: "x+…$/);
+    expect(lines[2]).toBe('target: "/etc/passwd"');
+    expect(pages.map(({ title }) => title.slice(title.indexOf("\n") + 1)).join("")).toBe(LONG);
+    expect(pages[0]?.title).toMatch(
+      new RegExp(`^Run delete_repo of the MCP server github\\? Page 1 of ${pages.length}:\n`),
+    );
+    expect(pages[0]?.options).toEqual(["Next page", "No", "Previous page"]);
+    // Enter has turned the pages, so the first choice of the last page lets nothing run.
+    expect(pages.at(-1)?.options).toEqual(["No", ...ALL.slice(0, 3), "Previous page"]);
+    expect(at.answered).toEqual([["1", "once"]]);
+  });
+
+  test("Enter on every page -> no", async () => {
+    const at = setup((_, choices) => (choices.includes(WHOLE) ? WHOLE : choices[0]));
+    at.send("1", question({ args: LONG }));
+    await settled();
+    expect(at.answered).toEqual([["1", "no"]]);
+  });
+
+  test("back from the first page -> the short view again", async () => {
+    const script = [WHOLE, "Previous page", "No"];
+    const at = setup(() => script.shift());
+    at.send("1", question({ args: LONG }));
+    await settled();
+    expect(at.dialogs[2]?.title).toBe(at.dialogs[0]?.title);
+  });
+
+  test("many arguments -> those that are left out are counted", async () => {
+    const at = setup(() => "No");
+    at.send("1", question({ args: Array.from({ length: 50 }, (_, i) => `a${i}: ${i}`).join("\n") }));
+    await settled();
+    const lines = at.dialogs[0]?.title.split("\n") ?? [];
+    expect(lines.at(-1)).toBe(`and ${50 - (lines.length - 2)} more lines`);
+    expect(at.dialogs[0]?.options).toContain(WHOLE);
+  });
+});
+
+describe("several questions", () => {
+  test("one at a time, in order", async () => {
+    let first = Promise.withResolvers<string | undefined>();
+    const at = setup(() => first.promise);
+    at.send("1", question());
+    at.send("2", question({ tool: "other" }));
+    await settled();
+    expect(at.dialogs).toHaveLength(1);
+    const answer = first;
+    first = Promise.withResolvers();
+    answer.resolve("Allow once");
+    await settled();
+    expect([at.dialogs.length, at.answered]).toEqual([2, [["1", "once"]]]);
+    first.resolve("No");
+    await settled();
+    expect(at.answered[1]).toEqual(["2", "no"]);
+  });
+
+  test("the open one is taken away -> its dialog closes without an answer, and the next one is asked", async () => {
+    const at = setup(open);
+    at.send("1", question());
+    at.send("2", question());
+    await settled();
+    at.send("1");
+    await settled();
+    expect([at.dialogs.length, at.answered]).toEqual([2, []]);
+  });
+
+  test("one is taken away before its turn -> never shown", async () => {
+    const first = Promise.withResolvers<string | undefined>();
+    const at = setup(() => first.promise);
+    at.send("1", question());
+    at.send("2", question());
+    at.send("2");
+    await settled();
+    first.resolve("No");
+    await settled();
+    expect([at.dialogs.length, at.answered]).toEqual([1, [["1", "no"]]]);
+  });
+
+  test("the worker ends -> all are gone, nothing is answered, and later dialogs show", async () => {
+    const at = setup(open);
+    at.send("1", question());
+    at.send("2", question());
+    await settled();
+    at.asking.interrupt();
+    await settled();
+    expect([at.dialogs.length, at.answered]).toEqual([1, []]);
+    at.send("3", question());
+    await settled();
+    expect(at.dialogs).toHaveLength(2);
+  });
+});
+
+test("the session is over -> nothing is asked and nothing answered", async () => {
+  const first = Promise.withResolvers<string | undefined>();
+  const at = setup(() => first.promise);
+  at.send("1", question());
+  at.send("2", question());
+  await settled();
+  at.end();
+  first.resolve("Allow once");
+  await settled();
+  expect([at.dialogs.length, at.answered]).toEqual([1, []]);
+});
+
+test("an answer that cannot be carried out -> told", async () => {
+  const at = setup(() => "Always allow");
+  at.fail(new Error("mcp.json could not be written"));
+  at.send("1", question());
+  await settled();
+  expect(at.failures).toEqual(["Error: mcp.json could not be written"]);
+});
