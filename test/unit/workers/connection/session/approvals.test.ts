@@ -1,0 +1,190 @@
+/**
+ * Owns: approval in an open session: a call waits for the answer and reaches the server only with it, whatever changes
+ * meanwhile; "always" becomes a rule in the user's file. Connections are fakes.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import type { ApprovalAnswer } from "../../../../../src/shared/protocol/approval.ts";
+import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
+import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
+import { settle } from "../servers/support.ts";
+import { never, type OpenOptions, openWith } from "./support.ts";
+
+const READS = { name: "read", annotations: { readOnlyHint: true } };
+const WRITES = { name: "write", annotations: { readOnlyHint: false } };
+const ASKS = { approve: "destructive" };
+
+interface Options extends OpenOptions {
+  connection?: Partial<Connection>;
+}
+
+/** A session whose server `s` is connected and counts its calls. */
+async function opened(entry: object, { connection = {}, ...options }: Options = {}) {
+  const at = await openWith({ s: entry }, options);
+  const sent: string[] = [];
+  const over: Partial<Connection> = {
+    listTools: async () => [READS, WRITES],
+    callTool: async ({ tool }) => {
+      sent.push(tool);
+      return { content: [{ type: "text", text: "done" }] };
+    },
+    readResource: async ({ tool }) => {
+      sent.push(tool);
+      return { content: [{ type: "text", text: "done" }] };
+    },
+    ...connection,
+  };
+  (await at.opening("s")).open(over);
+  await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+  const call = (tool: string, signal = never()) =>
+    at.session.requests.callTool({ generation: 1, callId: tool, server: "s", tool, args: { a: 1 } }, signal);
+  const question = async (since = 0) => at.event("approval", since);
+  const answer = async (answer: ApprovalAnswer, since = 0) =>
+    at.session.requests.answerApproval({ id: (await question(since)).id, answer }, never());
+  return { ...at, over, sent, call, question, answer };
+}
+
+const noPerson: Partial<SessionFacts> = { canAsk: false };
+
+test("a tool that reads runs; one that may write waits, and runs once with a yes", async () => {
+  const at = await opened(ASKS);
+  await at.call("read");
+  const call = at.call("write");
+  expect(await at.question()).toMatchObject({ question: { server: "s", tool: "write", args: "a: 1" } });
+  expect(at.sent).toEqual(["read"]);
+  await at.answer("once");
+  await call;
+  expect(at.sent).toEqual(["read", "write"]);
+});
+
+test("no -> the server gets nothing", async () => {
+  const at = await opened(ASKS);
+  const call = at.call("write");
+  await at.answer("no");
+  await expect(call).rejects.toMatchObject({ code: "not_approved", data: { server: "s" } });
+  expect(at.sent).toEqual([]);
+});
+
+test("nobody can be asked -> the server gets nothing", async () => {
+  const at = await opened({}, { settings: { approve: "always" }, facts: noPerson });
+  for (const tool of ["read", "write"])
+    await expect(at.call(tool)).rejects.toMatchObject({ code: "not_approved" });
+  expect(at.sent).toEqual([]);
+});
+
+test("a tool for a resource -> only read, so it asks only where all do", async () => {
+  const resources = [{ name: "note", uri: "x://note" }];
+  const connection = { listResources: async () => ({ resources, templates: [] }) };
+  const reads = await opened({ ...ASKS, exposeResources: true }, { connection });
+  await reads.call("get_note");
+  expect(reads.sent).toEqual(["get_note"]);
+  const denied = await opened({ approve: { get_note: "deny" }, exposeResources: true }, { connection });
+  await expect(denied.call("get_note")).rejects.toMatchObject({ code: "not_approved" });
+  expect(denied.sent).toEqual([]);
+});
+
+test("another spelling of the tool's name -> the same rule", async () => {
+  const at = await opened(
+    { approve: { "my tool": "deny", "*": "allow" } },
+    { connection: { listTools: async () => [{ name: "my tool" }] } },
+  );
+  for (const spelling of ["my tool", "my_tool"])
+    await expect(at.call(spelling)).rejects.toMatchObject({ code: "not_approved" });
+  expect(at.sent).toEqual([]);
+});
+
+test("cancelled while the question is open -> the question is taken away, the server gets nothing", async () => {
+  const at = await opened(ASKS);
+  const stop = new AbortController();
+  const call = at.call("write", stop.signal);
+  const { id } = await at.question();
+  stop.abort();
+  await expect(call).rejects.toMatchObject({ code: "cancelled" });
+  expect(at.events.filter(({ type }) => type === "approval").at(-1)).toEqual({
+    type: "approval",
+    generation: 1,
+    id,
+  });
+  await at.answer("always");
+  await settle();
+  expect(at.sent).toEqual([]);
+});
+
+describe("while the question is open", () => {
+  test("the server's tool gets other hints -> the yes is void", async () => {
+    const tools = [WRITES];
+    const at = await opened(ASKS, { connection: { listTools: async () => [...tools] } });
+    const call = at.call("write");
+    await at.question();
+    tools[0] = { ...WRITES, annotations: { readOnlyHint: true } } as typeof WRITES;
+    const reconnected = at.session.requests.reconnect({ server: "s" }, never());
+    await settle();
+    (await at.opening("s")).open({ ...at.over, listTools: async () => [...tools] });
+    await reconnected;
+    await at.answer("session");
+    await expect(call).rejects.toMatchObject({
+      code: "not_approved",
+      message: /changed while the user was asked/,
+    });
+    expect(at.sent).toEqual([]);
+  });
+
+  test("an edit denies the tool -> the yes is void", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.question();
+    await at.edit({ s: { approve: { write: "deny" } } });
+    await at.answer("once");
+    await expect(call).rejects.toMatchObject({ code: "not_approved", message: /denies it/ });
+    expect(at.sent).toEqual([]);
+  });
+
+  test("the connection is lost -> the call connects again and runs", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.question();
+    const first = await at.opening("s");
+    first.options.onClosed();
+    await at.answer("once");
+    await settle();
+    const second = await at.opening("s");
+    expect(second).not.toBe(first);
+    second.open(at.over);
+    await call;
+    expect(at.sent).toEqual(["write"]);
+  });
+});
+
+describe("always", () => {
+  test("a rule in the user's file, which is in effect at once and for this tool only", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.answer("always");
+    await call;
+    const { file, text } = await at.session.requests.readConfig({ project: false }, never());
+    expect(JSON.parse(await readFile(file, "utf8"))).toEqual(JSON.parse(text));
+    expect(JSON.parse(text).mcpServers.s.approve).toEqual({ write: "allow", "*": "destructive" });
+    await at.call("write");
+    expect(at.sent).toEqual(["write", "write"]);
+    const later = await openWith(JSON.parse(text).mcpServers, { facts: noPerson });
+    (await later.opening("s")).open({
+      ...at.over,
+      listTools: async () => [READS, WRITES, { name: "other" }],
+    });
+    const call2 = (tool: string) =>
+      later.session.requests.callTool({ generation: 1, callId: "1", server: "s", tool, args: {} }, never());
+    await call2("write");
+    await expect(call2("other")).rejects.toMatchObject({ code: "not_approved" });
+  });
+
+  test("a file that cannot be changed -> the answer fails with the reason, and the call runs", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.question();
+    const { file } = await at.session.requests.readConfig({ project: false }, never());
+    await writeFile(file, "{ broken");
+    await expect(at.answer("always")).rejects.toMatchObject({ code: "bad_config" });
+    await call;
+    expect(at.sent).toEqual(["write"]);
+  });
+});
