@@ -1,5 +1,6 @@
 /** Owns: the list of all rows, and the test file in which each row runs. */
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
+import { APPROVAL } from "./approval.ts";
 import { CATALOGS } from "./catalogs.ts";
 import { FILES } from "./files.ts";
 import { FLOODS } from "./floods.ts";
@@ -26,7 +27,7 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
   messages: [...SHAPES, ...MANNERS],
-  names: [...NAMES, ...SCHEMAS],
+  names: [...NAMES, ...APPROVAL, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,
