@@ -9,6 +9,7 @@ import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/approve.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { shownArguments, shownName } from "./arguments.ts";
 import { createGrants, type Subject, sameSubject } from "./granted.ts";
@@ -40,6 +41,8 @@ export interface ApprovalOptions {
   generation: number;
   /** Whether a person can be asked. */
   canAsk: boolean;
+  /** The definition of the server of that name that holds now. A server that was replaced still finishes its calls. */
+  definitionOf: (server: string) => ServerDefinition | undefined;
   /** The settings that hold now. */
   settings: () => Pick<Settings, "approve" | "toolPrefix">;
   emit: (event: WorkerEvent) => void;
@@ -61,7 +64,8 @@ const judgedOf = (
   annotations: tool.annotations,
 });
 
-export function createApprovals({ generation, canAsk, settings, emit, log }: ApprovalOptions): Approvals {
+export function createApprovals(options: ApprovalOptions): Approvals {
+  const { generation, canAsk, definitionOf, settings, emit, log } = options;
   const waiting = new Map<string, Waiting>();
   const grants = createGrants();
 
@@ -73,7 +77,8 @@ export function createApprovals({ generation, canAsk, settings, emit, log }: App
   const yesTo = (before: Subject): Yes => ({
     check: (now) => {
       if (verdict(now) === "deny") throw denied(now.definition, now.tool.name);
-      if (!sameSubject(before, now)) throw changedMeanwhile(now.definition, now.tool.name);
+      const isReplaced = definitionOf(now.definition.name) !== now.definition;
+      if (isReplaced || !sameSubject(before, now)) throw changedMeanwhile(now.definition, now.tool.name);
     },
   });
 

@@ -24,7 +24,10 @@ export interface CalledServer extends Pick<ServerParts, "name" | "definition" | 
   approvals: Pick<Approvals, "of">;
 }
 
-type Asked = Omit<CallRequest, "timeoutMs">;
+export interface AskedOfServer extends Omit<CallRequest, "timeoutMs"> {
+  /** The user has let the call run, after a time that is not the server's. */
+  onYes?: () => void;
+}
 
 /** A call that can be sent. */
 interface Ready {
@@ -33,12 +36,16 @@ interface Ready {
 }
 
 /** Throws `ThreadsError`: `tool_excluded`, `unknown_tool`, `not_approved`, or what the connection or the call throws. */
-export async function callServer(server: CalledServer, asked: Asked): Promise<CallToolResult> {
+export async function callServer(
+  server: CalledServer,
+  { onYes, ...asked }: AskedOfServer,
+): Promise<CallToolResult> {
   const { args, signal } = asked;
   const ready = await prepare(server, asked);
   const waiting = server.approvals.of({ definition: server.definition(), tool: ready.tool, args, signal });
   if (!waiting) return await ready.send();
   const yes = await waiting;
+  onYes?.();
   // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
   const now = await prepare(server, asked);
   yes.check({ definition: server.definition(), tool: now.tool });
@@ -46,7 +53,7 @@ export async function callServer(server: CalledServer, asked: Asked): Promise<Ca
 }
 
 /** Connects, and finds the tool as the connected server describes it. */
-async function prepare(server: CalledServer, asked: Asked): Promise<Ready> {
+async function prepare(server: CalledServer, asked: Omit<CallRequest, "timeoutMs">): Promise<Ready> {
   const { name, offer } = server;
   const connection = await abortable(server.connect(), asked.signal, `${name}/${asked.tool}`);
   const request = { ...asked, tool: offer.nameOf(asked.tool) };

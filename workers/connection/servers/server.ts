@@ -12,11 +12,11 @@ import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CallRequest, CloseTimes, Connection } from "../mcp/mcp.ts";
+import type { CloseTimes, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/secrets.ts";
 import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
-import { callServer, isExcluded } from "./call.ts";
+import { type AskedOfServer, callServer, isExcluded } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createLeaving, type Leaving } from "./leaving.ts";
 import type { KnownTools } from "./offer.ts";
@@ -201,7 +201,7 @@ export class Server {
   }
 
   /** Connects if needed, then calls. Never repeats a call. Throws `ThreadsError`. */
-  callTool(asked: Omit<CallRequest, "timeoutMs">): Promise<CallToolResult> {
+  callTool(asked: AskedOfServer): Promise<CallToolResult> {
     const server = {
       ...this.#parts,
       connect: () => this.connect("call"),

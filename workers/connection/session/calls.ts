@@ -29,7 +29,10 @@ export async function runCall(
   const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
     emit({ type: "progress", callId, ...latest }),
   );
-  const startedAt = performance.now();
+  let startedAt = performance.now();
+  const onYes = (): void => {
+    startedAt = performance.now();
+  };
   const record = (result?: CallResult): void =>
     stats?.record({
       at: Date.now(),
@@ -42,7 +45,8 @@ export async function runCall(
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {
-    const result = await called.callTool({ tool, args: params.args, signal, onProgress: progress.push });
+    const onProgress = progress.push;
+    const result = await called.callTool({ tool, args: params.args, signal, onProgress, onYes });
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeResult(result, {

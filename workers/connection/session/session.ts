@@ -71,7 +71,14 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
-  const approvals = createApprovals({ generation, canAsk: facts.canAsk, settings, emit, log });
+  const approvals = createApprovals({
+    generation,
+    canAsk: facts.canAsk,
+    definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
+    settings,
+    emit,
+    log,
+  });
   const supervisor: Supervisor = openServers(facts, context, {
     auth,
     approvals,

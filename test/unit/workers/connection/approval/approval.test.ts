@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { type AskedCall, createApprovals } from "../../../../../workers/connection/approval/approval.ts";
+import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, settle } from "../servers/support.ts";
@@ -11,11 +12,13 @@ type Told = Extract<WorkerEvent, { type: "approval" }>;
 
 function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const told: Told[] = [];
+  const current = new Map<string, ServerDefinition>();
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
   const approvals = createApprovals({
     generation: 3,
     canAsk,
+    definitionOf: (name) => current.get(name),
     settings: () => now,
     emit: (event) => void (event.type === "approval" && told.push(event)),
     log,
@@ -26,7 +29,11 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
     told,
     asked,
     lines,
-    settings: now,
+    /** The call is of a server that holds now. */
+    current: (call: AskedCall) => {
+      current.set(call.definition.name, call.definition);
+      return call;
+    },
     /** Ids of the questions that were taken away. */
     gone: () => told.filter(({ question }) => !question).map(({ id }) => id),
     answer: (at: number, answer: Parameters<typeof approvals.answer>[1]) =>
@@ -226,8 +233,11 @@ describe("the check after a yes", () => {
     return (await waiting) as NonNullable<Awaited<typeof waiting>>;
   };
 
-  test("the same tool -> nothing", async () => {
-    (await yes()).check(call(ASKS));
+  test("the same tool -> nothing; on a server that was replaced -> not_approved", async () => {
+    const at = setup();
+    const given = await yes(at);
+    given.check(at.current(call(ASKS)));
+    expect(() => given.check(call(ASKS))).toThrow(/changed while the user was asked/);
   });
 
   test.each<[string, Partial<AskedCall>, RegExp]>([
@@ -243,8 +253,9 @@ describe("the check after a yes", () => {
     ],
     ["a rule that denies", { definition: definitionOf("s", { approve: { t: "deny" } }) }, /denies it/],
   ])("%s -> not_approved", async (_, over, message) => {
-    const given = await yes();
-    expect(() => given.check(call(ASKS, over))).toThrow(message);
+    const at = setup();
+    const given = await yes(at);
+    expect(() => given.check(at.current(call(ASKS, over)))).toThrow(message);
   });
 });
 

@@ -3,8 +3,11 @@
  * meanwhile; "always" becomes a rule in the user's file. Connections are fakes.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ApprovalAnswer } from "../../../../../src/shared/protocol/approval.ts";
+import type { CallResult } from "../../../../../src/shared/protocol/calls.ts";
+import { decode } from "../../../../../src/shared/protocol/codec.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { settle } from "../servers/support.ts";
@@ -55,6 +58,23 @@ test("a tool that reads runs; one that may write waits, and runs once with a yes
   await at.answer("once");
   await call;
   expect(at.sent).toEqual(["read", "write"]);
+});
+
+test("the time that the user took -> not counted as the server's", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>();
+  const at = await opened(ASKS, {
+    emit: (event) => {
+      if (event.type === "approval") onAsked();
+    },
+  });
+  const call = at.call("write");
+  await asked;
+  const thoughtMs = 200;
+  await sleep(thoughtMs);
+  const answeredAt = performance.now();
+  await at.answer("once");
+  const { durationMs } = decode(await call) as CallResult;
+  expect(durationMs).toBeLessThanOrEqual(performance.now() - answeredAt);
 });
 
 test("no -> the server gets nothing", async () => {
@@ -137,6 +157,29 @@ describe("while the question is open", () => {
     await at.answer("once");
     await expect(call).rejects.toMatchObject({ code: "not_approved", message: /denies it/ });
     expect(at.sent).toEqual([]);
+  });
+
+  test("an edit gives the server another program -> the yes is void, though the old one still finishes its calls", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.question();
+    await at.edit({ s: { ...ASKS, command: "other" } });
+    await at.answer("session");
+    await expect(call).rejects.toMatchObject({
+      code: "not_approved",
+      message: /changed while the user was asked/,
+    });
+    expect(at.sent).toEqual([]);
+  });
+
+  test("an edit of another rule -> the yes counts", async () => {
+    const at = await opened(ASKS);
+    const call = at.call("write");
+    await at.question();
+    await at.edit({ s: { ...ASKS, description: "Other words." } });
+    await at.answer("once");
+    await call;
+    expect(at.sent).toEqual(["write"]);
   });
 
   test("the connection is lost -> the call connects again and runs", async () => {
