@@ -82,12 +82,19 @@ const WRITTEN = (server: object): string => `{
 }
 `;
 
+/** A Pi over RPC that knows the six tools of `s`. */
+async function opened(options: Parameters<typeof open>[0]): Promise<Opened> {
+  const pi = await open(options);
+  await pi.statusLine("MCP 1/1 · 6 tools");
+  return pi;
+}
+
 /** One Pi over RPC whose server `s` asks for what may write. */
 const asking = once(async () => {
   const at = await home({});
   const file = join(at.agentDir, "mcp.json");
   await writeFile(file, WRITTEN(shapes));
-  return { ...(await open({ at })), file };
+  return { ...(await opened({ at })), file };
 });
 
 const searches = (...words: string[]): ModelTurn => ({
@@ -165,7 +172,7 @@ describe("over RPC", () => {
 
   test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", async () => {
     const mcp = { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } };
-    const pi = await open({ mcp, extensions: [ENTRY, PERMISSION] });
+    const pi = await opened({ mcp, extensions: [ENTRY, PERMISSION] });
     const blocked = await answering(pi, searches("x"));
     expect([blocked.texts[0], blocked.asked]).toEqual([
       expect.stringContaining("s__search was not approved"),
@@ -193,6 +200,7 @@ test.skipIf(!hasTmux).each([60, 120])(
       rows: 30,
     });
     onCleanup(() => terminal.close());
+    await terminal.until(/MCP 1\/1 · 6 tools/);
     await terminal.prompt("go");
     const short = await terminal.until(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
     expect(short.some((line) => line.startsWith(' path: "word0 word1') && line.endsWith("…"))).toBe(true);
