@@ -44,7 +44,8 @@ export type UserRequest =
   | "signIn"
   | "pasteSignIn"
   | "cancelSignIn"
-  | "signOut";
+  | "signOut"
+  | "answerAsk";
 
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;

@@ -6,6 +6,7 @@ import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
+import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import { createHealthNotices } from "../ui/health-notices.ts";
@@ -20,13 +21,14 @@ export interface EventTargets {
   registrar: Registrar;
   dialogs: Dialogs;
   signIns: Pick<SignIns, "isRunning" | "ended">;
+  asks: Pick<Asks, "on">;
   /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
 
 export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
-  const { ctx, store, registrar, dialogs, signIns } = targets;
+  const { ctx, store, registrar, dialogs, signIns, asks } = targets;
   const statusLine = createStatusLine(ctx);
   const health = createHealthNotices();
   const configNotices = createConfigNotices(ctx);
@@ -78,6 +80,10 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         break;
       case "sign-in":
         signIns.ended(event);
+        break;
+      case "ask":
+      case "ask-over":
+        asks.on(event);
         break;
       case "server": {
         state.statuses.set(event.status.name, event.status);

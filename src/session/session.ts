@@ -69,6 +69,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     leaveOnlySession(stop);
     stopped?.dialogs.interrupt();
     stopped?.signIns.interrupt();
+    stopped?.asks.interrupt();
     await stopped?.runtime.stop();
   };
 

@@ -11,8 +11,9 @@ import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LOG_FILE } from "../shared/snapshot/file-name.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
+import { createAsks } from "../ui/asks/asks.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
-import { createSignIns } from "../ui/sign-in/sign-in.ts";
+import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
 import { type StartFacts, toRegistered } from "./facts.ts";
 import type { Running, WhileRunning } from "./running.ts";
@@ -72,13 +73,15 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
   });
-  const signIns = createSignIns(ctx, {
+  const host: SignInHost = {
     ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
     inTurn: dialogs.inTurn,
     log: (message) => ifCurrent()?.runtime.log("warn", message),
     over,
     failed,
-  });
+  };
+  const signIns = createSignIns(ctx, host);
+  const asks = createAsks(ctx, host);
 
   const { onPlanned, onProgress } = options;
   const handle = createEventHandler({
@@ -88,6 +91,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     registrar,
     dialogs,
     signIns,
+    asks,
     onPlanned,
     onProgress,
   });
@@ -107,6 +111,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     onCrash: (crash) => {
       dialogs.interrupt();
       signIns.interrupt();
+      asks.interrupt();
       guarded(() => {
         if (!over()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
       });
@@ -124,6 +129,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     runtime,
     dialogs,
     signIns,
+    asks,
     warn: (text) => notify(ctx, text, "warning"),
     statuses: new Map(),
     planned: Promise.withResolvers<void>(),

@@ -10,8 +10,8 @@ const root = join(import.meta.dirname, "..", "..");
 /** The files that Pi's main thread loads before its first paint, and all files that it loads. */
 const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
-const FIRST_BYTES = 68 * 1024;
-const MAIN_BYTES = 131 * 1024;
+const FIRST_BYTES = 68.5 * 1024;
+const MAIN_BYTES = 141 * 1024;
 /** What `npm install` lays on the disk, beside the names in `files` of package.json. */
 const ALWAYS_PACKED = ["package.json", "README.md"];
 const PACKAGE_BYTES = 1_500_000;
@@ -99,7 +99,7 @@ describe("built files", () => {
     const sources = (await Promise.all(FIRST.map(sourcesOf))).flat();
     expect(sources).toContain("src/runtime/runtime.ts");
     const later =
-      /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.|ui\/(sign-in\/(run|flow|words)|dialogs\/(run|approvals|ask-approval|ask-consent))\.)|comlink/;
+      /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.|ui\/(sign-in\/(run|flow|words)|asks\/(run|form|url|words)|dialogs\/(run|approvals|ask-approval|ask-consent))\.)|comlink/;
     expect(sources.filter((source) => later.test(source))).toEqual([]);
     expect((await sourcesOf("dist/later.js")).filter((source) => later.test(source)).length).toBeGreaterThan(
       5,

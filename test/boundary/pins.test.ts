@@ -54,6 +54,7 @@ test("requests of main to the connection worker", () => {
     "pasteSignIn",
     "cancelSignIn",
     "signOut",
+    "answerAsk",
     "ping",
     "log",
     "shutdown",

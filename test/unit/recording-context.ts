@@ -13,7 +13,8 @@ export interface ShownDialog {
 export interface RecordingOptions {
   hasUI?: boolean;
   mode?: PiContext["mode"];
-  select?: (title: string) => string | undefined | Promise<string | undefined>;
+  /** The dialog also ends, without an answer, when its signal aborts. */
+  select?: (title: string, options: readonly string[]) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
   input?: (title: string, signal: AbortSignal | undefined) => unknown;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
@@ -45,7 +46,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
       setStatus: (key, text) => statuses.push([key, text]),
       select: async (title, choices, { signal } = {}) => {
         dialogs.push({ method: "select", title, options: choices });
-        return Promise.race([options.select?.(title), closedBy(signal)]);
+        return Promise.race([options.select?.(title, choices), closedBy(signal)]);
       },
       confirm: async (title, message) => {
         dialogs.push({ method: "confirm", title, message });

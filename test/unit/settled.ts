@@ -3,7 +3,11 @@
 /** Settles when every promise that is ready has been handled, also those behind an `import()` that began before. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
-    await Promise.all([import("../../src/ui/dialogs/run.ts"), import("../../src/ui/sign-in/run.ts")]);
+    await Promise.all([
+      import("../../src/ui/dialogs/run.ts"),
+      import("../../src/ui/sign-in/run.ts"),
+      import("../../src/ui/asks/run.ts"),
+    ]);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -4,6 +4,7 @@
  * `METHODS`, its handler in workers/connection/session/requests.ts.
  */
 import type { ApprovalAnswer } from "./approval.ts";
+import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
@@ -80,6 +81,8 @@ interface UserRequests {
   cancelSignIn: { params: { id: string }; value: undefined };
   /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. */
   signOut: { params: { server: string }; value: { text: string } };
+  /** Takes the answer to the question of an `ask` event. Values that do not fit leave the question open. */
+  answerAsk: { params: { askId: string; answer: AskAnswer }; value: AskReply };
 }
 
 /** Asked by main's runtime, for the worker itself. */
@@ -121,6 +124,7 @@ const METHODS: Record<ConnectionMethod, true> = {
   pasteSignIn: true,
   cancelSignIn: true,
   signOut: true,
+  answerAsk: true,
   ping: true,
   log: true,
   shutdown: true,

@@ -1,5 +1,6 @@
 /** What the connection worker tells main unasked, over a port of its own. Types only. */
 import type { ApprovalQuestion } from "./approval.ts";
+import type { Ask } from "./ask.ts";
 import type { CallProgress } from "./calls.ts";
 import type { CatalogSettings, RemovedTools } from "./catalog.ts";
 import type { AcceptedBefore } from "./session.ts";
@@ -37,6 +38,10 @@ export type WorkerEvent =
   | { type: "server"; generation: number; status: ServerStatus }
   /** Sent when a sign-in has ended, after the server has connected with it. */
   | { type: "sign-in"; generation: number; id: string; server: string; result: SignInResult }
+  /** Sent when a server asks the user something. One question of a server is open at a time. */
+  | { type: "ask"; generation: number; askId: string; server: string; ask: Ask }
+  /** Sent when nobody waits for the answer any more: the call was cancelled, the server is gone, the time is over. */
+  | { type: "ask-over"; generation: number; askId: string }
   /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
   | { type: "renewing"; open: number }
   /** Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. */

@@ -7,9 +7,9 @@ import { notify } from "../../pi/notices.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import { openableUrl } from "../link.ts";
+import { orAborted } from "../or-aborted.ts";
 import type { SignInHost } from "./host.ts";
-import { openableUrl } from "./link.ts";
-import { orAborted } from "./or-aborted.ts";
 import {
   again,
   dialogText,

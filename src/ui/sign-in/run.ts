@@ -11,9 +11,9 @@ import { absentText, unknownText } from "../../report/status.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
+import { orAborted } from "../or-aborted.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";
-import { orAborted } from "./or-aborted.ts";
 import { failureText } from "./words.ts";
 
 /** The ends that the worker tells. An end may come before the answer that names its id. */

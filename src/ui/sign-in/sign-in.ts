@@ -6,7 +6,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 
-export type { SignIns } from "./host.ts";
+export type { SignInHost, SignIns } from "./host.ts";
 
 export function createSignIns(ctx: PiContext, host: SignInHost): SignIns {
   let flows: SignIns | undefined;

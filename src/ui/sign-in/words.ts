@@ -5,7 +5,7 @@ import { messageOf, ThreadsError, type WireError } from "../../shared/protocol/e
 import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { rowsOf, terminalLink } from "./link.ts";
+import { rowsOf, terminalLink } from "../link.ts";
 
 /** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
 const QUESTION_CHARS = 2_000;

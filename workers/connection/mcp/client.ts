@@ -7,6 +7,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type CallToolResult,
+  ErrorCode,
   McpError,
   PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
@@ -17,13 +18,15 @@ import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprot
 import manifest from "../../../package.json" with { type: "json" };
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { type CallClock, startCallClock } from "./call-clock.ts";
 import type { CallRequest, Connection, ConnectionParts, ConnectOptions, ReadRequest } from "./connection.ts";
-import { callFailure, listFailure, startLimitMs } from "./failures.ts";
+import { callFailure, listFailure, startLimitMs, urlRequiredFailure } from "./failures.ts";
 import type { SendRequest } from "./list-pages.ts";
 import { listPrompts } from "./list-prompts.ts";
 import { listResources } from "./list-resources.ts";
 import { listTools } from "./list-tools.ts";
 import { readProgress } from "./progress.ts";
+import { capabilitiesOf, takeQuestions, urlRequired } from "./questions.ts";
 import { isClosed, isTimeout, refusedAnswer } from "./sdk-errors.ts";
 
 const CLIENT_INFO = { name: manifest.name, version: manifest.version };
@@ -44,7 +47,11 @@ const noValidator: jsonSchemaValidator = {
  * transport refused the answer.
  */
 export async function initialize(transport: Transport, options: ConnectOptions): Promise<Client> {
-  const client = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: noValidator });
+  const client = new Client(CLIENT_INFO, {
+    capabilities: capabilitiesOf(options),
+    jsonSchemaValidator: noValidator,
+  });
+  takeQuestions(client, options);
   client.onerror = (error) => options.onNote(error.message);
   try {
     const timeout = startLimitMs(options.definition);
@@ -114,6 +121,15 @@ const senderOf =
   (request, options) =>
     client.request(request, ResultSchema, options);
 
+/** The clock of one call. It ends the call like a timeout of the SDK (`isTimeout`). */
+const clockOf = ({ timeoutMs }: Pick<CallRequest, "timeoutMs">, { asks }: ConnectionParts): CallClock =>
+  startCallClock({
+    limitMs: timeoutMs,
+    capMs: Math.max(LIMITS.requestCapMs, timeoutMs),
+    pauses: asks,
+    reason: () => McpError.fromError(ErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs }),
+  });
+
 /** Sends the request of a call, hands its progress on, and rejects with a `ThreadsError`. */
 async function requestFor(
   client: Client,
@@ -121,18 +137,28 @@ async function requestFor(
   call: Omit<CallRequest, "args">,
   request: { method: string; params: Record<string, unknown> },
 ): Promise<Record<string, unknown>> {
+  const clock = clockOf(call, parts);
+  const end = parts.asks?.callBegins();
+  const signal = AbortSignal.any([call.signal, clock.signal]);
   try {
     return await client.request(request, ResultSchema, {
-      signal: call.signal,
-      timeout: call.timeoutMs,
-      resetTimeoutOnProgress: true,
-      maxTotalTimeout: Math.max(LIMITS.requestCapMs, call.timeoutMs),
-      onprogress: (params) => call.onProgress(readProgress(params, parts.redact)),
+      signal,
+      timeout: LIMITS.longestTimerMs,
+      onprogress: (params) => {
+        clock.renew();
+        call.onProgress(readProgress(params, parts.redact));
+      },
     });
   } catch (error) {
+    clock.stop();
     // Servers answer -32000, which is the SDK's code for a closed connection, for errors of any kind.
     const answered = error instanceof McpError && client.transport !== undefined;
+    const outcome = await urlRequired(error, parts.asks, call.signal);
+    if (outcome !== undefined && !call.signal.aborted) throw urlRequiredFailure(parts, call, outcome);
     throw callFailure(parts.definition.name, { parts, call, error, answered });
+  } finally {
+    clock.stop();
+    end?.(signal.aborted ? "given-up" : "done");
   }
 }
 

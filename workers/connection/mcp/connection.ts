@@ -8,6 +8,7 @@ import type { TransportKind } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { ResolvedHttp } from "../config/values/values.ts";
@@ -49,6 +50,8 @@ export interface ConnectOptions {
   onClosed: () => void;
   /** Over HTTP: what the requests ask about the server's sign-in. Absent: they go out as configured. */
   auth?: ((target: ResolvedHttp) => RequestAuth | undefined) | undefined;
+  /** Takes the server's questions to the user. Absent: nobody can answer, and the server is told so. */
+  asks?: ServerAsks | undefined;
   /** The server no longer accepts the credentials of an open connection. */
   onAuthLost?: (error: ThreadsError) => void;
   /** The server says that its tools, resources or prompts changed. */
@@ -101,4 +104,5 @@ export interface ConnectionParts {
   whyClosed: () => string;
   /** Why the transport ended the connection, if the transport did so itself. */
   failure?: () => ThreadsError | undefined;
+  asks?: ServerAsks | undefined;
 }

@@ -7,6 +7,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
 import { asReason } from "../../shared/server-name.ts";
+import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { TooLarge } from "../messages/messages.ts";
 import { boundText } from "../secrets/secrets.ts";
@@ -104,6 +105,40 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
     {
       remedy: "The call may have run. The next call connects again.",
       data: { server },
+    },
+  );
+}
+
+const REQUIRED: Record<RequiredOutcome, [what: string, remedy: string]> = {
+  accept: [
+    "The user has been sent to that page.",
+    "Call the tool again after the user has said that the page is done.",
+  ],
+  decline: ["The user declined to open that page.", "Go on without this tool."],
+  cancel: ["The user has not opened that page.", "Ask the user before the tool is called again."],
+  none: [
+    "Nobody could be asked to open it.",
+    "Ask the user to run the tool in an interactive session of Pi.",
+  ],
+};
+
+/**
+ * The error of a call that the server does not answer before the user has opened a page. The page's address is for the
+ * user alone, because it may hold a secret of the sign-in.
+ */
+export function urlRequiredFailure(
+  { definition }: Pick<ConnectionParts, "definition">,
+  { tool }: Pick<CallRequest, "tool">,
+  outcome: RequiredOutcome,
+): ThreadsError {
+  const { name } = definition;
+  const [what, remedy] = REQUIRED[outcome];
+  return new ThreadsError(
+    "call_rejected",
+    `${name} needs the user to open a page before ${tool} works. ${what}`,
+    {
+      remedy,
+      data: { server: name, rpcCode: -32042 },
     },
   );
 }

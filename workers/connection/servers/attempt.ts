@@ -11,6 +11,7 @@ import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
 import { withName } from "../../shared/server-name.ts";
+import type { SessionAsks } from "../asks/asks.ts";
 import type { AuthServer, RequestAuth } from "../auth/auth.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ResolvedHttp } from "../config/values/values.ts";
@@ -54,6 +55,8 @@ export interface AttemptContext {
   connect?: Connect;
   /** Absent: nobody signs in. */
   auth?: ServersAuth;
+  /** Absent: no server can ask the user. */
+  asks?: Pick<SessionAsks, "of"> | undefined;
 }
 
 /** The server as its attempts see it. */
@@ -148,12 +151,13 @@ async function open(
 
 function connectOptions(
   server: AttemptedServer,
-  { cwd, npxCacheFile, settings, emit, talkers, auth }: AttemptContext,
+  { cwd, npxCacheFile, settings, emit, talkers, auth, asks }: AttemptContext,
 ): Omit<ConnectOptions, "signal" | "onClosed"> {
   const { name, log } = server;
   const { maxMessageBytes, caFile } = settings();
+  const definition = server.definition();
   return {
-    definition: server.definition(),
+    definition,
     cwd,
     npxCacheFile,
     maxMessageBytes,
@@ -166,6 +170,7 @@ function connectOptions(
     redact: server.redact,
     auth: (target) => auth?.of(authServer(server, target)),
     onAuthLost: (error) => server.onAuthLost(error),
+    asks: definition.elicitation ? asks?.of({ name, redact: server.redact, onNote: log.note }) : undefined,
     onListChanged: () => server.onListChanged(),
     onBytes: talkers?.of(name),
   };

@@ -5,6 +5,7 @@
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Approvals } from "../approval/approval.ts";
+import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Results } from "../results/results.ts";
@@ -26,11 +27,12 @@ export interface SessionParts {
   results: Results;
   approvals: Pick<Approvals, "answer">;
   signIns: SignInRequests;
+  asks: Pick<SessionAsks, "answer" | "turnEnded">;
   emit: (event: WorkerEvent) => void;
 }
 
 export function createSessionRequests(parts: SessionParts): SessionRequests {
-  const { started, supervisor, catalog, results, approvals, signIns, emit } = parts;
+  const { started, supervisor, catalog, results, approvals, signIns, asks, emit } = parts;
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);
@@ -62,7 +64,11 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
         catalog.retry(server);
         await supervisor.reconnect(server);
       }),
-    turnEnded: () => afterStart(() => supervisor.reconnectDropped()),
+    turnEnded: () => {
+      asks.turnEnded();
+      return afterStart(() => supervisor.reconnectDropped());
+    },
+    answerAsk: ({ askId, answer }) => asks.answer(askId, answer),
     answerConsent: ({ hash, allow }) =>
       afterStart((running) => running.answer(hash, allow ? "allowed" : "refused")),
     answerApproval: createAnswerApproval(approvals, edits),

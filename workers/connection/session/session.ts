@@ -12,6 +12,8 @@ import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
 import { createApprovals } from "../approval/approval.ts";
+import { createSessionAsks } from "../asks/asks.ts";
+import { openPage } from "../auth/auth.ts";
 import {
   type CachePool,
   type CatalogPublisher,
@@ -79,9 +81,16 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     emit,
     log,
   });
+  const asks = createSessionAsks({
+    generation,
+    emit,
+    openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
+  });
   const supervisor: Supervisor = openServers(facts, context, {
     auth,
     approvals,
+    // Without a person no server is told that it may ask, so it can do without.
+    asks: facts.canAsk ? asks : undefined,
     limits,
     settings,
     onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
@@ -141,6 +150,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       results,
       approvals,
       signIns: createSignInRequests(auth, started, signInOptions),
+      asks,
       emit,
     }),
     planned: started.then(() => undefined),
@@ -163,7 +173,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
 
 type ServerHooks = Pick<
   Parameters<typeof createSupervisor>[0],
-  "auth" | "approvals" | "limits" | "settings" | "onStatus" | "onTools"
+  "auth" | "approvals" | "asks" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
 const openServers = (

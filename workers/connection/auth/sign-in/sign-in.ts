@@ -18,6 +18,7 @@ import {
 import { Flow, type FlowOver } from "./flow.ts";
 import { Listeners } from "./listeners.ts";
 
+export { openBrowser } from "./browser.ts";
 export type { SignInLimits, SignInParts, SignIns, SignInsOptions, SignInTarget } from "./contract.ts";
 export { SIGN_IN_LIMITS } from "./contract.ts";
 

@@ -80,6 +80,8 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   toolPrefix: ToolPrefix | undefined;
   /** Its keys win over those of the settings' `outputGuard`. */
   outputGuard: Settings["outputGuard"] | undefined;
+  /** Whether the server may ask the user questions. */
+  elicitation: boolean;
   debug: boolean;
   /** The entry as it stands in the file. The cache hashes it. */
   raw: Record<string, unknown>;
@@ -162,6 +164,7 @@ function toDefinition(
     approveToo: [],
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
+    elicitation: entry.elicitation ?? true,
     debug: entry.debug ?? false,
     userRules: undefined,
     enabledByProject: undefined,

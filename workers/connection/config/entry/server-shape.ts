@@ -193,6 +193,15 @@ export const entryShape = lazily({
       .string()
       .optional()
       .meta({ description: "What the server is for, in a sentence.", examples: ["Search the docs"] }),
+  elicitation: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          "Whether the server may ask you questions while it works. false: it is told that nobody answers.",
+        examples: [false],
+      }),
   outputGuard: () =>
     outputGuard()
       .optional()

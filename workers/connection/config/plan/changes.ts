@@ -29,13 +29,15 @@ export interface Plan {
 type Part = [key: string, value: unknown];
 
 /** The parts of a definition that make the connection. */
-function connectionParts({ target, auth, oauth, enabled, debug, agreedEnvFile }: ServerDefinition): Part[] {
+function connectionParts(definition: ServerDefinition): Part[] {
+  const { target, auth, oauth, enabled, elicitation, debug, agreedEnvFile } = definition;
   const { kind, ...rest } = target;
   const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
   const more: Part[] = [
     ["auth", auth],
     ["oauth", oauth],
     ["enabled", enabled],
+    ["elicitation", elicitation],
     ["debug", debug],
     ["content of envFile", agreedEnvFile],
   ];

@@ -112,6 +112,7 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
       definition,
       onNote: connect.onNote,
       redact: connect.redact,
+      asks: connect.asks,
       transport: kind,
       pid: undefined,
       close: () => transport.close(),

@@ -120,6 +120,7 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
       definition,
       onNote: options.onNote,
       redact: options.redact,
+      asks: options.asks,
       transport: "stdio",
       pid: transport.pid,
       close: (times) => transport.closeWithin(times),

@@ -45,6 +45,7 @@ describe("plan", () => {
     ["env", STDIO, { ...STDIO, env: { A: "1" } }, "restart", ["env"]],
     ["cwd", STDIO, { ...STDIO, cwd: "/w" }, "restart", ["cwd"]],
     ["debug", STDIO, { ...STDIO, debug: true }, "restart", ["debug"]],
+    ["elicitation", STDIO, { ...STDIO, elicitation: false }, "restart", ["elicitation"]],
     ["enabled", STDIO, { ...STDIO, enabled: false }, "restart", ["enabled"]],
     ["url", HTTP, { ...HTTP, url: "https://x.y/other" }, "restart", ["url"]],
     ["headers", HTTP, { ...HTTP, headers: {} }, "restart", ["headers"]],
@@ -120,6 +121,7 @@ const VALUES: Record<string, unknown[]> = {
   includeTools: [["a"]],
   description: ["d"],
   debug: [true],
+  elicitation: [true, false],
   toolPrefix: ["none"],
 };
 

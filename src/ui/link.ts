@@ -1,11 +1,11 @@
-/** The address of a sign-in page: which ones are shown, and how a terminal makes a link of one. Pure. */
+/** The address of a page that the user is to open: which ones are shown, and how a terminal makes a link of one. Pure. */
 
 /** Longer addresses are refused by servers and browsers as well. */
 const URL_CHARS = 8 * 1024;
 
 /**
- * The address, if a terminal and a browser can be given it: http or https, printable ASCII without a space, bounded. An
- * authorization server wrote a part of it.
+ * The address, if a terminal and a browser can be given it: http or https, printable ASCII without a space, bounded. A
+ * server wrote it, or a part of it.
  */
 export function openableUrl(url: string): string | undefined {
   if (url.length > URL_CHARS || !/^https?:\/\/[!-~]+$/i.test(url)) return undefined;

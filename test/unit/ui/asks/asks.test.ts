@@ -1,0 +1,249 @@
+/** Owns: a server's question as the user sees it: its dialogs in order, the review, and every way in which it ends. */
+import { describe, expect, it, test } from "vitest";
+import type { AskUrl, FieldKind } from "../../../../src/shared/protocol/ask.ts";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { settled } from "../../settled.ts";
+import { type Asking, asking, field, form } from "./support.ts";
+
+const NAME = field("Name", { kind: "text" }, { required: true });
+const AGE = field("Age", { kind: "number", integer: true, minimum: 1, default: 42 });
+const SURE = field("Sure", { kind: "boolean" });
+const cats = [{ title: "Cat" }, { title: "Dog" }, { title: "Cat" }];
+const PET = field("Pet", { kind: "choice", choices: cats, default: 1 });
+const FISH = field("Fish", {
+  kind: "choices",
+  choices: [{ title: "Tuna" }, { title: "Trout" }],
+  minItems: 1,
+});
+const PAGE: AskUrl = {
+  kind: "url",
+  message: "Sign in.",
+  url: "https://example.com/a",
+  host: "example.com",
+  punycode: false,
+  plain: false,
+};
+const titles = ({ dialogs }: Asking): string[] => dialogs.map(({ title }) => title);
+const WITHDRAWN = ["files no longer waits for an answer.", "info"];
+
+describe("a form", () => {
+  test("one field of each kind -> a dialog each, the review, and the values as they were given", async () => {
+    const at = asking({
+      user: ["Answer", " Ann ", "", "(leave out)", "Cat (2)", "[ ] Trout", "Done", "Send"],
+    });
+    await at.ask(form(NAME, AGE, SURE, PET, FISH));
+    expect(at.answers).toEqual([{ action: "accept", values: [" Ann ", "42", undefined, 2, [1]] }]);
+    expect(titles(at)).toEqual([
+      "MCP server files asks (5 questions):\n│ Tell me.",
+      "files, 1 of 5:\n│ Name",
+      "files, 2 of 5:\n│ Age\n(a whole number, at least 1, optional)\nEnter alone keeps: 42",
+      "files, 3 of 5:\n│ Sure\n(optional)",
+      "files, 4 of 5:\n│ Pet\n(optional)",
+      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)",
+      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)",
+      "Send this to MCP server files? Choose a line to change it.",
+    ]);
+    expect(at.dialogs.map(({ options }) => options)).toEqual([
+      ["Answer", "Decline"],
+      undefined,
+      undefined,
+      ["(leave out)", "Yes", "No"],
+      ["Dog", "Cat", "Cat (2)", "(leave out)"],
+      ["[ ] Tuna", "[ ] Trout", "Done"],
+      ["[ ] Tuna", "[x] Trout", "Done"],
+      ["Send", "Name: Ann", "Age: 42", "Sure: (left out)", "Pet: Cat", "Fish: Trout", "Decline"],
+    ]);
+  });
+
+  test("a value that does not fit -> the field is asked again, with the reason", async () => {
+    const at = asking({ user: ["Answer", "", "Ann", "abc", "0", "7", "Send"] });
+    await at.ask(form(NAME, AGE));
+    expect(titles(at).filter((title) => title.includes("!"))).toEqual([
+      "files, 1 of 2:\n│ Name\n! An answer is needed.",
+      expect.stringMatching(/! A number is needed\.$/),
+      expect.stringMatching(/! At least 1 is needed\.$/),
+    ]);
+    expect(at.answers).toEqual([{ action: "accept", values: ["Ann", "7"] }]);
+  });
+
+  test("the review -> each field can be changed before anything is sent", async () => {
+    const at = asking({ user: ["Answer", "Ann", "Name: Ann", "Bob", "Send"] });
+    await at.ask(form(NAME));
+    expect(at.answers).toEqual([{ action: "accept", values: ["Bob"] }]);
+    expect(titles(at)[3]).toBe("files:\n│ Name\nEnter alone keeps: Ann");
+  });
+
+  test("the worker refuses a value -> that field is asked again, then the review", async () => {
+    const replies = [
+      { taken: false as const, refused: [{ field: 1, problem: "Odd." }] },
+      { taken: true as const },
+    ];
+    const at = asking({
+      user: ["Answer", "Ann", "1", "Send", "2", "Send"],
+      worker: () => replies.shift() ?? { taken: true },
+    });
+    await at.ask(form(NAME, AGE));
+    expect(titles(at)[4]).toContain("! Odd.");
+    expect(at.answers.at(-1)).toEqual({ action: "accept", values: ["Ann", "2"] });
+  });
+
+  test("without fields -> Continue or Decline", async () => {
+    const at = asking({ user: ["Continue"] });
+    await at.ask(form());
+    expect(at.dialogs).toEqual([
+      { method: "select", title: "MCP server files asks:\n│ Tell me.", options: ["Continue", "Decline"] },
+    ]);
+    expect(at.answers).toEqual([{ action: "accept", values: [] }]);
+  });
+
+  it.each<[string, unknown[], string]>([
+    ["Decline at first", ["Decline"], "decline"],
+    ["Decline in the review", ["Answer", "Ann", "Decline"], "decline"],
+    ["Escape at first", [null], "cancel"],
+    ["Escape at a field", ["Answer", null], "cancel"],
+    ["Escape in the review", ["Answer", "Ann", null], "cancel"],
+    ["Escape while a field is changed", ["Answer", "Ann", "Name: Ann", null], "cancel"],
+    ["over RPC a choice that was not given", ["Yes"], "cancel"],
+    ["over RPC a number", ["Answer", 5], "cancel"],
+    ["over RPC an object", [{ value: "Answer" }], "cancel"],
+  ])("%s -> no value is sent", async (_how, user, action) => {
+    const at = asking({ user });
+    await at.ask(form(NAME));
+    expect(at.answers).toEqual([{ action }]);
+    expect(at.notices).toEqual([]);
+  });
+
+  it.each<[string, FieldKind]>([
+    ["a text", { kind: "text" }],
+    ["a choice", { kind: "choice", choices: cats }],
+    ["choices", { kind: "choices", choices: cats }],
+  ])("over RPC a program that answers %s without an end -> cancelled", async (_what, kind) => {
+    const isText = kind.kind === "text";
+    const at = asking({
+      select: (title, options) =>
+        title.includes("asks") || title.includes("Send") ? options[0] : options[0],
+      input: () => (isText ? "" : undefined),
+    });
+    await at.ask(form(field("F", kind, { required: true })));
+    const last = at.answers.at(-1)?.action;
+    expect(kind.kind === "choice" ? last === "accept" : last === "cancel").toBe(true);
+    expect(at.dialogs.length).toBeLessThan(300);
+  });
+});
+
+describe("a page", () => {
+  it.each<[unknown, object, number]>([
+    ["Open it in the browser", { action: "accept", open: true }, 0],
+    ["I open it myself", { action: "accept", open: false }, 1],
+    ["Decline", { action: "decline" }, 0],
+    [null, { action: "cancel" }, 0],
+    ["anything", { action: "cancel" }, 0],
+  ])("%j -> %j", async (choice, answer, notices) => {
+    const at = asking({ user: [choice] });
+    await at.ask(PAGE);
+    expect(at.answers).toEqual([answer]);
+    expect(at.notices).toHaveLength(notices);
+    expect(titles(at)).toEqual([
+      "MCP server files asks you to open a page:\n│ Sign in.\nHost: example.com\nhttps://example.com/a",
+    ]);
+  });
+
+  test("no browser can be started -> the address as a notice", async () => {
+    const at = asking({ user: ["Open it in the browser"], worker: () => ({ taken: true, browser: "none" }) });
+    await at.ask(PAGE);
+    expect(at.notices).toEqual([
+      ["No browser could be started. The page of MCP server files:\nhttps://example.com/a", "warning"],
+    ]);
+  });
+
+  test("an address that a terminal cannot be given -> declined without a dialog", async () => {
+    const at = asking();
+    await at.ask({ ...PAGE, url: "https://example.com/\u001b]8;;x" });
+    expect([at.dialogs, at.answers]).toEqual([[], [{ action: "decline" }]]);
+  });
+
+  test("a look-alike and an unencrypted address -> both are said", async () => {
+    const at = asking();
+    await at.ask({
+      ...PAGE,
+      url: "http://xn--pple-43d.com/",
+      host: "xn--pple-43d.com",
+      punycode: true,
+      plain: true,
+    });
+    expect(titles(at)[0]).toContain(
+      "Host: xn--pple-43d.com\nThe name holds foreign letters, shown here in their code (xn--). " +
+        "It may look like another name: check it.\nThe page is not encrypted (http).\nhttp://xn--pple-43d.com/",
+    );
+  });
+
+  test("in a terminal -> the address is a link; one of many rows is a notice of its own", async () => {
+    const at = asking({ mode: "tui" });
+    await at.ask(PAGE);
+    expect(titles(at)[0]).toContain(
+      "\u001b]8;;https://example.com/a\u001b\\https://example.com/a\u001b]8;;\u001b\\",
+    );
+    const long = asking({ mode: "tui" });
+    const url = `https://example.com/${"x".repeat(4_000)}`;
+    await long.ask({ ...PAGE, url });
+    expect(long.notices[0]?.[0]).toContain(url);
+    expect(titles(long)[0]).toMatch(/Host: example\.com\nThe whole address is above\.$/);
+  });
+});
+
+describe("a question that is over", () => {
+  test("while its dialog is open -> the dialog closes, one line says so, and nothing is sent", async () => {
+    for (const user of [[], ["Answer"], ["Answer", "Ann"]]) {
+      const at = asking({ user });
+      await at.ask(form(NAME));
+      at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+      await settled();
+      expect([at.answers, at.notices]).toEqual([[], [WITHDRAWN]]);
+    }
+  });
+
+  test("before its turn -> it is never shown; the next one is", async () => {
+    const at = asking();
+    await at.ask(PAGE, "1");
+    await at.ask(form(NAME), "2");
+    await at.ask(form(AGE), "3");
+    expect(at.dialogs).toHaveLength(1);
+    at.asks.on({ type: "ask-over", generation: 1, askId: "2" });
+    at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+    await settled();
+    expect(at.dialogs).toHaveLength(2);
+    expect(at.answers).toEqual([]);
+  });
+
+  test("the worker did not wait any more when the answer came -> one line says so", async () => {
+    const at = asking({ user: ["Decline"], worker: () => ({ taken: false, over: true }) });
+    await at.ask(form(NAME));
+    expect(at.notices).toEqual([WITHDRAWN]);
+  });
+
+  test("the session ends -> every dialog closes, and Pi is not touched", async () => {
+    const at = asking();
+    await at.ask(form(NAME), "1");
+    await at.ask(PAGE, "2");
+    at.stop();
+    await settled();
+    expect([at.dialogs.length, at.notices, at.answers, at.errors]).toEqual([1, [], [], []]);
+  });
+
+  test("another id -> nothing happens", async () => {
+    const at = asking();
+    await at.ask(form(NAME));
+    at.asks.on({ type: "ask-over", generation: 1, askId: "9" });
+    await settled();
+    expect(at.notices).toEqual([]);
+  });
+});
+
+test.each([
+  [new ThreadsError("runtime_restarted", "The worker ended."), []],
+  [new ThreadsError("internal", "No answer."), ["MCP: No answer."]],
+])("the answer cannot be sent: %s -> errors %j", async (error, errors) => {
+  const at = asking({ user: ["Decline"], worker: () => Promise.reject(error) });
+  await at.ask(form(NAME));
+  expect(at.errors).toEqual(errors);
+});

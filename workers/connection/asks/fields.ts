@@ -1,0 +1,171 @@
+/**
+ * Reads the schema of a form (MCP 2025-11-25, client/elicitation, "Requested Schema") into fields. A field of an unknown
+ * kind makes the whole form unanswerable, because the server counts on each of them. Pure.
+ */
+import { VALUE_CHARS } from "../../../src/shared/asks/check.ts";
+import type { Choice, Field, FieldKind, TextFormat } from "../../../src/shared/protocol/ask.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
+import { boundText, type Redactor } from "../secrets/secrets.ts";
+import { CHOICE_CHARS, CHOICES, DEFAULT_CHARS, DESCRIPTION_CHARS, FIELDS, TITLE_CHARS } from "./limits.ts";
+
+/** A field with what the answer to the server needs of it. */
+export interface ServerField {
+  /** The field as main sees it. */
+  field: Field;
+  /** The name of the property. */
+  name: string;
+  /** The server's values of the choices, by position. */
+  values: readonly string[];
+}
+
+/** Why the form is not asked, worded to follow `: `. */
+export interface Unanswerable {
+  problem: string;
+}
+
+type Schema = Record<string, unknown>;
+
+const FORMATS: readonly string[] = ["email", "uri", "date", "date-time"] satisfies TextFormat[];
+
+/** One line of the server's words. */
+export const lineOf = (text: unknown, chars: number, redact: Redactor): string | undefined => {
+  if (typeof text !== "string") return undefined;
+  return oneLine(boundText(text, 4 * chars, redact), chars) || undefined;
+};
+
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+
+const number = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? value : undefined;
+
+/** The object without the keys whose value is undefined. */
+const known = <T extends object>(object: T): T =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+
+/** `string` of `["string", "null"]`. */
+const typeOf = ({ type }: Schema): unknown =>
+  Array.isArray(type) ? type.find((one) => one !== "null") : type;
+
+interface Listed {
+  choices: Choice[];
+  values: string[];
+}
+
+/** The choices of `enum`, `oneOf` or `anyOf`. Undefined: the schema lists none. `problem`: they cannot be asked. */
+function listedIn(schema: Schema, redact: Redactor): Listed | Unanswerable | undefined {
+  const titled = schema.oneOf ?? schema.anyOf;
+  const source = schema.enum ?? titled;
+  if (source === undefined) return undefined;
+  if (!Array.isArray(source) || source.length === 0) return { problem: "has a list without choices" };
+  if (source.length > CHOICES) return { problem: `has more than ${CHOICES} choices` };
+  const names = Array.isArray(schema.enumNames) ? schema.enumNames : [];
+  const listed: Listed = { choices: [], values: [] };
+  for (const [index, item] of source.entries()) {
+    const value: unknown = schema.enum === undefined && isObject(item) ? item.const : item;
+    if (typeof value !== "string" || value.length > VALUE_CHARS)
+      return { problem: "has a choice that is not a text" };
+    if (listed.values.includes(value)) continue;
+    const title = schema.enum === undefined && isObject(item) ? item.title : names[index];
+    listed.values.push(value);
+    listed.choices.push({
+      title:
+        lineOf(title, CHOICE_CHARS, redact) ?? lineOf(value, CHOICE_CHARS, redact) ?? `choice ${index + 1}`,
+    });
+  }
+  return listed;
+}
+
+/** A default that the user could not read in the dialog is no default: nobody would know what is sent. */
+function defaultText(value: unknown): string | undefined {
+  if (typeof value !== "string" || value === "" || value.length > DEFAULT_CHARS) return undefined;
+  return cleanText(value) === value ? value : undefined;
+}
+
+type Kind = { kind: FieldKind; values: readonly string[] };
+
+const plain = (kind: FieldKind): Kind => ({ kind: known(kind), values: [] });
+
+function textKind(schema: Schema): Kind {
+  const format = FORMATS.includes(String(schema.format)) ? (schema.format as TextFormat) : undefined;
+  const [minLength, maxLength] = [count(schema.minLength), count(schema.maxLength)];
+  return plain(
+    known({ kind: "text", format, minLength, maxLength, default: defaultText(schema.default) }) as FieldKind,
+  );
+}
+
+function numberKind(schema: Schema, integer: boolean): Kind {
+  const [minimum, maximum] = [number(schema.minimum), number(schema.maximum)];
+  return plain(
+    known({ kind: "number", integer, minimum, maximum, default: number(schema.default) }) as FieldKind,
+  );
+}
+
+function choiceKind({ choices, values }: Listed, wanted: unknown): Kind {
+  const position = typeof wanted === "string" ? values.indexOf(wanted) : -1;
+  return { kind: { kind: "choice", choices, ...(position < 0 ? {} : { default: position }) }, values };
+}
+
+function choicesKind({ choices, values }: Listed, schema: Schema): Kind {
+  const wanted = Array.isArray(schema.default) ? schema.default.slice(0, CHOICES) : undefined;
+  const positions = wanted?.map((value) => values.indexOf(value)).filter((position) => position >= 0);
+  const kind = known({
+    kind: "choices",
+    choices,
+    minItems: count(schema.minItems),
+    maxItems: count(schema.maxItems),
+    default: positions && [...new Set(positions)],
+  });
+  return { kind: kind as FieldKind, values };
+}
+
+function kindOf(schema: Schema, redact: Redactor): Kind | Unanswerable {
+  const type = typeOf(schema);
+  if (type === "array") {
+    const listed = isObject(schema.items) ? listedIn(schema.items, redact) : undefined;
+    if (listed === undefined) return { problem: "is a list without choices" };
+    return "problem" in listed ? listed : choicesKind(listed, schema);
+  }
+  if (type === "boolean") {
+    return plain(
+      known({
+        kind: "boolean",
+        default: typeof schema.default === "boolean" ? schema.default : undefined,
+      }) as FieldKind,
+    );
+  }
+  if (type === "number" || type === "integer") return numberKind(schema, type === "integer");
+  const listed = type === undefined || type === "string" ? listedIn(schema, redact) : undefined;
+  if (listed !== undefined) return "problem" in listed ? listed : choiceKind(listed, schema.default);
+  return type === "string" ? textKind(schema) : { problem: "is of a kind that forms do not have" };
+}
+
+/** Reads `requestedSchema`, which may have any shape. */
+export function readFields(schema: unknown, redact: Redactor): ServerField[] | Unanswerable {
+  if (schema === undefined || schema === null) return [];
+  if (!isObject(schema)) return { problem: "its form is not an object" };
+  const { properties = {}, required } = schema;
+  if (!isObject(properties)) return { problem: "the fields of its form are not an object" };
+  const names = Object.keys(properties);
+  if (names.length > FIELDS) {
+    return {
+      problem: `its form has ${names.length.toLocaleString("en")} fields, and at most ${FIELDS} are asked`,
+    };
+  }
+  const needed = new Set(Array.isArray(required) ? required : []);
+  const fields: ServerField[] = [];
+  for (const [index, name] of names.entries()) {
+    const property = properties[name];
+    const shown = lineOf(name, TITLE_CHARS, redact) ?? `field ${index + 1}`;
+    if (name === "__proto__" || !isObject(property))
+      return { problem: `its field ${shown} is not an object` };
+    const read = kindOf(property, redact);
+    if ("problem" in read) return { problem: `its field ${shown} ${read.problem}` };
+    const title = lineOf(property.title, TITLE_CHARS, redact) ?? shown;
+    const description = lineOf(property.description, DESCRIPTION_CHARS, redact);
+    const field = { ...read.kind, ...known({ title, description, required: needed.has(name) }) } as Field;
+    fields.push({ field, name, values: read.values });
+  }
+  return fields;
+}
