@@ -1,7 +1,8 @@
 /**
  * Owns: the client that the conformance suite tests: the packed connection worker with one server, and a user who agrees
- * to everything, but in a scenario that is about the question. The suite gives the server's address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`,
- * and for some scenarios credentials in `MCP_CONFORMANCE_CONTEXT`. Ends with 0 if the scenario's tool was called.
+ * to everything and keeps every default, but in a scenario that is about the question. The suite gives the server's
+ * address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`, and for some scenarios credentials in
+ * `MCP_CONFORMANCE_CONTEXT`. Ends with 0 if the scenario's tool was called.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

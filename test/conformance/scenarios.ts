@@ -76,12 +76,8 @@ export const RUN: ByVersion = {
 
 /** Scenarios that run and fail, each with the reason. This list may only shrink. */
 export const EXPECTED_FAILURES: Record<keyof typeof SUITES, Readonly<Record<string, string>>> = {
-  stable: {
-    "elicitation-sep1034-client-defaults": "The client does not offer elicitation.",
-  },
-  next: {
-    "elicitation-sep1034-client-defaults": "The client does not offer elicitation.",
-  },
+  stable: {},
+  next: {},
 };
 
 /** Scenarios that do not run, each with the reason. */

@@ -1,11 +1,14 @@
 /**
- * Owns: the packed connection worker in a process without Vitest: its session, its calls and its sign-ins. Called by:
- * processes that tests start, and the driver of the conformance suite.
+ * Owns: the packed connection worker in a process without Vitest: its session, its calls, its sign-ins, and a user who
+ * answers each form with its defaults and opens no page. Called by: processes that tests start, and the driver of the
+ * conformance suite.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
+import { startValue } from "../../src/shared/asks/check.ts";
+import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SignInResult } from "../../src/shared/protocol/sign-in.ts";
@@ -45,6 +48,14 @@ export async function startPlainSession(place: { agentDir: string; cwd: string }
     onEvent: (event) => {
       events.push(event);
       if (event.type === "planned") planned.resolve();
+      if (event.type === "ask") {
+        const { askId, ask } = event;
+        const answer: AskAnswer =
+          ask.kind === "form"
+            ? { action: "accept", values: ask.fields.map(startValue) }
+            : { action: "decline" };
+        runtime.ask("answerAsk", { askId, answer }).catch(planned.reject);
+      }
       for (const watcher of [...watchers]) watcher();
     },
     onCrash: ({ reason }) => planned.reject(new Error(`the worker crashed: ${reason}`)),
