@@ -2,6 +2,7 @@
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { APPROVAL } from "./approval.ts";
 import { CATALOGS } from "./catalogs.ts";
+import { ELICITATION } from "./elicitation.ts";
 import { FILES } from "./files.ts";
 import { FLOODS } from "./floods.ts";
 import { HTTP } from "./http.ts";
@@ -31,6 +32,7 @@ export const GROUPS = {
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,
+  elicitation: ELICITATION,
   files: FILES,
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;

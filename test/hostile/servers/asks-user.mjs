@@ -1,0 +1,35 @@
+// A call asks the user what the file in the first argument holds, as often as the second argument says, all at once or,
+// with `again` as third argument, each one after the answer to the one before. Answers the call after the last one.
+import { readFileSync } from "node:fs";
+import { seen, send, serve, text } from "./lib.mjs";
+
+const [file, times = "1", how = "at-once"] = process.argv.slice(2);
+const params = JSON.parse(readFileSync(file, "utf8"));
+const most = Number(times);
+let asked = 0;
+let answered = 0;
+let call;
+const ask = () => send({ id: `ask-${asked++}`, method: "elicitation/create", params });
+
+serve({
+  "tools/call": ({ id }) => {
+    call = id;
+    asked = 0;
+    answered = 0;
+    if (how === "again") ask();
+    else for (let at = 0; at < most; at++) ask();
+    seen("asked");
+    return undefined;
+  },
+  // An answer to a request of this server has no method.
+  undefined: () => undefined,
+});
+process.stdin.on("data", (chunk) => {
+  for (const line of String(chunk).split("\n")) {
+    if (!line.includes('"ask-')) continue;
+    seen(`answer ${/"action":"(\w+)"/.exec(line)?.[1]}`);
+    answered++;
+    if (answered === most) send({ id: call, result: text("all answered") });
+    else if (how === "again") ask();
+  }
+});
