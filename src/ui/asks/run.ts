@@ -44,7 +44,7 @@ export function createAskDialogs(ctx: PiContext, host: AskHost): Asks {
       // A worker that has ended is reported once, for the whole session.
       if (!isWorkerEnd(error)) host.failed(`MCP: ${messageOf(error)}`);
     } finally {
-      open.delete(event.askId);
+      if (open.get(event.askId) === closing) open.delete(event.askId);
     }
   };
 

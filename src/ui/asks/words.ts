@@ -56,11 +56,12 @@ export function questionText(server: string, { message, fields }: AskForm, at: S
 
 /** Texts of which no two are equal: the answer of a dialog is a text. */
 export function numbered(texts: readonly string[]): string[] {
-  const seen = new Map<string, number>();
+  const taken = new Set<string>();
   return texts.map((text) => {
-    const count = (seen.get(text) ?? 0) + 1;
-    seen.set(text, count);
-    return count === 1 ? text : `${text} (${count})`;
+    let free = text;
+    for (let count = 2; taken.has(free); count++) free = `${text} (${count})`;
+    taken.add(free);
+    return free;
   });
 }
 

@@ -22,18 +22,20 @@ export interface SessionAsks {
 
 export interface SessionAsksOptions {
   generation: number;
+  /** Begins every id. Another worker of the session must have another one: it may get an answer that this one awaited. */
+  worker: string;
   emit: (event: WorkerEvent) => void;
   /** Opens an address in the user's browser. Does not reject. */
   openPage: (url: string, onNote: (note: string) => void) => Promise<"started" | "none">;
 }
 
-export function createSessionAsks({ generation, emit, openPage }: SessionAsksOptions): SessionAsks {
+export function createSessionAsks({ generation, worker, emit, openPage }: SessionAsksOptions): SessionAsks {
   const servers = new Map<string, QuestionsOfServer>();
   const open = new Map<string, OpenAsk>();
   let lastId = 0;
 
   const show = (one: OpenAsk): string => {
-    const askId = String(++lastId);
+    const askId = `${worker}${++lastId}`;
     open.set(askId, one);
     emit({ type: "ask", generation, askId, server: one.server, ask: one.ask });
     return askId;

@@ -83,6 +83,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   });
   const asks = createSessionAsks({
     generation,
+    worker: `${performance.timeOrigin}-`,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
   });

@@ -131,6 +131,26 @@ describe("a form", () => {
   });
 });
 
+test("choices with equal texts, or with ours -> each can be chosen", async () => {
+  const same = ["x", "x", "x (2)", "(leave out)"].map((title) => ({ title }));
+  const at = asking({ user: ["Answer", "x (2) (2)", "Send"] });
+  await at.ask(form(field("F", { kind: "choice", choices: same, default: 0 })));
+  expect(at.dialogs[1]?.options).toEqual(["x", "x (2)", "x (2) (2)", "(leave out)", "(leave out) (2)"]);
+  expect(at.answers).toEqual([{ action: "accept", values: [2] }]);
+});
+
+test("the same id again, from the worker after a crash -> it can be withdrawn, too", async () => {
+  const at = asking();
+  await at.ask(form(NAME), "1");
+  at.asks.interrupt();
+  at.asks.on({ type: "ask", generation: 1, askId: "1", server: "files", ask: PAGE });
+  await settled();
+  expect(at.dialogs).toHaveLength(2);
+  at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+  await settled();
+  expect(at.notices).toEqual([WITHDRAWN, WITHDRAWN]);
+});
+
 describe("a page", () => {
   it.each<[unknown, object, number]>([
     ["Open it in the browser", { action: "accept", open: true }, 0],

@@ -26,6 +26,7 @@ function session() {
   const opened: string[] = [];
   const asks = createSessionAsks({
     generation: 7,
+    worker: "",
     emit: (event) => events.push(event),
     openPage: async (url) => {
       opened.push(url);
@@ -126,6 +127,19 @@ describe("a question", () => {
     expect(await at.server.create(NAME, gone.signal)).toEqual({ action: "cancel" });
     expect(at.shown()).toEqual(["1"]);
   });
+});
+
+test("a worker that follows a crash -> its questions have other ids", async () => {
+  const events: WorkerEvent[] = [];
+  const options = {
+    generation: 7,
+    emit: (event: WorkerEvent) => events.push(event),
+    openPage: async () => "none" as const,
+  };
+  const follower = createSessionAsks({ ...options, worker: "second-" });
+  void follower.of({ name: "s", redact: (text) => text, onNote: () => undefined }).create(NAME, never);
+  expect(events).toMatchObject([{ type: "ask", askId: "second-1" }]);
+  expect(await follower.answer("first-1", DECLINE)).toEqual({ taken: false, over: true });
 });
 
 describe("several questions", () => {
