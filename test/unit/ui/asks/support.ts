@@ -65,6 +65,7 @@ export function asking({
   const { inTurn } = createDialogs(recording.ctx, {
     consent: async () => undefined,
     held: async () => undefined,
+    approval: async () => undefined,
     over,
     failed,
   });

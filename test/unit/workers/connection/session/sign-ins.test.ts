@@ -73,6 +73,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   const emit = (event: WorkerEvent): void => void events.push(event);
   const supervisor: Supervisor = createSupervisor({
     ...{ cwd: agentDir, npxCacheFile: "/npx", log, emit, connect },
+    approvals: { of: () => undefined },
     settings: () => DEFAULT_SETTINGS,
     onStatus: () => undefined,
     onTools: () => undefined,
