@@ -3,9 +3,9 @@
  * our proxy tool calls tools for the model, and its nested calls get the result that is shaped for the model.
  */
 
-import type { CallResult } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
-import type { CallTool, ToolCall } from "../tools/definition/definition.ts";
+import type { CallTool, ToldResult, ToolCall } from "../tools/definition/definition.ts";
+import type { Instructions } from "../tools/instructions/instructions.ts";
 import type { Running } from "./running.ts";
 
 export interface SessionCalls {
@@ -22,16 +22,21 @@ const callerOf = (callId: string): string => callId.replace(/\/\d+$/, "");
 /** `runningOrThrow`: throws `runtime_stopped` when no session runs. */
 export function createSessionCalls(
   runningOrThrow: () => Pick<Running, "runtime" | "generation" | "settings" | "signIns" | "called">,
+  instructions: Pick<Instructions, "tell">,
 ): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
   const forModel = new Set<string>();
   return {
-    call: async ({ signal, onProgress, ...request }): Promise<CallResult> => {
+    call: async ({ signal, onProgress, branch, ...request }): Promise<ToldResult> => {
       const session = runningOrThrow();
       const { runtime, generation } = session;
       const { callId, server } = request;
       const wantsStructured = request.wantsStructured && !forModel.has(callerOf(callId));
-      const send = () => runtime.callTool({ generation, ...request, wantsStructured }, signal);
+      const send = async (): Promise<ToldResult> => {
+        const result = await runtime.callTool({ generation, ...request, wantsStructured }, signal);
+        if (wantsStructured) return result;
+        return { ...result, instructions: await instructions.tell([server], branch) };
+      };
       session.called.add(server);
       progress.set(callId, onProgress);
       try {

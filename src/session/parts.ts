@@ -4,6 +4,7 @@ import type { Pi } from "../pi/api.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { createInstructions } from "../tools/instructions/instructions.ts";
 import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
 import { createSearchTools } from "../tools/tools.ts";
 import { isLearning } from "./await-direct.ts";
@@ -26,7 +27,8 @@ export interface PartsOptions {
 export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrThrow }: PartsOptions) {
   const store = createCatalogStore(agentDir, key);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
-  const calls = createSessionCalls(runningOrThrow);
+  const instructions = createInstructions(store.current);
+  const calls = createSessionCalls(runningOrThrow, instructions);
   const registrar = createRegistrar(pi, {
     call: calls.call,
     direct,
@@ -37,13 +39,14 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
       session?.warn(text);
     },
   });
-  const host = createToolHost({ store, registrar, calls, running, runningOrThrow, waits });
+  const host = createToolHost({ store, registrar, calls, instructions, running, runningOrThrow, waits });
   const searchTools = createSearchTools(pi, host);
   const snapshotKey = createSnapshotKey({ key, store, registrar, searchTools });
   const shared = { store, registrar, searchTools, running };
   return {
     ...shared,
     calls,
+    instructions,
     snapshotKey,
     unknownCallHost: { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name },
     firstRequest: createFirstRequest(pi, { ...shared, agentDir, key: snapshotKey.current, direct, waits }),

@@ -61,7 +61,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
-  const { store, registrar, calls, searchTools, snapshotKey, firstRequest, lateTools } = parts;
+  const { store, registrar, calls, searchTools, snapshotKey, firstRequest, lateTools, instructions } = parts;
 
   const stop = async (): Promise<void> => {
     const stopped = current;
@@ -106,7 +106,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       current.runtime.log("info", `registered ${count} from the snapshot in ${registeredInMs.toFixed(1)} ms`);
     },
     beforeAgentStart: firstRequest.prepare,
-    branchChanged: firstRequest.branchChanged,
+    branchChanged: () => {
+      firstRequest.branchChanged();
+      instructions.branchChanged();
+    },
     registeredServersChanged: (servers) => {
       current?.runtime.post("setRegistered", { servers: toRegistered(servers) });
     },

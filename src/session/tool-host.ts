@@ -1,6 +1,7 @@
 /** The session as the tools see it that find and call other tools (`ToolHost`). */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Instructions } from "../tools/instructions/instructions.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { ToolHost } from "../tools/tool-search/tool-search.ts";
 import type { SessionCalls } from "./calls.ts";
@@ -11,6 +12,7 @@ export interface ToolHostOptions {
   store: Pick<CatalogStore, "current" | "reached">;
   registrar: Pick<Registrar, "activate" | "provide">;
   calls: Pick<SessionCalls, "forModel">;
+  instructions: Pick<Instructions, "tell">;
   running: WhileRunning;
   /** Throws `runtime_stopped` after the session's end. */
   runningOrThrow: () => Running;
@@ -18,7 +20,7 @@ export interface ToolHostOptions {
 }
 
 export function createToolHost(options: ToolHostOptions): ToolHost {
-  const { store, registrar, calls, running, runningOrThrow, waits } = options;
+  const { store, registrar, calls, instructions, running, runningOrThrow, waits } = options;
   return {
     settle: async (signal, servers) => {
       const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
@@ -31,6 +33,7 @@ export function createToolHost(options: ToolHostOptions): ToolHost {
     activate: registrar.activate,
     provide: registrar.provide,
     forModel: calls.forModel,
+    tell: instructions.tell,
     connect: async (server) => {
       await runningOrThrow().runtime.ask("reconnect", { server });
     },

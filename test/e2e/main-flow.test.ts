@@ -40,6 +40,12 @@ describe.each(BUILDS)("%s", (build) => {
     const last = scripted.requests.at(-1);
     const [searched, echoed, ...sideBySide] = last ? toolResultTexts(last) : [];
     expect(searched).toContain("everything__echo(message: string)");
+    // The server's instructions come once, with the answer that loads its first tool, and in no declaration.
+    expect(searched).toMatch(
+      /\nInstructions of the MCP server everything, in the server's own words .*\n> #/,
+    );
+    expect(JSON.stringify(last?.messages).match(/Instructions of the MCP server/g)).toHaveLength(1);
+    expect(JSON.stringify(last?.tools)).not.toContain("Key Features");
     expect(echoed).toBe("Echo: through threads");
     expect(sideBySide.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
     expect(sideBySide[8]).toContain("42");
@@ -57,7 +63,8 @@ describe.each(BUILDS)("%s", (build) => {
     expect(next.code).toBe(0);
     expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
     expect(later.requests[1]?.toolNames).toContain("memory__read_graph");
-    expect(later.requests[2] && toolResultTexts(later.requests[2])[1]).toMatch(/\b3\b/);
+    const [, sum] = later.requests[2] ? toolResultTexts(later.requests[2]) : [];
+    expect(sum).toMatch(/\b3\b[\s\S]*\nInstructions of the MCP server everything, .*\n> #/);
     const log = (await readLog(at)).slice(before);
     expect(log).toContain("started");
     expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);

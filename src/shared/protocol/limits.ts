@@ -102,6 +102,9 @@ export const LIMITS = {
   serverRequestsWindowMs: 10_000,
   /** The end of a server's stderr that is kept. */
   stderrTailBytes: 8 * 1024,
+  /** A server's instructions that the model gets once, and the servers whose instructions come with one answer. */
+  instructionsChars: 2_048,
+  instructionsServers: 5,
   /** Text of one result that reaches the model: the same limits as those of Pi's own tools. */
   resultBytes: 50 * 1024,
   resultLines: 2_000,

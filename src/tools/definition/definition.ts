@@ -13,6 +13,7 @@ import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { failureText } from "../../shared/text/failure.ts";
 import { parameterList } from "../../shared/text/signature.ts";
 import { cleanText, cut, oneLine } from "../../shared/text/unprintable.ts";
+import type { ReadBranch, ToldInstructions } from "../instructions/instructions.ts";
 import { createRenderers, type RowDetails } from "../rows/rows.ts";
 import { lazyInputSchema } from "./input-schema.ts";
 import { lazyOutputSchema } from "./output-schema.ts";
@@ -25,10 +26,16 @@ export interface ToolCall {
   signal: AbortSignal | undefined;
   /** True for a call from a script, which reads the server's own result. */
   wantsStructured: boolean;
+  branch: ReadBranch;
   onProgress: (message: string, counted?: Omit<CallProgress, "message">) => void;
 }
 
-export type CallTool = (call: ToolCall) => Promise<CallResult>;
+/** A result, and what the server says about its use if the model has not read it yet. */
+export interface ToldResult extends CallResult {
+  instructions?: ToldInstructions | undefined;
+}
+
+export type CallTool = (call: ToolCall) => Promise<ToldResult>;
 
 const expectedCall = (tool: CatalogTool): string => `${tool.name}${parameterList(inputSchemaOf(tool))}`;
 
@@ -78,8 +85,8 @@ function namespaceOf(server: SnapshotServer): Namespace {
 
 const rowOf = ({ server, tool }: CatalogTool): RowDetails => ({ server: server.name, tool });
 
-function toResult(tool: CatalogTool, result: CallResult): ToolResult {
-  const { content, isError, bytes, storedAt, forUser, scriptResult, scriptProblem } = result;
+function toResult(tool: CatalogTool, result: ToldResult): ToolResult {
+  const { content, isError, bytes, storedAt, forUser, scriptResult, scriptProblem, instructions } = result;
   const row: RowDetails = {
     ...rowOf(tool),
     durationMs: Math.round(result.durationMs),
@@ -92,10 +99,10 @@ function toResult(tool: CatalogTool, result: CallResult): ToolResult {
     const details = { ...row, code: "message_too_large" };
     return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
   }
-  const hint = { type: "text" as const, text: expectedLine(tool) };
+  const texts = [...(isError ? [expectedLine(tool)] : []), ...(instructions ? [instructions.text] : [])];
   return {
-    content: isError ? [...content, hint] : content,
-    details: row,
+    content: [...content, ...texts.map((text) => ({ type: "text" as const, text }))],
+    details: instructions ? { ...row, instructed: instructions.servers } : row,
     ...(isError ? { isError: true } : {}),
     ...(scriptResult ? { structuredContent: readJson(scriptResult) } : {}),
   };
@@ -134,7 +141,7 @@ export function createMcpTool(
     outputSchema: lazyOutputSchema(tool),
     exposure,
     namespace,
-    async execute(callId, args, signal, onUpdate) {
+    async execute(callId, args, signal, onUpdate, ctx) {
       const wantsStructured = isNested(callId);
       const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>
         onUpdate?.({
@@ -151,6 +158,7 @@ export function createMcpTool(
             args: args ?? {},
             signal,
             wantsStructured,
+            branch: () => ctx.sessionManager.getBranch(),
             onProgress,
           }),
         );

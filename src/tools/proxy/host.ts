@@ -3,5 +3,5 @@ import type { ToolHost } from "../tool-search/tool-search.ts";
 
 export type ProxyHost = Pick<
   ToolHost,
-  "settle" | "catalog" | "servers" | "provide" | "forModel" | "matchTools" | "connect" | "whyMissing"
+  "settle" | "catalog" | "servers" | "provide" | "forModel" | "tell" | "matchTools" | "connect" | "whyMissing"
 >;

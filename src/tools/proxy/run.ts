@@ -10,7 +10,7 @@ import { cleanText } from "../../shared/text/unprintable.ts";
 import { expectedLine } from "../definition/definition.ts";
 import type { ProxyHost } from "./host.ts";
 import { knownServer, type ProxyCall, parseArgs, Refusal, text, toolNamed } from "./request.ts";
-import { searchMode, serverMode } from "./search.ts";
+import { type Listed, searchMode, serverMode } from "./search.ts";
 
 /** Calls the tool through Pi, so that extensions that watch or block calls see the tool itself. */
 async function callMode(
@@ -57,8 +57,14 @@ async function connectMode(host: ProxyHost, written: string): Promise<string> {
 
 /** The first parameter that is given decides: tool, connect, describe, search, server. Without any: the status. */
 async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
-  const { params, signal } = call;
+  const { params, signal, ctx } = call;
   const answer = (lines: string): ToolResult => ({ content: [{ type: "text", text: lines }], details: {} });
+  const listed = async ({ text: lines, servers }: Listed): Promise<ToolResult> => {
+    const told = await host.tell(servers, () => ctx.sessionManager.getBranch());
+    if (!told) return answer(lines);
+    const content = [lines, told.text].map((part) => ({ type: "text" as const, text: part }));
+    return { content, details: { instructed: told.servers } };
+  };
   const [tool, connect, describe, search, server] = ["tool", "connect", "describe", "search", "server"].map(
     (key) => text(params[key]),
   );
@@ -66,10 +72,11 @@ async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
   if (connect !== undefined) return answer(await connectMode(host, connect));
   if (describe !== undefined) {
     const within = server === undefined ? undefined : knownServer(host, server);
-    return answer(describeTool(await toolNamed(host, describe, within, signal)));
+    const found = await toolNamed(host, describe, within, signal);
+    return listed({ text: describeTool(found), servers: [found.server.name] });
   }
-  if (search !== undefined) return answer(await searchMode(host, search, call));
-  if (server !== undefined) return answer(await serverMode(host, server, call));
+  if (search !== undefined) return listed(await searchMode(host, search, call));
+  if (server !== undefined) return listed(await serverMode(host, server, call));
   return answer(statusMode(host));
 }
 

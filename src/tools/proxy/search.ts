@@ -25,6 +25,12 @@ function linesOf(tool: CatalogTool, withParameters: boolean): string[] {
   return withParameters ? [line, ...parameterLines(tool).map((parameter) => `  ${parameter}`)] : [line];
 }
 
+export interface Listed {
+  text: string;
+  /** The servers of the tools that the text names. */
+  servers: string[];
+}
+
 /** Works in slices, because a tool's schema is decoded for its parameters. */
 async function toolLines(tools: readonly CatalogTool[], withParameters: boolean): Promise<string[]> {
   const slices = createSlices({ steps: 1 });
@@ -88,7 +94,7 @@ export async function searchMode(
   host: ProxyHost,
   words: string,
   { params, signal }: ProxyCall,
-): Promise<string> {
+): Promise<Listed> {
   const written = text(params.server);
   const server = written === undefined ? undefined : knownServer(host, written);
   const pending = await host.settle(signal, server === undefined ? undefined : [server]);
@@ -96,24 +102,28 @@ export async function searchMode(
     params.regex === true ? await byPattern(host, words, server) : byWords(host.catalog(), words, server);
   const lines = await toolLines(results.tools, params.includeSchemas !== false);
   const found = lines.length > 0 ? lines : ["No tools found."];
-  return [...found, ...results.notes, ...serverNotes(host.servers(), pending)].join("\n");
+  return {
+    text: [...found, ...results.notes, ...serverNotes(host.servers(), pending)].join("\n"),
+    servers: [...new Set(results.tools.map((tool) => tool.server.name))],
+  };
 }
 
 export async function serverMode(
   host: ProxyHost,
   written: string,
   { params, signal }: ProxyCall,
-): Promise<string> {
+): Promise<Listed> {
   const server = knownServer(host, written);
   const status = host.servers().find(({ name }) => name === server);
   if (!status?.toolsKnown || !holdsToolsOf(host.catalog(), server)) await host.settle(signal, [server]);
   const tools = await toolsOf(host.catalog(), server);
   const lines = await toolLines(tools.slice(0, LISTED), params.includeSchemas === true);
   const rest = tools.length - LISTED;
-  return [
+  const lists = [
     `${serverName(server)}: ${counted(tools.length, "tool")}`,
     ...lines,
     ...(rest > 0 ? [`and ${rest} more: search with server.`] : []),
     ...stateNote(host.servers().find(({ name }) => name === server)),
-  ].join("\n");
+  ];
+  return { text: lists.join("\n"), servers: tools.length > 0 ? [server] : [] };
 }

@@ -3,6 +3,7 @@ import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import type { WhyMissing } from "../../report/search.ts";
 import type { ConnectionMethods } from "../../shared/protocol/api.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { Instructions } from "../instructions/instructions.ts";
 import type { Activation } from "../registry/registry.ts";
 
 export interface ToolHost {
@@ -25,11 +26,13 @@ export interface ToolHost {
   ): Promise<ConnectionMethods["matchTools"]["value"]>;
   /** Settles when the server has connected or failed. */
   connect(server: string): Promise<void>;
+  /** Answers what servers say about their use, as far as the model has not read it yet. */
+  tell: Instructions["tell"];
   log(message: string): void;
   whyMissing: WhyMissing;
 }
 
 export type ToolSearchHost = Pick<
   ToolHost,
-  "settle" | "catalog" | "servers" | "activate" | "log" | "whyMissing"
+  "settle" | "catalog" | "servers" | "activate" | "tell" | "log" | "whyMissing"
 >;

@@ -14,6 +14,7 @@ import type { ToolResult } from "../../pi/api.ts";
 import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "../../report/search.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../../shared/search/request.ts";
+import type { ReadBranch, ToldInstructions } from "../instructions/instructions.ts";
 import { ownersOf } from "../registry/registry.ts";
 import type { ToolSearchHost } from "./host.ts";
 
@@ -171,15 +172,23 @@ function limitOf(value: unknown): number {
   return Math.min(value, LIMITS.searchResultsMost);
 }
 
-const answer = (text: string, loaded: readonly CatalogTool[] = []): ToolResult => ({
-  content: [{ type: "text", text }],
-  details: { loaded: loaded.map(({ name }) => name), owners: ownersOf(loaded) },
+const answer = (
+  text: string,
+  loaded: readonly CatalogTool[] = [],
+  instructions?: ToldInstructions,
+): ToolResult => ({
+  content: [text, ...(instructions ? [instructions.text] : [])].map((part) => ({ type: "text", text: part })),
+  details: {
+    loaded: loaded.map(({ name }) => name),
+    owners: ownersOf(loaded),
+    ...(instructions ? { instructed: instructions.servers } : {}),
+  },
 });
 
 export async function runToolSearch(
   host: ToolSearchHost,
   params: Record<string, unknown>,
-  signal: AbortSignal | undefined,
+  { signal, branch }: { signal: AbortSignal | undefined; branch: ReadBranch },
 ): Promise<ToolResult> {
   const query = typeof params.query === "string" ? params.query : "";
   const request = parseRequest(query);
@@ -215,5 +224,6 @@ export async function runToolSearch(
       ...problem,
     ],
   });
-  return answer(text, active);
+  const found = new Set(active.map((tool) => tool.server.name));
+  return answer(text, active, await host.tell([...found], branch));
 }

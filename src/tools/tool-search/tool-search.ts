@@ -43,9 +43,9 @@ export function createToolSearch(description: string, host: ToolSearchHost): PiT
     exposure: "model-only",
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
-    async execute(_callId, params, signal) {
+    async execute(_callId, params, signal, _onUpdate, ctx) {
       const { runToolSearch } = await import("./run.ts");
-      return runToolSearch(host, params, signal);
+      return runToolSearch(host, params, { signal, branch: () => ctx.sessionManager.getBranch() });
     },
   };
 }

@@ -54,6 +54,7 @@ interface Answer {
 async function ask(params: Record<string, unknown>, world: World = {}): Promise<Answer> {
   const seen: Omit<Answer, "text" | "isError"> = { ran: [], provided: [], forModel: [], waits: 0 };
   const host: ProxyHost = {
+    tell: async () => undefined,
     settle: async () => {
       seen.waits++;
       return world.pending ?? [];

@@ -54,6 +54,9 @@ interface Host {
 
 interface Answer {
   text: string;
+  /** The servers' own words behind the answer, and the servers. */
+  told: string | undefined;
+  instructed: string[] | undefined;
   loaded: string[];
   asked: string[][];
   waits: number;
@@ -67,6 +70,10 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
   const waitedFor: (string[] | undefined)[] = [];
   let waits = 0;
   const tool = createToolSearch("d", {
+    tell: async (servers) => {
+      const told = servers.filter((name) => name === "fs");
+      return told.length > 0 ? { text: "> Use fs well.", servers: told } : undefined;
+    },
     settle: async (_signal, servers) => {
       waits++;
       waitedFor.push(servers);
@@ -87,12 +94,18 @@ async function ask(params: Record<string, unknown> | string, host: Host = {}): P
   });
   const given = typeof params === "string" ? { query: params } : params;
   const result = await tool.execute("c", given, undefined, undefined, {} as PiToolContext);
-  const [content] = result.content;
-  const text = content?.type === "text" ? content.text : "";
-  return { text, loaded: (result.details as { loaded: string[] }).loaded, asked, waits, waitedFor, logged };
+  const [text = "", told] = result.content.map((content) => (content.type === "text" ? content.text : ""));
+  const { loaded, instructed } = result.details as { loaded: string[]; instructed?: string[] };
+  return { text, told, instructed, loaded, asked, waits, waitedFor, logged };
 }
 
 describe("ToolSearch: words", () => {
+  test("a tool of a server with instructions is loaded -> they come behind the answer, and the details name the server", async () => {
+    expect(await ask("read a file")).toMatchObject({ told: "> Use fs well.", instructed: ["fs"] });
+    expect(await ask("select:web__search")).toMatchObject({ told: undefined, instructed: undefined });
+    expect(await ask("read a file", { refuse: () => true })).toMatchObject({ told: undefined });
+  });
+
   test("a match -> the tools are loaded, the best first, each with its signature and its first sentence", async () => {
     const { text, loaded } = await ask("read a file");
     expect(loaded[0]).toBe("fs__read_file");
@@ -313,6 +326,7 @@ test("ToolSearch: tools that Pi refuses -> named as refused, not as loaded", asy
 
 test("ToolSearch: a worker that does not answer -> known tools are still found, and the answer says what is wrong", async () => {
   const tool = createToolSearch("d", {
+    tell: async () => undefined,
     settle: () => Promise.reject(new ThreadsError("runtime_restarted", "It ended.", { remedy: "/reload." })),
     catalog: () => CATALOG,
     servers: () => [],
@@ -341,6 +355,7 @@ test("ToolSearch: the call's signal -> passed to the wait for servers", async ()
   const { signal } = new AbortController();
   let seen: unknown;
   const tool = createToolSearch("d", {
+    tell: async () => undefined,
     settle: async (given) => {
       seen = given;
       return [];
