@@ -123,6 +123,8 @@ export interface PiContext {
     /** Over RPC the value is whatever the other program sends. */
     input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;
+    /** Does nothing without a terminal. `factory` gets the completion so far and answers what takes its place. */
+    addAutocompleteProvider(factory: <Provider>(current: Provider) => Provider): void;
   };
   mode: "tui" | "rpc" | "json" | "print";
   /** True in the TUI and over RPC: dialogs and notices reach a person. */
@@ -135,11 +137,35 @@ export interface PiContext {
   };
 }
 
+/** The context of a command. */
+export interface PiCommandContext extends PiContext {
+  /** False while the model works. */
+  isIdle(): boolean;
+}
+
+/** `value` replaces the whole text behind the command. */
+export interface Completion {
+  value: string;
+  label: string;
+  description?: string;
+}
+
 export interface PiCommand {
   description?: string;
-  getArgumentCompletions?: (prefix: string) => { value: string; label: string }[] | null;
-  handler: (args: string, ctx: PiContext) => Promise<void>;
+  getArgumentCompletions?: (prefix: string) => Completion[] | null | Promise<Completion[] | null>;
+  handler: (args: string, ctx: PiCommandContext) => Promise<void>;
 }
+
+/** What the user typed, or a program or an extension sent, before Pi expands it. */
+export interface InputEvent {
+  text: string;
+  source: "interactive" | "rpc" | "extension";
+}
+
+/** `handled`: Pi does nothing more. */
+export type InputResult =
+  | { action: "continue" | "handled" }
+  | { action: "transform"; text: string; images?: ImageContent[] };
 
 export interface McpRegistration {
   name: string;
@@ -188,6 +214,10 @@ export interface Pi {
       ctx: PiContext,
     ) => Promise<void> | undefined,
   ): () => void;
+  on(
+    event: "input",
+    handler: (event: InputEvent, ctx: PiContext) => Promise<InputResult> | undefined,
+  ): () => void;
   on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   /** The message that a handler returns replaces the original. */
   on<M extends FinishedMessage>(
@@ -207,6 +237,11 @@ export interface Pi {
   /** The servers that extensions have registered for this session. */
   getMcpServers(): McpRegistration[];
   registerCommand(name: string, command: PiCommand): void;
+  /** Not awaited by Pi. `deliverAs` is needed while the model works. */
+  sendUserMessage(
+    content: (TextContent | ImageContent)[],
+    options?: { deliverAs?: "steer" | "followUp" },
+  ): void;
   getActiveTools(): string[];
   getAllTools(): RegisteredTool[];
   setActiveTools(names: string[]): void;

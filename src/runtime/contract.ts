@@ -45,7 +45,9 @@ export type UserRequest =
   | "pasteSignIn"
   | "cancelSignIn"
   | "signOut"
-  | "answerAsk";
+  | "answerAsk"
+  | "getPrompt"
+  | "completePrompt";
 
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;

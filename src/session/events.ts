@@ -24,6 +24,8 @@ export interface EventTargets {
   asks: Pick<Asks, "on">;
   /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
+  /** The catalog has prompts that it did not have. */
+  onPrompts: () => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
 
@@ -60,6 +62,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         break;
       case "catalog":
         store.replace(event.snapshot);
+        if (event.prompts) targets.onPrompts();
         followCatalog(state);
         break;
       case "removed":

@@ -7,6 +7,7 @@ import { oneLine } from "../shared/text/unprintable.ts";
 import { createInstructions } from "../tools/instructions/instructions.ts";
 import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
 import { createSearchTools } from "../tools/tools.ts";
+import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { isLearning } from "./await-direct.ts";
 import { createSessionCalls } from "./calls.ts";
 import { createFirstRequest } from "./first-request.ts";
@@ -43,8 +44,15 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   const searchTools = createSearchTools(pi, host);
   const snapshotKey = createSnapshotKey({ key, store, registrar, searchTools });
   const shared = { store, registrar, searchTools, running };
+  const prompts = createPromptCommands({
+    pi,
+    ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
+    catalog: store.current,
+    settle: () => host.settle(undefined),
+  });
   return {
     ...shared,
+    prompts,
     calls,
     instructions,
     snapshotKey,

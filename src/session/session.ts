@@ -13,6 +13,7 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
+import type { PromptCommands } from "../ui/prompts/prompts.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";
 import { withdrawAbsent } from "./restore-branch.ts";
@@ -30,6 +31,8 @@ export interface Session extends McpCommandHost {
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   /** A tool is about to run. Settles when our tools that the call may reach are registered. */
   toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
+  /** The servers' prompts as commands. */
+  prompts: Pick<PromptCommands, "onInput">;
   turnEnded(): void;
   /** Says more clearly than Pi why Pi refused a call: the tool is not declared, or its arguments do not fit. */
   messageEnded<M extends FinishedMessage>(message: M): Promise<{ message: M } | undefined> | undefined;
@@ -61,7 +64,17 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
-  const { store, registrar, calls, searchTools, snapshotKey, firstRequest, lateTools, instructions } = parts;
+  const {
+    store,
+    registrar,
+    calls,
+    searchTools,
+    snapshotKey,
+    firstRequest,
+    lateTools,
+    instructions,
+    prompts,
+  } = parts;
 
   const stop = async (): Promise<void> => {
     const stopped = current;
@@ -82,6 +95,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       store,
       registrar,
       onPlanned: (state) => withdrawAbsent(registrar, state),
+      onPrompts: () => prompts.register(ctx),
       onProgress: calls.onProgress,
       startRuntime,
       ifCurrent: () => (current?.generation === generation ? current : undefined),
@@ -101,6 +115,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (current) return;
       becomeOnlySession(stop);
       current = start(ctx);
+      prompts.register(ctx);
       const { count: tools, servers } = store.current();
       const count = `${tools} tools of ${servers.length} servers`;
       current.runtime.log("info", `registered ${count} from the snapshot in ${registeredInMs.toFixed(1)} ms`);
@@ -124,6 +139,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         (explained) => explained && { message: explained },
       );
     },
+    prompts,
     turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
     ask: (method, params) => runningOrThrow().runtime.ask(method, params),

@@ -23,6 +23,7 @@ export interface StartOptions {
   store: CatalogStore;
   registrar: Registrar;
   onPlanned: EventTargets["onPlanned"];
+  onPrompts: EventTargets["onPrompts"];
   onProgress: EventTargets["onProgress"];
   startRuntime: (options: RuntimeOptions) => Runtime;
   /** The session that this call starts, while it is the one that runs. */
@@ -83,7 +84,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
   const signIns = createSignIns(ctx, host);
   const asks = createAsks(ctx, host);
 
-  const { onPlanned, onProgress } = options;
+  const { onPlanned, onPrompts, onProgress } = options;
   const handle = createEventHandler({
     ctx,
     state: ifCurrent,
@@ -93,6 +94,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     signIns,
     asks,
     onPlanned,
+    onPrompts,
     onProgress,
   });
   const runtime = startRuntime({

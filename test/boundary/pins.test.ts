@@ -55,6 +55,8 @@ test("requests of main to the connection worker", () => {
     "cancelSignIn",
     "signOut",
     "answerAsk",
+    "getPrompt",
+    "completePrompt",
     "ping",
     "log",
     "shutdown",

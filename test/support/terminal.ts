@@ -36,6 +36,8 @@ export interface Terminal {
   until(expected: RegExp): Promise<string[]>;
   /** Types the text and presses Enter. */
   prompt(text: string): Promise<void>;
+  /** Types the text. */
+  type(text: string): Promise<void>;
   /** Presses one key, by its name in tmux, for example `C-o`. */
   press(key: string): Promise<void>;
   resize(columns: number): Promise<void>;
@@ -81,6 +83,9 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     prompt: async (text) => {
       await tmux("send-keys", "-l", text);
       await tmux("send-keys", "Enter");
+    },
+    type: async (text) => {
+      await tmux("send-keys", "-l", text);
     },
     press: async (key) => {
       await tmux("send-keys", key);

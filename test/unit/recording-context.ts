@@ -1,5 +1,5 @@
 /** Owns: a Pi context in memory that records what the user sees. */
-import type { NoticeLevel, PiContext } from "../../src/pi/api.ts";
+import type { NoticeLevel, PiCommandContext } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
   method: "select" | "confirm" | "input" | "editor";
@@ -12,7 +12,7 @@ export interface ShownDialog {
 /** The user's answers; without one the dialog is closed. A dialog also ends when its signal aborts. */
 export interface RecordingOptions {
   hasUI?: boolean;
-  mode?: PiContext["mode"];
+  mode?: PiCommandContext["mode"];
   /** The dialog also ends, without an answer, when its signal aborts. */
   select?: (title: string, options: readonly string[]) => string | undefined | Promise<string | undefined>;
   confirm?: (title: string) => boolean | Promise<boolean>;
@@ -20,12 +20,15 @@ export interface RecordingOptions {
   editor?: (title: string, prefill: string | undefined) => string | undefined;
   cwd?: string;
   trusted?: boolean;
+  isIdle?: () => boolean;
   /** Entries of the branch, read at each call of `getBranch`. */
   branch?: readonly unknown[];
 }
 
 export interface RecordingContext {
-  ctx: PiContext;
+  ctx: PiCommandContext;
+  /** One for each time that the terminal was told to make its completion anew. */
+  refreshes: unknown[];
   notices: [message: string, level: NoticeLevel | undefined][];
   statuses: [key: string, text: string | undefined][];
   dialogs: ShownDialog[];
@@ -40,7 +43,8 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
   const notices: RecordingContext["notices"] = [];
   const statuses: RecordingContext["statuses"] = [];
   const dialogs: ShownDialog[] = [];
-  const ctx: PiContext = {
+  const refreshes: unknown[] = [];
+  const ctx: PiCommandContext = {
     ui: {
       notify: (message, level) => notices.push([message, level]),
       setStatus: (key, text) => statuses.push([key, text]),
@@ -60,12 +64,14 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
         dialogs.push({ method: "editor", title, prefill });
         return options.editor?.(title, prefill);
       },
+      addAutocompleteProvider: (factory) => void refreshes.push(factory),
     },
+    isIdle: () => options.isIdle?.() ?? true,
     mode: options.mode ?? (options.hasUI === false ? "print" : "rpc"),
     hasUI: options.hasUI ?? true,
     cwd: options.cwd ?? "/project",
     isProjectTrusted: () => options.trusted ?? true,
     sessionManager: { getBranch: () => options.branch ?? [] },
   };
-  return { ctx, notices, statuses, dialogs };
+  return { ctx, notices, statuses, dialogs, refreshes };
 }

@@ -1,10 +1,13 @@
 /** Owns: a Pi in memory that records what it was told, with Pi's event bus and the tool rules that matter here. */
-import type { McpRegistration, Pi, PiTool } from "../../src/pi/api.ts";
+import type { CommandInfo, McpRegistration, Pi, PiCommand, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */
   readonly registrations: string[];
   readonly tools: ReadonlyMap<string, PiTool>;
+  readonly commands: ReadonlyMap<string, PiCommand>;
+  /** Messages that were sent in the user's name. */
+  readonly sent: Parameters<Pi["sendUserMessage"]>[];
   /** How often the set of active tools was set. */
   readonly activations: string[][];
 }
@@ -13,6 +16,8 @@ export interface RecordingPiOptions {
   active?: string[];
   /** What `--tools` lets through; undefined for everything. */
   allowed?: string[];
+  /** Commands, skills and prompt templates of others. */
+  otherCommands?: CommandInfo[];
   /** Value of `--mcp-config`. */
   configFlag?: string;
   /** Servers that other extensions have registered; read at each call of `getMcpServers`. */
@@ -22,6 +27,8 @@ export interface RecordingPiOptions {
 export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi {
   const registrations: string[] = [];
   const tools = new Map<string, PiTool>();
+  const commands = new Map<string, PiCommand>();
+  const sent: RecordingPi["sent"] = [];
   const activations: string[][] = [];
   const listeners = new Map<string, Set<(data: unknown) => void>>();
   let active = options.active ?? [];
@@ -29,6 +36,9 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     registrations,
     tools,
     activations,
+    commands,
+    sent,
+    sendUserMessage: (...message) => void sent.push(message),
     on: () => () => undefined,
     registerTool: (tool) => {
       registrations.push(tool.name);
@@ -36,7 +46,7 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
       // As in Pi, a hidden tool is not active.
       if (tool.exposure === "hidden") active = active.filter((name) => name !== tool.name);
     },
-    registerCommand: () => undefined,
+    registerCommand: (name, command) => void commands.set(name, command),
     registerFlag: () => undefined,
     getFlag: () => options.configFlag,
     getMcpServers: () => options.registered ?? [],
@@ -49,7 +59,7 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
       const isAllowed = (name: string): boolean => !options.allowed || options.allowed.includes(name);
       active = names.filter((name) => isAllowed(name) && !isHidden(name));
     },
-    getCommands: () => [],
+    getCommands: () => options.otherCommands ?? [],
     events: {
       emit: (channel, data) => {
         for (const listener of listeners.get(channel) ?? []) listener(data);

@@ -14,6 +14,7 @@
 import type { ToolPrefix } from "../../src/shared/naming/names.ts";
 import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";
 import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
+import type { CachedPrompt } from "./listed/prompt.ts";
 import type { CachedTool } from "./listed/tool.ts";
 
 /** One entry of `mcp-cache.json`: what a server said about itself under one definition. */
@@ -71,7 +72,9 @@ export type PublishedTool = CachedTool & {
   direct: boolean;
 };
 
-export type CatalogServer = SnapshotServer & {
+export type CatalogServer = Omit<SnapshotServer, "prompts"> & {
+  /** As the server listed them. Absent: none are known or offered. */
+  prompts?: CachedPrompt[];
   /** What is known of the server in its own words and the user's, for the index only. */
   about?: string;
   /** How the server's tools are named; `server` if absent. */

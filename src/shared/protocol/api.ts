@@ -7,6 +7,7 @@ import type { ApprovalAnswer } from "./approval.ts";
 import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
+import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
 import type { SignInAgreed, SignInStep } from "./sign-in.ts";
 import type { StatusReport } from "./status.ts";
@@ -85,6 +86,14 @@ interface UserRequests {
   answerAsk: { params: { askId: string; answer: AskAnswer }; value: AskReply };
 }
 
+/** Asked for the person who types a prompt's command. */
+interface PromptRequests {
+  /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the prompt's messages as one user message. */
+  getPrompt: { params: GetPromptParams; value: Uint8Array<ArrayBuffer> };
+  /** Answers values that the server suggests for an argument; none if the server is not connected. Does not fail. */
+  completePrompt: { params: CompletePromptParams; value: string[] };
+}
+
 /** Asked by main's runtime, for the worker itself. */
 interface UpkeepRequests {
   /** Answers if the worker's event loop turns. */
@@ -96,7 +105,12 @@ interface UpkeepRequests {
 }
 
 /** Method -> what it takes and what it answers. */
-export interface ConnectionMethods extends SessionRequests, CallRequests, UserRequests, UpkeepRequests {}
+export interface ConnectionMethods
+  extends SessionRequests,
+    CallRequests,
+    UserRequests,
+    PromptRequests,
+    UpkeepRequests {}
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -125,6 +139,8 @@ const METHODS: Record<ConnectionMethod, true> = {
   cancelSignIn: true,
   signOut: true,
   answerAsk: true,
+  getPrompt: true,
+  completePrompt: true,
   ping: true,
   log: true,
   shutdown: true,

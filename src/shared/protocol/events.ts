@@ -44,8 +44,11 @@ export type WorkerEvent =
   | { type: "ask-over"; generation: number; askId: string }
   /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
   | { type: "renewing"; open: number }
-  /** Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. */
-  | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer> }
+  /**
+   * Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. `prompts`: it has
+   * prompts, and others than the last one had, so that main decodes no snapshot in vain.
+   */
+  | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer>; prompts?: true }
   /** Sent as soon as servers or tools are gone, because the snapshot without them takes time to make. */
   | ({ type: "removed"; generation: number } & RemovedTools)
   /** Sent while a call runs, at most as often as `LIMITS` allows. */

@@ -102,6 +102,17 @@ export const LIMITS = {
   serverRequestsWindowMs: 10_000,
   /** The end of a server's stderr that is kept. */
   stderrTailBytes: 8 * 1024,
+  /** Prompts of all servers that become commands. */
+  promptCommands: 100,
+  /** Name of an argument of a prompt, and the description of a prompt or an argument. */
+  promptArgumentChars: 64,
+  promptDescriptionChars: 300,
+  /** One `prompts/get`, after the server is connected. */
+  promptTimeoutMs: 30_000,
+  /** Suggestions for an argument: their wait, their number as MCP demands, and the length of one. */
+  completionMs: 1_000,
+  completions: 100,
+  completionChars: 200,
   /** A server's instructions that the model gets once, and the servers whose instructions come with one answer. */
   instructionsChars: 2_048,
   instructionsServers: 5,

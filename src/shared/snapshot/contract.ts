@@ -2,12 +2,31 @@
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
 import type { RootKey } from "./root-keys.ts";
 
+/** A prompt of a server as a command of Pi. The texts are clean and bounded. */
+export interface SnapshotPrompt {
+  /** Name of the command in Pi, without the slash. */
+  command: string;
+  /** Name at the server, as the server wrote it. */
+  prompt: string;
+  description?: string;
+  /** Absent: none. */
+  arguments?: SnapshotArgument[];
+}
+
+export interface SnapshotArgument {
+  name: string;
+  description?: string;
+  required?: true;
+}
+
 export interface SnapshotServer {
   name: string;
   /** The server's purpose in one line, from the configuration or in the server's own words. */
   description?: string;
   /** The server's own words on how to use it, bounded. */
   instructions?: string;
+  /** Absent: none are known or offered. */
+  prompts?: SnapshotPrompt[];
   /** True if the tools are known, from the server or from a cache; false for a server that is only configured. */
   toolsKnown: boolean;
   /** True if a file of the project defines the server: it counts only while the project is trusted. */

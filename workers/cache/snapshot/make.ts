@@ -7,7 +7,7 @@ import type { AssignedNames } from "../../../src/shared/naming/names.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { buildEngine } from "../../../src/shared/search/build/build.ts";
-import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
+import type { SnapshotPrompt, SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
@@ -15,6 +15,7 @@ import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts
 import type { CatalogServer } from "../../shared/tasks.ts";
 import { bytesOf, withFewerSchemas, withFewerServers, withShortTexts } from "./fit.ts";
 import { type Prepared, prepareTools } from "./prepare-tools.ts";
+import { promptCommands } from "./prompts.ts";
 
 const COLLISIONS_SHOWN = 10;
 
@@ -42,12 +43,15 @@ const DESCRIPTION_CHARS = 250;
 const INSTRUCTIONS_CHARS = 4_000;
 
 /** The server as main gets it: its texts are cleaned, its name is the name in the configuration. */
-function toSnapshotServer(server: CatalogServer): SnapshotServer {
-  const { tools: _tools, about: _about, prefix: _prefix, description, instructions, ...rest } = server;
+function toSnapshotServer(server: CatalogServer, prompts: SnapshotPrompt[] | undefined): SnapshotServer {
+  const { name, project, toolsKnown, description, instructions } = server;
   const line = oneLine(description ?? "", DESCRIPTION_CHARS);
   const text = cut(cleanText(instructions ?? "").trim(), INSTRUCTIONS_CHARS);
   return {
-    ...rest,
+    name,
+    project,
+    toolsKnown,
+    ...(prompts ? { prompts } : {}),
     ...(line === "" ? {} : { description: line }),
     ...(text === "" ? {} : { instructions: text }),
   };
@@ -159,7 +163,8 @@ export function makeSnapshot(
 ): MadeSnapshot {
   const { limitBytes, textBytes = LIMITS.snapshotTextBytes, tools: most = LIMITS.snapshotTools } = limits;
   const { tools: listed, collisions, repairs } = prepareTools(catalog);
-  const servers = catalog.map(toSnapshotServer);
+  const prompts = promptCommands(catalog);
+  const servers = catalog.map((server, at) => toSnapshotServer(server, prompts.get(at)));
   const encode = (tools: readonly Prepared[]): Uint8Array<ArrayBuffer> => {
     const indexed = tools.map((tool) => tool.indexed);
     const content = {

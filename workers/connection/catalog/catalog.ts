@@ -12,7 +12,7 @@ import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
-import { isNothing, removedSince } from "./difference.ts";
+import { isNothing, offersNewPrompts, removedSince } from "./difference.ts";
 import { EntryStore } from "./entry-store.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
 import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
@@ -162,10 +162,11 @@ class Publisher implements CatalogPublisher {
     for (const server of leftOut) this.#leftOut.add(server);
     this.#notify(leftOutNotices(leftOut));
     if (!result) return;
+    const hasNewPrompts = offersNewPrompts(this.#published, task);
     this.#published = withoutToolsOf(task, new Set(leftOut));
     this.#isPartial = false;
     this.#checksum = result.checksum;
-    this.#send(result, names, result.checksum !== known);
+    this.#send(result, names, { isNew: result.checksum !== known, hasNewPrompts });
   }
 
   /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */
@@ -176,7 +177,11 @@ class Publisher implements CatalogPublisher {
   }
 
   /** Has the snapshot kept for the next start, and sends it to main if it is new to main. */
-  #send({ snapshot, repairs, notices }: PublishResult, servers: readonly string[], isNew: boolean): void {
+  #send(
+    { snapshot, repairs, notices }: PublishResult,
+    servers: readonly string[],
+    { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
+  ): void {
     const { snapshotPath: path, cache, emit, generation } = this.#options;
     // The bytes themselves are transferred to main, so the file gets a copy.
     const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
@@ -185,7 +190,7 @@ class Publisher implements CatalogPublisher {
     this.#notify(lineNotices(repairs, servers, false));
     // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.
     this.#notify(lineNotices(notices, servers, isSent));
-    if (isSent) emit({ type: "catalog", generation, snapshot });
+    if (isSent) emit({ type: "catalog", generation, snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
   }
 
   #notify(notices: ReturnType<typeof lineNotices>): void {

@@ -50,5 +50,11 @@ export function removedSince(before: PublishTask, after: PublishTask): RemovedTo
   return { servers: servers.map(({ name }) => name), tools };
 }
 
+/** Whether a server of `after` has prompts that it did not have in `before`. */
+export function offersNewPrompts(before: PublishTask | undefined, after: PublishTask): boolean {
+  const known = new Map(before?.servers.map(({ name, prompts }) => [name, prompts]));
+  return after.servers.some(({ name, prompts }) => prompts !== undefined && known.get(name) !== prompts);
+}
+
 export const isNothing = ({ servers, tools }: RemovedTools): boolean =>
   servers.length === 0 && tools.length === 0;

@@ -29,6 +29,7 @@ function catalogServer(server: Server, settings: Settings): CatalogServer {
     ...(description ? { description } : {}),
     ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
     ...(instructions ? { instructions } : {}),
+    ...(server.definition.exposePrompts && server.prompts?.length ? { prompts: server.prompts } : {}),
     prefix: prefixOf(server, settings),
     tools: exposedTools(server, settings),
   };

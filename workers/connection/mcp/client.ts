@@ -26,6 +26,7 @@ import { listPrompts } from "./list-prompts.ts";
 import { listResources } from "./list-resources.ts";
 import { listTools } from "./list-tools.ts";
 import { readProgress } from "./progress.ts";
+import { complete, readMessages } from "./prompts.ts";
 import { capabilitiesOf, takeQuestions, urlRequired } from "./questions.ts";
 import { isClosed, isTimeout, refusedAnswer } from "./sdk-errors.ts";
 
@@ -107,6 +108,12 @@ export function toConnection(client: Client, parts: ConnectionParts): Connection
     },
     callTool: (call) => callTool(client, parts, call),
     readResource: (call) => readResource(client, parts, call),
+    getPrompt: async ({ prompt, args, signal }) => {
+      const call = { tool: prompt, signal, timeoutMs: LIMITS.promptTimeoutMs, onProgress: () => undefined };
+      const params = { name: prompt, arguments: args };
+      return readMessages(await requestFor(client, parts, call, { method: "prompts/get", params }));
+    },
+    complete: (request) => complete(client, request),
     ping: async (timeout) => {
       await client.ping({ timeout });
     },

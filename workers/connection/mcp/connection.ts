@@ -72,6 +72,10 @@ export interface Connection {
   listPrompts(signal: AbortSignal): Promise<CachedPrompt[] | undefined>;
   callTool(call: CallRequest): Promise<CallToolResult>;
   readResource(call: ReadRequest): Promise<CallToolResult>;
+  /** Rejects with `ThreadsError`. */
+  getPrompt(request: PromptRequest): Promise<PromptMessage[]>;
+  /** Rejects with what the server answers, or after `LIMITS.completionMs`. */
+  complete(request: CompleteRequest): Promise<string[]>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
   ping(timeoutMs: number): Promise<void>;
   /** One sentence on how the connection ended. */
@@ -87,6 +91,27 @@ export interface CallRequest {
   timeoutMs: number;
   signal: AbortSignal;
   onProgress: (progress: CallProgress) => void;
+}
+
+export interface PromptRequest {
+  prompt: string;
+  args: Record<string, string>;
+  signal: AbortSignal;
+}
+
+/** A message as the server sent it. Nothing in its blocks has been checked. */
+export interface PromptMessage {
+  role: "user" | "assistant";
+  blocks: unknown[];
+}
+
+/** `context`: the arguments that have values already. */
+export interface CompleteRequest {
+  prompt: string;
+  argument: string;
+  value: string;
+  context: Record<string, string>;
+  signal: AbortSignal;
 }
 
 /** `tool`: the tool that reads the resource. */

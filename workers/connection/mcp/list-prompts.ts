@@ -1,4 +1,4 @@
-/** Lists a server's prompts for the metadata cache, which other adapters read too. This extension does not offer them. */
+/** Lists a server's prompts: for the commands of Pi, and for the metadata cache, which other adapters read too. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CachedPrompt, normalizePrompts } from "../../shared/listed/prompt.ts";
 import type { SendRequest } from "./list-pages.ts";

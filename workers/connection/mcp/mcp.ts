@@ -5,6 +5,13 @@
  * To speak another era of the protocol: another client behind `Connection` (connection.ts).
  */
 export { initialize, toConnection } from "./client.ts";
-export type { CallRequest, CloseTimes, Connection, ConnectOptions, ListedResources } from "./connection.ts";
+export type {
+  CallRequest,
+  CloseTimes,
+  Connection,
+  ConnectOptions,
+  ListedResources,
+  PromptMessage,
+} from "./connection.ts";
 export { answerTooLarge, startupTimeout } from "./failures.ts";
 export { isTimeout, refusedAnswer } from "./sdk-errors.ts";

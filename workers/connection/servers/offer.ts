@@ -20,6 +20,7 @@ export interface KnownTools {
   tools: CachedTool[];
   instructions?: string | undefined;
   resources?: CachedResources | undefined;
+  prompts?: CachedPrompt[] | undefined;
 }
 
 export interface OfferContext {
@@ -67,23 +68,25 @@ export class ServerOffer {
     return this.#resources;
   }
 
-  /** Undefined if the open connection did not list them. */
+  /** Undefined until they are known. Offered as commands if the definition says so. */
   get prompts(): CachedPrompt[] | undefined {
     return this.#prompts;
   }
 
   /** Takes what a valid cache entry says of the server. */
-  restore({ tools, instructions, resources }: KnownTools): void {
+  restore({ tools, instructions, resources, prompts }: KnownTools): void {
     this.#tools = tools;
     this.#resources = resources;
+    this.#prompts = prompts;
     this.#instructions = instructions;
     this.#isOwn = true;
   }
 
   /** Shows the offer of the server that this one replaces, until this one has listed its own. */
-  inherit({ tools, instructions, resources }: ServerOffer): void {
+  inherit({ tools, instructions, resources, prompts }: ServerOffer): void {
     this.#tools = tools;
     this.#resources = resources;
+    this.#prompts = prompts;
     this.#instructions = instructions;
   }
 
@@ -111,8 +114,8 @@ export class ServerOffer {
   }
 
   /**
-   * Lists resources and prompts. Settles when the resources are known, or after a moment: a server that is slow with
-   * them has its tools anyway.
+   * Lists resources and prompts. Settles when both are known, or after a moment: a server that is slow with them has its
+   * tools anyway.
    */
   async #listBeside(connection: Connection): Promise<void> {
     const { definition, lifetime, isOpen, onLate, onNote } = this.#context;
@@ -128,11 +131,10 @@ export class ServerOffer {
         this.#resources = mergeListed(this.#resources, listed, onNote);
       });
     }
-    // Only the cache keeps prompts, so no tool waits for them.
-    list(connection.listPrompts, (listed) => {
-      this.#prompts = listed;
+    const promptsListed = list(connection.listPrompts, (listed) => {
+      if (listed) this.#prompts = keepSame(this.#prompts, listed);
     }).catch((error) => onNote(`its prompts could not be kept: ${messageOf(error)}`));
-    await settledWithin(this.#resourcesListed, LIMITS.resourcesWaitMs);
+    await settledWithin(Promise.all([this.#resourcesListed, promptsListed]), LIMITS.resourcesWaitMs);
     isLate = true;
   }
 

@@ -105,7 +105,7 @@ export class Server {
     return this.#parts.offer.instructions;
   }
 
-  /** For the cache only. Undefined if the open connection did not list them. */
+  /** Undefined until they are known. Offered as commands if the definition says so. */
   get prompts(): CachedPrompt[] | undefined {
     return this.#parts.offer.prompts;
   }
@@ -209,6 +209,17 @@ export class Server {
       approvals: this.#context.approvals,
     };
     return this.#watch.during(() => callServer(server, asked));
+  }
+
+  /** Connects if needed, then runs the task. Throws `ThreadsError`, or what the task throws. */
+  use<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#watch.during(async () => task(await this.connect("call")));
+  }
+
+  /** Runs the task if the server is connected. */
+  ifConnected<T>(task: (connection: Connection) => Promise<T>): Promise<T> | undefined {
+    const connection = this.#connected;
+    return connection && this.#watch.during(() => task(connection));
   }
 
   /** Makes a new connection for the user, whatever the state. Rejects with `ThreadsError`. */

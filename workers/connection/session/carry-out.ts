@@ -3,8 +3,10 @@
  * settings and files of the plan that runs. Called by: session.ts, for the first plan and for each change.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
+import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import {
@@ -117,9 +119,16 @@ const cacheQuery = (path: string, definitions: readonly ServerDefinition[], cwd:
 });
 
 /** Other adapters write entries too, so their resources are checked like a server's. */
-const knownTools = ({ tools, instructions, resources, resourceTemplates }: CacheEntry): KnownTools => ({
+const knownTools = ({
   tools,
   instructions,
+  resources,
+  resourceTemplates,
+  prompts,
+}: CacheEntry): KnownTools => ({
+  tools,
+  instructions,
+  prompts: prompts && normalizePrompts(prompts).slice(0, LIMITS.resourcesPerServer),
   resources:
     resources &&
     boundResources({

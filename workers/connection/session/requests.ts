@@ -16,6 +16,7 @@ import { statusReport } from "./carry-out.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { explainMissing } from "./explain-tool.ts";
 import type { SessionRequests } from "./handler.ts";
+import { createPromptRequests } from "./prompts.ts";
 import type { SignInRequests } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
 
@@ -83,6 +84,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
       return results.statsReport();
     },
     ...signIns,
+    ...createPromptRequests({ started, supervisor, results }),
     status: async () => statusReport(supervisor, (await started).state),
   };
 }

@@ -320,12 +320,10 @@ describe("completeMcp", () => {
     expect(notices).toEqual([[renderTools(CATALOG, spaced, "my server"), "info"]]);
   });
 
-  test("the command's completions -> the servers that are configured now", () => {
+  test("the command's completions -> the servers that are configured now", async () => {
     const { command } = commandWith({}, () => SERVERS);
-    expect(command.getArgumentCompletions?.("reconnect g")?.map(({ value }) => value)).toEqual([
-      "reconnect git",
-      "reconnect github",
-    ]);
+    const completed = await command.getArgumentCompletions?.("reconnect g");
+    expect(completed?.map(({ value }) => value)).toEqual(["reconnect git", "reconnect github"]);
   });
 });
 

@@ -77,6 +77,7 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   requestTimeoutMs: number | undefined;
   startupTimeoutMs: number | undefined;
   exposeResources: boolean;
+  exposePrompts: boolean;
   toolPrefix: ToolPrefix | undefined;
   /** Its keys win over those of the settings' `outputGuard`. */
   outputGuard: Settings["outputGuard"] | undefined;
@@ -155,6 +156,7 @@ function toDefinition(
     requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
     startupTimeoutMs: entry.startupTimeoutMs,
     exposeResources: entry.exposeResources ?? true,
+    exposePrompts: entry.exposePrompts ?? true,
     directTools: entry.directTools,
     exposure: entry.exposure === undefined ? undefined : toExposure(entry.exposure),
     toolExposure: Object.fromEntries(toolExposure),

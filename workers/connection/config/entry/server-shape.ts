@@ -146,6 +146,11 @@ export const entryShape = lazily({
       .boolean()
       .optional()
       .meta({ description: "Offer its resources as tools.", examples: [true] }),
+  exposePrompts: () =>
+    z
+      .boolean()
+      .optional()
+      .meta({ description: "Offer its prompts as commands.", examples: [true] }),
   directTools: () =>
     z
       .union([z.boolean(), names])

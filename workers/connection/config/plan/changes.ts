@@ -52,6 +52,7 @@ const ruleParts = (definition: ServerDefinition): Part[] => [
   ["startupTimeoutMs", definition.startupTimeoutMs],
   ["description", definition.description],
   ["exposeResources", definition.exposeResources],
+  ["exposePrompts", definition.exposePrompts],
   ["directTools", [definition.directTools, definition.userRules?.directTools]],
   ["exposure", [definition.exposure, definition.userRules?.exposure]],
   // The first pattern that fits wins, so that the order is part of the meaning.

@@ -52,6 +52,8 @@ function fakeConnection(options: ConnectOptions, over: Partial<Connection>): Fak
     listPrompts: async () => [],
     callTool: async ({ tool }) => said(tool),
     readResource: async ({ uri }) => said(uri),
+    getPrompt: async ({ prompt }) => [{ role: "user", blocks: [{ type: "text", text: prompt }] }],
+    complete: async () => [],
     ping: async () => undefined,
     whyClosed: () => `${options.definition.name} exited with code 1.`,
     failure: () => undefined,

@@ -1,0 +1,52 @@
+/**
+ * The servers' prompts as commands `/mcp__<server>__<prompt>`. Owns: which commands Pi knows. run.ts, loaded with the
+ * first of them, owns what a command does; arguments.ts reads what is typed. Must not: know the worker's inside.
+ * Called by: session.
+ *
+ * Pi awaits no message that a command sends, so `pi -p` would end before the answer, and Pi takes no command back. So
+ * commands are registered when the session has started, where a person or a program can see them, and a command that
+ * Pi does not know, as in print mode, becomes the prompt's text while Pi still reads the input.
+ */
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import type { PromptHost } from "./contract.ts";
+
+export interface PromptCommands {
+  /** Registers the commands that Pi does not know yet. */
+  register(ctx: PiContext): void;
+  /** The prompt's text for the input of such a command; undefined for any other input. */
+  onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
+}
+
+export function createPromptCommands(host: PromptHost): PromptCommands {
+  const known = new Set<string>();
+  let isFirst = true;
+  return {
+    register: ({ ui, mode }) => {
+      if (mode === "print" || mode === "json") return;
+      const before = known.size;
+      for (const { prompts = [] } of host.catalog().servers) {
+        for (const { command: name, description = "MCP prompt" } of prompts) {
+          if (known.has(name)) continue;
+          known.add(name);
+          host.pi.registerCommand(name, {
+            description,
+            getArgumentCompletions: async (typed) =>
+              (await import("./run.ts")).completeArguments(host, name, typed),
+            handler: async (args, ctx) => (await import("./run.ts")).runCommand(host, { name, args, ctx }),
+          });
+        }
+      }
+      // The terminal reads the commands again only when its completion is made anew.
+      // It does so anyway when the session has started.
+      if (mode === "tui" && known.size > before && !isFirst) ui.addAutocompleteProvider((current) => current);
+      isFirst = false;
+    },
+    onInput: ({ text, source }, ctx) => {
+      // A server's own text may look like a command, and must not be one.
+      if (source === "extension" || !text.startsWith("/mcp__")) return undefined;
+      const [name = ""] = text.slice(1).split(/\s/, 1);
+      const args = text.slice(1 + name.length);
+      return import("./run.ts").then(({ promptAsInput }) => promptAsInput(host, { name, args, ctx }));
+    },
+  };
+}

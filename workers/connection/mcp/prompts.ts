@@ -1,0 +1,42 @@
+/**
+ * `prompts/get` and `completion/complete` (MCP 2025-11-25, server/prompts and server/utilities/completion). Whatever shape
+ * a server answers is read loosely: what is no message, and what is no text, is left out.
+ */
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { CompleteRequest, PromptMessage } from "./connection.ts";
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** The messages of an answer, in order. A message may hold one block or, from some servers, a list of blocks. */
+export function readMessages({ messages }: Record<string, unknown>): PromptMessage[] {
+  return list(messages).flatMap((message) => {
+    if (!isObject(message)) return [];
+    const { role, content } = message;
+    const blocks = Array.isArray(content) ? content : [content];
+    return [{ role: role === "assistant" ? ("assistant" as const) : ("user" as const), blocks }];
+  });
+}
+
+/** No values from a server that does not complete. Rejects with what the request rejects with. */
+export async function complete(
+  client: Client,
+  { prompt, argument, value, context, signal }: CompleteRequest,
+): Promise<string[]> {
+  if (!client.getServerCapabilities()?.completions) return [];
+  const params = {
+    ref: { type: "ref/prompt", name: prompt },
+    argument: { name: argument, value },
+    ...(Object.keys(context).length === 0 ? {} : { context: { arguments: context } }),
+  };
+  const timeout = LIMITS.completionMs;
+  const answer = await client.request({ method: "completion/complete", params }, ResultSchema, {
+    signal,
+    timeout,
+  });
+  const { completion } = answer;
+  const values = isObject(completion) ? list(completion.values) : [];
+  return values.filter((text) => typeof text === "string").slice(0, LIMITS.completions);
+}
