@@ -9,6 +9,7 @@ import { HTTP } from "./http.ts";
 import { MANNERS } from "./manners.ts";
 import { NAMES } from "./names.ts";
 import { STARTS } from "./npx.ts";
+import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
 import { SCHEMAS } from "./schemas.ts";
 import { SHAPES } from "./shapes.ts";
@@ -28,7 +29,7 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
   messages: [...SHAPES, ...MANNERS],
-  names: [...NAMES, ...APPROVAL, ...SCHEMAS],
+  names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,
