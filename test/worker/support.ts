@@ -178,6 +178,12 @@ const workerOf = ({ build, workerUrl }: StartOptions): { workerUrl?: URL } => {
   return build === "raw" ? {} : { workerUrl: builtWorker };
 };
 
+/**
+ * The raw worker loads hundreds of files before it answers for the first time. On a machine with much other work it needs
+ * longer than the product's limit, so this limit ends hangs only.
+ */
+const RAW_LIMITS: KeepLimits = { heartbeatMs: 60_000 };
+
 /** Starts the connection worker with the servers and waits until its session is planned. */
 export async function start(servers: Record<string, Entry>, options: StartOptions = {}): Promise<Started> {
   // As in Pi, the threads find what Node compiled for an earlier one. A test that has enabled a cache of its own keeps it.
@@ -218,7 +224,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       if (!(error instanceof ThreadsError && error.code === "runtime_restarted")) planned.reject(error);
     },
     ...workerOf(options),
-    ...(options.limits ? { limits: options.limits } : {}),
+    limits: { ...(options.build === "raw" ? RAW_LIMITS : {}), ...options.limits },
   });
   const runtime: Runtime = {
     ...runtimeItself,
