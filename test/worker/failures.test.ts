@@ -36,7 +36,7 @@ async function failedResult(
 ): Promise<{ text: string; code: unknown; data: unknown }> {
   const [found] = makeCatalog([{ name: "s", tools: [{ tool, schema }] }]).tools;
   if (!found) throw new Error("no tool");
-  const piTool = createMcpTool(found, ({ signal: given, onProgress: _, ...request }) =>
+  const piTool = createMcpTool(found, ({ signal: given, onProgress: _, branch: __, ...request }) =>
     at.runtime.callTool({ generation: 1, ...request }, given),
   );
   const result = await piTool.execute("id", args, signal, undefined, {} as PiToolContext);
