@@ -1,5 +1,8 @@
 /** Attacks by prompts: their names, descriptions, arguments and messages, in the list of commands and as a message. */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { serverPrefix } from "../../../src/shared/naming/names.ts";
+import { filesBelow } from "../../support/files-below.ts";
 import { messageText } from "../../support/model.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
@@ -28,6 +31,24 @@ const MESSAGES = [
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters.
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]|[\u{e0000}-\u{e007f}]/u;
 const MESSAGE_CHARS = 80_000;
+/** Far more than the tools of the rows take. */
+const SNAPSHOT_BYTES = 1_000_000;
+
+/** One prompt with so many arguments that a catalog with all of them takes megabytes. */
+const CROWDED = {
+  name: "go",
+  description: "Goes.",
+  arguments: Array.from({ length: 100_000 }, (_, i) => ({ name: `argument_${i}` })),
+};
+
+/** The user calls the prompt `go` of the server, and the model answers. */
+async function callGo(arena: Arena): Promise<void> {
+  const command = `mcp__${serverPrefix(arena.place.server)}__go`;
+  await arena.until(async () => (await commandsOf(arena)).some(({ name }) => name === command));
+  const since = arena.rpc.events.length;
+  await arena.rpc.command(`/${command}`);
+  await arena.rpc.waitFor(({ type }) => type === "agent_settled", 20_000, since);
+}
 
 const commandsOf = async ({ rpc, place }: Arena): Promise<{ name: string }[]> => {
   const { data } = (await rpc.request({ type: "get_commands" })) as {
@@ -49,13 +70,7 @@ export const PROMPT_ROWS: readonly Row[] = [
       "prompts/list": JSON.stringify({ prompts: PROMPTS }),
       "prompts/get": JSON.stringify({ messages: MESSAGES }),
     }),
-    act: async (arena) => {
-      const command = `mcp__${serverPrefix(arena.place.server)}__go`;
-      await arena.until(async () => (await commandsOf(arena)).some(({ name }) => name === command));
-      const since = arena.rpc.events.length;
-      await arena.rpc.command(`/${command}`);
-      await arena.rpc.waitFor(({ type }) => type === "agent_settled", 20_000, since);
-    },
+    act: callGo,
     check: async (arena) => {
       const commands = await commandsOf(arena);
       const told = arena.requests
@@ -70,6 +85,27 @@ export const PROMPT_ROWS: readonly Row[] = [
         ...(UNPRINTABLE.test(told ?? "") ? ["the message holds escapes"] : []),
         ...((told ?? "").length > MESSAGE_CHARS ? [`a message of ${told?.length} characters`] : []),
       ];
+    },
+  },
+  {
+    name: "a server with a prompt of 100,000 arguments",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    happened: "prompts/list",
+    server: answered({
+      initialize: helloOf({ capabilities: { tools: {}, prompts: {} } }),
+      "tools/list": listOf([aTool("work")]),
+      "prompts/list": JSON.stringify({ prompts: [CROWDED] }),
+      "prompts/get": JSON.stringify({ messages: [{ role: "user", content: { type: "text", text: "go" } }] }),
+    }),
+    act: callGo,
+    check: async ({ place }) => {
+      const folder = join(place.home.agentDir, "mcp-snapshots");
+      const sizes = await Promise.all(
+        (await filesBelow(folder)).map(async (path) => (await stat(path)).size),
+      );
+      const largest = Math.max(...sizes);
+      return largest > SNAPSHOT_BYTES ? [`a snapshot of ${largest} bytes`] : [];
     },
   },
 ];
