@@ -382,9 +382,14 @@ describe("ToolSearch in a catalog whose names are made to be compared", () => {
   /** How often other work of main could run meanwhile. */
   async function turnsDuring(task: () => Promise<unknown>): Promise<number> {
     let turns = 0;
-    const timer = setInterval(() => turns++, 0);
+    let next: NodeJS.Immediate | undefined;
+    const count = (): void => {
+      turns++;
+      next = setImmediate(count);
+    };
+    next = setImmediate(count);
     await task();
-    clearInterval(timer);
+    clearImmediate(next);
     return turns;
   }
 
