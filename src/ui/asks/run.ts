@@ -5,7 +5,9 @@
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import type { AskAnswer, AskReply } from "../../shared/protocol/ask.ts";
-import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { messageOf } from "../../shared/protocol/errors.ts";
+import { isRuntimeEnd } from "../runtime-end.ts";
+import { createWithdrawable } from "../withdrawable.ts";
 import { askForm } from "./form.ts";
 import type { AskEvent, AskHost, Asks } from "./host.ts";
 import { askUrl } from "./url.ts";
@@ -13,13 +15,8 @@ import { openedText, withdrawnText } from "./words.ts";
 
 type Asked = Extract<AskEvent, { type: "ask" }>;
 
-const WORKER_ENDED = new Set(["runtime_restarted", "runtime_stopped"]);
-const isWorkerEnd = (error: unknown): boolean =>
-  error instanceof ThreadsError && WORKER_ENDED.has(error.code);
-
 export function createAskDialogs(ctx: PiContext, host: AskHost): Asks {
-  /** By the question's id: what closes its dialog. */
-  const open = new Map<string, AbortController>();
+  const { show, withdraw, interrupt } = createWithdrawable(host);
 
   const converse = async ({ askId, server, ask }: Asked, signal: AbortSignal): Promise<void> => {
     const send = (answer: AskAnswer): Promise<AskReply> => host.ask("answerAsk", { askId, answer });
@@ -33,28 +30,13 @@ export function createAskDialogs(ctx: PiContext, host: AskHost): Asks {
     }
   };
 
-  const ask = async (event: Asked): Promise<void> => {
-    const closing = new AbortController();
-    open.set(event.askId, closing);
-    try {
-      await host.inTurn(async () => {
-        if (!closing.signal.aborted && !host.over()) await converse(event, closing.signal);
-      });
-    } catch (error) {
-      // A worker that has ended is reported once, for the whole session.
-      if (!isWorkerEnd(error)) host.failed(`MCP: ${messageOf(error)}`);
-    } finally {
-      if (open.get(event.askId) === closing) open.delete(event.askId);
-    }
-  };
-
   return {
     on: (event) => {
-      if (event.type === "ask") void ask(event);
-      else open.get(event.askId)?.abort();
+      if (event.type === "ask-over") return withdraw(event.askId);
+      show(event.askId, (signal) => converse(event, signal)).catch((error: unknown) => {
+        if (!isRuntimeEnd(error)) host.failed(`MCP: ${messageOf(error)}`);
+      });
     },
-    interrupt: () => {
-      for (const closing of open.values()) closing.abort();
-    },
+    interrupt,
   };
 }

@@ -9,9 +9,9 @@ import { counted } from "../../shared/text/counts.ts";
 import { cut, oneLine } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
 import { rowsOf, terminalLink } from "../link.ts";
+import { type Screen, screenOf } from "../screen.ts";
 
 type Shown = Pick<PiContext, "mode">;
-type Screen = { columns: number; rows: number };
 
 /** A text of a title is shown in the rows beside the choices; the values of a review are one row each. */
 const VALUE_CHARS = 200;
@@ -25,9 +25,6 @@ const bar = (text: string): string =>
     .split("\n")
     .map((line) => `│ ${line}`)
     .join("\n");
-
-const screenOf = ({ mode }: Shown): Screen | undefined =>
-  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
 
 const roomOf = ({ rows }: Screen): number => Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
 

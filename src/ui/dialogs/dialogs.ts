@@ -1,7 +1,8 @@
 /**
  * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions whether a project's server
- * may run, whether a tool may run, and whether a held edit is applied. Must not: do what an answer says; `Answers` does. Called by: session.
- * Dialogs appear only in modes that have them. The questions are in run.ts, which is loaded with the first one.
+ * may run, whether a tool may run, and whether a held edit is applied. Must not: do what an answer says; `Answers` does.
+ * Called by: session. Dialogs appear only in modes that have them. The questions are in run.ts, which is loaded with the
+ * first one.
  */
 import type { PiContext } from "../../pi/api.ts";
 import type { Answers, Dialogs, Questions } from "./contract.ts";

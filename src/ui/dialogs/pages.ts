@@ -3,11 +3,7 @@
  * is out of sight. Pure.
  */
 import { cutTo, wrap } from "../../shared/text/width.ts";
-
-export interface Screen {
-  columns: number;
-  rows: number;
-}
+import type { Screen } from "../screen.ts";
 
 /** Rows that Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
 const AROUND_ROWS = 18;

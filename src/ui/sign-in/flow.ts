@@ -9,17 +9,9 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
 import { openableUrl } from "../link.ts";
 import { orAborted } from "../or-aborted.ts";
+import { screenOf } from "../screen.ts";
 import type { SignInHost } from "./host.ts";
-import {
-  again,
-  dialogText,
-  endText,
-  fitsDialog,
-  noticeText,
-  problemText,
-  questionText,
-  type Screen,
-} from "./words.ts";
+import { again, dialogText, endText, fitsDialog, noticeText, problemText, questionText } from "./words.ts";
 
 /** `declined`: the user did not want it. */
 export type Outcome = "signed-in" | "declined" | "failed";
@@ -41,9 +33,6 @@ const PASTES = 10;
 const PASTE_CHARS = 16 * 1024;
 const LONGEST_MS = 15 * 60 * 1_000;
 const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
-
-const screenOf = ({ mode }: PiContext): Screen =>
-  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
 
 const cutOff = (): ThreadsError => new ThreadsError("runtime_restarted", "The connection worker ended.");
 

@@ -1,11 +1,13 @@
 /** What the user reads of a sign-in. Names and texts of servers are cleaned and bounded here. Pure. */
 import { errorLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
-import { messageOf, ThreadsError, type WireError } from "../../shared/protocol/errors.ts";
+import { messageOf, type WireError } from "../../shared/protocol/errors.ts";
 import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { rowsOf, terminalLink } from "../link.ts";
+import { isRuntimeEnd } from "../runtime-end.ts";
+import type { Screen } from "../screen.ts";
 
 /** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
 const QUESTION_CHARS = 2_000;
@@ -13,9 +15,6 @@ const PROBLEM_CHARS = 500;
 /** Rows that the dialog needs beside the address: its frame, its sentences, and Pi's footer. */
 const AROUND_ROWS = 17;
 const FEWEST_ROWS = 3;
-
-/** Size of the terminal; undefined if Pi does not draw on it. */
-export type Screen = { columns: number; rows: number } | undefined;
 
 type OpenStep = Extract<SignInStep, { step: "open" }>;
 
@@ -30,10 +29,10 @@ export function questionText(server: string, { about, text }: SignInQuestion): [
 }
 
 /** Whether the whole address fits into the dialog. If it does not, a notice shows it. */
-export const fitsDialog = (url: string, screen: Screen): boolean =>
+export const fitsDialog = (url: string, screen: Screen | undefined): boolean =>
   screen === undefined || rowsOf(url, screen.columns) <= Math.max(screen.rows - AROUND_ROWS, FEWEST_ROWS);
 
-export function noticeText(server: string, url: string, screen: Screen): string {
+export function noticeText(server: string, url: string, screen: Screen | undefined): string {
   const address = screen === undefined ? url : terminalLink(url, url);
   return `The sign-in page of ${serverName(server)}:\n${address}`;
 }
@@ -46,7 +45,7 @@ export function dialogText(
   server: string,
   { browser, listens }: OpenStep,
   url: string,
-  screen: Screen,
+  screen: Screen | undefined,
 ): string {
   const name = serverName(server);
   const lines = [
@@ -81,12 +80,10 @@ export function endText(
     : [`${name}: signed in, ${counted(result.tools, "tool")}.`, "info"];
 }
 
-const RUNTIME_ENDED = new Set(["runtime_restarted", "runtime_stopped"]);
-
 /** Why a sign-in failed, in one line that begins with the server's name. */
 export function failureText(server: string, failure: unknown): string {
   const known = failure as Partial<WireError> | undefined;
-  if (failure instanceof ThreadsError && RUNTIME_ENDED.has(failure.code)) {
+  if (isRuntimeEnd(failure)) {
     return `${serverName(server)}: the sign-in was cut off, because the connection worker ended. ${again(server)}`;
   }
   const line = errorLine({ message: known?.message ?? messageOf(failure), remedy: known?.remedy });
