@@ -6,6 +6,7 @@ import { VALUE_CHARS } from "../../../src/shared/asks/check.ts";
 import type { Choice, Field, FieldKind, TextFormat } from "../../../src/shared/protocol/ask.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
+import { known } from "../../shared/json/known.ts";
 import { boundText, type Redactor } from "../secrets/secrets.ts";
 import { CHOICE_CHARS, CHOICES, DEFAULT_CHARS, DESCRIPTION_CHARS, FIELDS, TITLE_CHARS } from "./limits.ts";
 
@@ -39,10 +40,6 @@ const count = (value: unknown): number | undefined =>
 
 const number = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? value : undefined;
-
-/** The object without the keys whose value is undefined. */
-const known = <T extends object>(object: T): T =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 
 /** `string` of `["string", "null"]`. */
 const typeOf = ({ type }: Schema): unknown =>
@@ -85,21 +82,18 @@ function defaultText(value: unknown): string | undefined {
 
 type Kind = { kind: FieldKind; values: readonly string[] };
 
-const plain = (kind: FieldKind): Kind => ({ kind: known(kind), values: [] });
+/** A kind without choices. Its limits may be undefined. */
+const plain = (kind: object): Kind => ({ kind: known(kind) as FieldKind, values: [] });
 
 function textKind(schema: Schema): Kind {
   const format = FORMATS.includes(String(schema.format)) ? (schema.format as TextFormat) : undefined;
   const [minLength, maxLength] = [count(schema.minLength), count(schema.maxLength)];
-  return plain(
-    known({ kind: "text", format, minLength, maxLength, default: defaultText(schema.default) }) as FieldKind,
-  );
+  return plain({ kind: "text", format, minLength, maxLength, default: defaultText(schema.default) });
 }
 
 function numberKind(schema: Schema, integer: boolean): Kind {
   const [minimum, maximum] = [number(schema.minimum), number(schema.maximum)];
-  return plain(
-    known({ kind: "number", integer, minimum, maximum, default: number(schema.default) }) as FieldKind,
-  );
+  return plain({ kind: "number", integer, minimum, maximum, default: number(schema.default) });
 }
 
 function choiceKind({ choices, values }: Listed, wanted: unknown): Kind {
@@ -128,12 +122,8 @@ function kindOf(schema: Schema, redact: Redactor): Kind | Unanswerable {
     return "problem" in listed ? listed : choicesKind(listed, schema);
   }
   if (type === "boolean") {
-    return plain(
-      known({
-        kind: "boolean",
-        default: typeof schema.default === "boolean" ? schema.default : undefined,
-      }) as FieldKind,
-    );
+    const { default: start } = schema;
+    return plain({ kind: "boolean", default: typeof start === "boolean" ? start : undefined });
   }
   if (type === "number" || type === "integer") return numberKind(schema, type === "integer");
   const listed = type === undefined || type === "string" ? listedIn(schema, redact) : undefined;

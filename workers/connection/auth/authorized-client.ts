@@ -5,24 +5,14 @@
  */
 
 import type { HttpClient, HttpRequest, HttpResponse } from "../web/web.ts";
-import { type AuthChallenge, parseChallenge } from "./model/model.ts";
-
-/** An answer 401, or 403 that asks for more scope. */
-export interface Refusal {
-  status: number;
-  challenge: AuthChallenge | undefined;
-  /** The token of the request. */
-  sent: string | undefined;
-  /** The request was sent before with another token, which was refused, too. */
-  isRepeated: boolean;
-}
+import { type AuthChallenge, parseChallenge, type RefusedRequest } from "./model/model.ts";
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
   /** The token to send; undefined: none. */
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token to send once; undefined: the server's answer stands. */
-  afterRefusal(refusal: Refusal, signal: AbortSignal): Promise<string | undefined>;
+  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined>;
 }
 
 /** A replaced token can be refused, too: `afterRefusal` then says what that means. */

@@ -2,16 +2,22 @@
  * The sign-in of one server of the session. Owns: when the parts behind it are loaded, and the explanation of their
  * failures. Called by: session-auth.ts.
  */
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { SignInAgreed, SignInStatus, SignInStep } from "../../../src/shared/protocol/sign-in.ts";
+import { isFolder } from "../../shared/files/is-folder.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-plan.ts";
 import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
 import type { HttpClient } from "../web/web.ts";
-import type { Refusal, RequestAuth } from "./authorized-client.ts";
+import type { RequestAuth } from "./authorized-client.ts";
 import type { GrantContext } from "./grants/grants.ts";
-import { type AuthChallenge, explainProblem, SignInProblem, type SignInRecord } from "./model/model.ts";
+import {
+  type AuthChallenge,
+  explainProblem,
+  type RefusedRequest,
+  SignInProblem,
+  type SignInRecord,
+} from "./model/model.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
@@ -98,7 +104,7 @@ export class ServerAuth implements RequestAuth {
     return this.#explained(async () => (await this.#open()).tokens.token(signal));
   }
 
-  async afterRefusal(refused: Refusal, signal: AbortSignal): Promise<string | undefined> {
+  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined> {
     if (refused.sent === undefined && !wantsToken(refused.challenge)) return undefined;
     return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
   }
@@ -256,9 +262,3 @@ export class ServerAuth implements RequestAuth {
     return error instanceof Error ? error : new Error(String(error));
   }
 }
-
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );

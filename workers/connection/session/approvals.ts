@@ -1,4 +1,7 @@
-/** The user's answer to the question whether a tool may run: "always" becomes a rule in the user's file. Called by: session.ts. */
+/**
+ * The user's answer to the question whether a tool may run: "always" becomes a rule in the user's file. Called by:
+ * session.ts.
+ */
 import type { Approvals } from "../approval/approval.ts";
 import type { SessionRequests } from "./handler.ts";
 import type { UserEdits } from "./user-edits.ts";

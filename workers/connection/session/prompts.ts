@@ -11,6 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { PromptMessage } from "../mcp/mcp.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { type Results, shapeResult } from "../results/results.ts";
 import { redactError } from "../secrets/secrets.ts";
 import type { Supervisor } from "../servers/servers.ts";
@@ -73,7 +74,7 @@ async function getPrompt(
       );
     }
     const shaped = await shapeResult(
-      { content: (await blocksOf(messages)) as never },
+      { content: (await blocksOf(messages)) as CallToolResult["content"] },
       {
         server: name,
         tool: prompt,
@@ -81,7 +82,7 @@ async function getPrompt(
         store: results.store,
         wantsStructured: false,
         redact: server.redact,
-        ...results.settingsFor(server, supervisor.servers as never),
+        ...results.settingsFor(server, supervisor.servers),
         toon: false,
       },
     );

@@ -1,6 +1,6 @@
 /** Says why a server could not be started: because of its command, its working directory, or the system's error. */
-import { stat } from "node:fs/promises";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { isFolder } from "../files/is-folder.ts";
 
 export interface FailedSpawn {
   server: string;
@@ -16,11 +16,7 @@ async function describe({ server, command, cwd, error }: FailedSpawn): Promise<s
   if (error !== undefined && (error as NodeJS.ErrnoException).code !== "ENOENT") {
     return `${server}: "${command}" could not be started: ${messageOf(error)}.`;
   }
-  const hasFolder = await stat(cwd).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  return hasFolder
+  return (await isFolder(cwd))
     ? `${server}: the command "${command}" was not found.`
     : `${server}: its working directory ${cwd} does not exist.`;
 }

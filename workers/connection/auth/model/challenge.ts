@@ -12,6 +12,16 @@ export interface AuthChallenge {
   resourceMetadata?: string;
 }
 
+/** An answer 401, or 403 that asks for more scope. */
+export interface RefusedRequest {
+  status: number;
+  challenge: AuthChallenge | undefined;
+  /** The token of the request. */
+  sent: string | undefined;
+  /** The request was sent before with another token, which was refused, too. */
+  isRepeated: boolean;
+}
+
 const HEADER_CHARS = 4_000;
 /** A parameter with a token or a quoted string as its value. */
 const PARAMETER = /([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi;

@@ -5,7 +5,7 @@
  */
 import type { AuthorizationServer } from "oauth4webapi";
 
-export { type AuthChallenge, parseChallenge } from "./challenge.ts";
+export { type AuthChallenge, parseChallenge, type RefusedRequest } from "./challenge.ts";
 export { explainProblem } from "./explain.ts";
 export { type ProblemFacts, SignInProblem, type SignInProblemKind } from "./problem.ts";
 export { isSameState } from "./same-state.ts";

@@ -1,15 +1,11 @@
 /** The end of a sign-in: the browser's answer becomes tokens, and the tokens become the stored record. */
 
+import { known } from "../../../shared/json/known.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";
 import { type Discovered, SignInProblem, type SignInRecord, type TokenAnswer } from "../model/model.ts";
 import type { SignInParts, SignInTarget } from "./contract.ts";
 import type { Pasted } from "./paste.ts";
 import { tellSecrets } from "./prepare.ts";
-
-/** The object without its keys that are undefined. */
-type Known<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-const known = <T extends object>(values: T): Known<T> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Known<T>;
 
 function tokenEndpointOf({ metadata }: Discovered): string {
   if (metadata.token_endpoint !== undefined) return metadata.token_endpoint;

@@ -6,7 +6,7 @@
 import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/grants.ts";
-import { type AuthChallenge, SignInProblem, type SignInRecord } from "../model/model.ts";
+import { type AuthChallenge, type RefusedRequest, SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { SignInStore, StoredSignIn } from "../store/store.ts";
 import { isExpired, isFresh } from "./fresh.ts";
 import type { Machine } from "./machine.ts";
@@ -30,20 +30,11 @@ export interface TokensContext {
   nowMs: () => number;
 }
 
-/** An answer 401, or 403 that asks for more scope. `sent`: the token of the request. */
-export interface Refused {
-  status: number;
-  challenge: AuthChallenge | undefined;
-  sent: string | undefined;
-  /** Another token of the same request was refused before. */
-  isRepeated: boolean;
-}
-
 export interface ServerTokens {
   /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token with which the request is worth repeating once. Throws `SignInProblem`. */
-  afterRefusal(refused: Refused, signal: AbortSignal): Promise<string>;
+  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string>;
   /** Renews the stored sign-in, whatever its age. True: a request can be tried now. Never rejects. */
   renew(signal: AbortSignal): Promise<boolean>;
   /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
@@ -129,7 +120,7 @@ class Tokens implements ServerTokens {
     return given?.tokens.access_token;
   }
 
-  async afterRefusal(refused: Refused, signal: AbortSignal): Promise<string> {
+  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string> {
     const { status, challenge, sent, isRepeated } = refused;
     this.#challenge = challenge ?? this.#challenge;
     this.#lostToken = sent;

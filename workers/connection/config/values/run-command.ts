@@ -4,10 +4,10 @@
  * files does not run in the folder in which Pi runs: `python -m keyring` would load a clone's keyring.py.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { stat } from "node:fs/promises";
 import { parse } from "node:path";
 import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { isFolder } from "../../../shared/files/is-folder.ts";
 import { childEnvironment } from "../../../shared/programs/environment.ts";
 import { killTree, onWindows, systemShell } from "../../../shared/programs/processes.ts";
 
@@ -44,13 +44,8 @@ const startShell = (
   });
 
 /** The home folder, or the root if there is none, as in some containers. */
-const homeOrRoot = async (home: string): Promise<string> => {
-  const hasHome = await stat(home).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  return hasHome ? home : parse(process.execPath).root;
-};
+const homeOrRoot = async (home: string): Promise<string> =>
+  (await isFolder(home)) ? home : parse(process.execPath).root;
 
 /** The folder and the environment of a command. */
 async function surroundings(options: CommandOptions): Promise<{ cwd: string; env: Record<string, string> }> {
