@@ -83,6 +83,8 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   outputGuard: Settings["outputGuard"] | undefined;
   /** Whether the server may ask the user questions. */
   elicitation: boolean;
+  /** The folders that the server is told, as written; true: the session's. Undefined: the server is told none. */
+  roots: true | readonly string[] | undefined;
   debug: boolean;
   /** The entry as it stands in the file. The cache hashes it. */
   raw: Record<string, unknown>;
@@ -133,6 +135,9 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
 }
 
+const rootsOf = ({ roots }: Entry): ServerDefinition["roots"] =>
+  roots === false || (Array.isArray(roots) && roots.length === 0) ? undefined : roots;
+
 function toDefinition(
   name: string,
   entry: Entry,
@@ -167,6 +172,7 @@ function toDefinition(
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
     elicitation: entry.elicitation ?? true,
+    roots: rootsOf(entry),
     debug: entry.debug ?? false,
     userRules: undefined,
     enabledByProject: undefined,
