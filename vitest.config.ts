@@ -22,21 +22,30 @@ const ROOM_AT_START = ["--min-semi-space-size=16"];
  */
 const WHOLE_FILES_COMPILED = ["--no-lazy"];
 
+/** A process has one compile cache. The other files of the folder share one, this file needs an empty one. */
+const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
+
 interface RealProject {
+  /** Default: all files of the folder `name`. */
+  include?: string[];
   exclude?: string[];
   execArgv?: string[];
 }
 
-/** A folder of test/ whose files start threads, processes or Pi: each file has a process of its own. */
+/**
+ * A folder of test/ whose files start threads, processes or Pi. Files share processes: the start of a test process costs
+ * more than the start of a Pi. support/cleanup-setup.ts ends what a test has started.
+ */
 const realProject = (
   name: string,
-  { exclude = [], execArgv = [] }: RealProject = {},
+  { include = [`test/${name}/**/*.test.ts`], exclude = [], execArgv = [] }: RealProject = {},
 ): TestProjectInlineConfiguration => ({
   extends: true,
   test: {
     name,
-    include: [`test/${name}/**/*.test.ts`],
+    include,
     exclude: [...configDefaults.exclude, ...exclude],
+    isolate: false,
     execArgv: [...ROOM_AT_START, ...execArgv],
     // A sign-in must never open the browser of the person who runs the tests.
     env: { BROWSER: "none" },
@@ -47,6 +56,7 @@ const realProject = (
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
+    setupFiles: ["test/support/cleanup-setup.ts"],
     globalSetup: ["test/support/built-setup.ts", "test/support/global-setup.ts"],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
     testTimeout: 120_000,
@@ -68,7 +78,8 @@ export default defineConfig({
           maxWorkers: WORKERS,
         },
       },
-      realProject("worker", { execArgv: WHOLE_FILES_COMPILED }),
+      realProject("worker", { execArgv: WHOLE_FILES_COMPILED, exclude: OWN_COMPILE_CACHE }),
+      realProject("compile-cache", { include: OWN_COMPILE_CACHE }),
       realProject("e2e", { exclude: hasTmux ? [] : ["test/e2e/terminal.test.ts"] }),
       realProject("hostile"),
       realProject("oauth", { execArgv: WHOLE_FILES_COMPILED }),

@@ -1,10 +1,13 @@
 /** Owns: shared code of the end-to-end tests: the builds of the extension, real servers, homes, models and cleanup. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, inject } from "vitest";
+import { inject } from "vitest";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
 import { packedEntry } from "../support/run-package.ts";
+
+export { onCleanup } from "../support/cleanup.ts";
 
 export const root = join(import.meta.dirname, "..", "..");
 
@@ -39,38 +42,13 @@ export const fixtureServer = (name: string, env: Record<string, string> = {}): R
   env,
 });
 
-type Cleanup = () => Promise<unknown>;
-
-const ofTest: Cleanup[] = [];
-const ofFile: Cleanup[] = [];
-let registering = ofTest;
-
-/** Registers a cleanup to run after the test. The last registered cleanup runs first. */
-export const onCleanup = (cleanup: Cleanup): void => {
-  registering.push(cleanup);
-};
-
-const cleanUp = async (cleanups: Cleanup[]): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-};
-afterEach(() => cleanUp(ofTest));
-afterAll(() => cleanUp(ofFile));
-
 /**
  * Makes a value once, when the first test of the file asks for it. A cleanup that `make` registers runs after all tests
  * of the file.
  */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
-  const start = async (): Promise<T> => {
-    registering = ofFile;
-    try {
-      return await make();
-    } finally {
-      registering = ofTest;
-    }
-  };
-  return () => (made ??= start());
+  return () => (made ??= forWholeFile(make));
 }
 
 export async function home(options: HomeOptions): Promise<PiHome> {

@@ -2,12 +2,12 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { afterEach } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { parseEntry, type ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
 import type { ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { secretsOf } from "../../workers/connection/secrets/find.ts";
 import { createRedactor } from "../../workers/connection/secrets/redact.ts";
+import { onCleanup } from "./cleanup.ts";
 import { type Message, resultOf } from "./mcp-answers.ts";
 
 export { type Message, resultOf } from "./mcp-answers.ts";
@@ -31,11 +31,6 @@ export interface TestServer {
 
 export type Handler = (asked: Asked, response: ServerResponse, nth: number) => void;
 
-const open = new Set<() => Promise<void>>();
-afterEach(async () => {
-  await Promise.all([...open].map((close) => close()));
-});
-
 /** The handler's `nth` counts the earlier requests with the same HTTP method. */
 export async function serve(handler: Handler, tls?: { key: string; cert: string }): Promise<TestServer> {
   const asked: Asked[] = [];
@@ -57,11 +52,10 @@ export async function serve(handler: Handler, tls?: { key: string; cert: string 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const origin = `${tls ? "https" : "http"}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const close = async (): Promise<void> => {
-    open.delete(close);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  open.add(close);
+  onCleanup(close);
   return {
     origin,
     url: `${origin}/mcp`,

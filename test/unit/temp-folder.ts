@@ -2,16 +2,10 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
-
-const folders: string[] = [];
-
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-});
+import { onCleanup } from "../support/cleanup.ts";
 
 export async function tempFolder(): Promise<string> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "pmt-unit-"));
-  folders.push(folder);
+  onCleanup(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -5,7 +5,6 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import {
   type Origin,
@@ -14,6 +13,7 @@ import {
 } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
+import { onCleanup } from "../support/cleanup.ts";
 import { fillHostileClone } from "../support/hostile-clone.ts";
 
 const live = new AbortController().signal;
@@ -36,11 +36,6 @@ export interface ClonePlace {
   start(entry: Entry, origin: Origin): Promise<Connection>;
 }
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 export function definitionOf(entry: Entry, origin: Origin): ServerDefinition {
   const { definition } = parseEntry("s", entry, { file: "mcp.json", origin });
   if (!definition) throw new Error("the entry is wrong");
@@ -49,7 +44,7 @@ export function definitionOf(entry: Entry, origin: Origin): ServerDefinition {
 
 export async function hostilePlace(): Promise<ClonePlace> {
   const root = await mkdtemp(join(await realpath(tmpdir()), "pmt-clone-"));
-  cleanups.push(() => rm(root, { recursive: true, force: true }));
+  onCleanup(() => rm(root, { recursive: true, force: true }));
   const [clone, agentDir, npmCache] = ["clone", "agent", "npm-cache"].map((name) => join(root, name)) as [
     string,
     string,
@@ -75,7 +70,7 @@ export async function hostilePlace(): Promise<ClonePlace> {
       redact: (text) => text,
       onSecrets: () => {},
     });
-    cleanups.push(() => connection.close({ termMs: 250, killMs: 800 }));
+    onCleanup(() => connection.close({ termMs: 250, killMs: 800 }));
     return connection;
   };
   const PATH = `:.:node_modules/.bin:${process.env.PATH}`;

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { afterEach, expect, inject } from "vitest";
+import { expect, inject } from "vitest";
 import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
@@ -19,7 +19,10 @@ import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
+import { onCleanup } from "../support/cleanup.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
+
+export { onCleanup } from "../support/cleanup.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
@@ -48,14 +51,6 @@ export const fixture = (name: string, env: Record<string, string> = {}, more: En
   args: [join(fixtures, "servers", name)],
   env,
   ...more,
-});
-
-const cleanups: (() => Promise<unknown>)[] = [];
-export const onCleanup = (cleanup: () => Promise<unknown>): void => {
-  cleanups.push(cleanup);
-};
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 export interface Place {
@@ -129,7 +124,7 @@ export async function currentCatalog(at: Started): Promise<Catalog> {
   return newestCatalog(at);
 }
 
-export type Way = "crash" | "exit" | "hang" | "oom" | "stuck";
+export type Way = "crash" | "exit" | "hang" | "loop" | "oom" | "stuck";
 let told = 0;
 /**
  * Makes the worker break or write its heap size. A rename creates the file, so that the worker never reads half of

@@ -1,7 +1,6 @@
 /** Owns: a session on a Pi in memory whose only neighbour, the runtime, is a fake. No thread, no Pi. */
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach } from "vitest";
 import { snapshotPath } from "../../../src/catalog/file.ts";
 import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { createSession, type Session, type SessionOptions } from "../../../src/session/session.ts";
@@ -9,6 +8,7 @@ import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/sha
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { ServerStatus, StatusReport } from "../../../src/shared/protocol/status.ts";
+import { onCleanup } from "../../support/cleanup.ts";
 import { type MadeServer, makeSnapshotBytes } from "../make-catalog.ts";
 import {
   createRecordingContext,
@@ -41,13 +41,6 @@ export interface Opened extends RecordingContext {
   /** Sends an event of the newest runtime. */
   send(event: WorkerEvent): void;
 }
-
-const open = new Set<Session>();
-afterEach(async () => {
-  // The slot of the only session is global.
-  for (const session of open) await session.stop();
-  open.clear();
-});
 
 function fakeRuntime(options: RuntimeOptions, answers: Answers): Runtime & { fake: FakeRuntime } {
   const fake: FakeRuntime = { options, asked: [], logged: [], isStopped: false };
@@ -125,7 +118,8 @@ export async function openSession(options: OpenOptions = {}): Promise<Opened> {
       return runtime;
     },
   });
-  open.add(session);
+  // The slot of the only session is global.
+  onCleanup(() => session.stop());
   session.register();
   if (options.started !== false) session.start(recording.ctx);
   const send = (event: WorkerEvent): void => runtimes.at(-1)?.options.onEvent(event);

@@ -1,20 +1,15 @@
 /** Owns: an open session on real files in a temp folder; its connections and its cache worker are fakes. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { CachePool } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { openSession, type Session } from "../../../../../workers/connection/session/session.ts";
 import type { CacheEntry, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
+import { onCleanup } from "../../../../support/cleanup.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { fakeConnect, type Opening } from "../servers/support.ts";
-
-const open: Session[] = [];
-afterEach(async () => {
-  for (const session of open.splice(0)) await session.close();
-});
 
 export interface OpenOptions {
   /** What the cache file knows. */
@@ -136,7 +131,7 @@ export async function openWith(
       },
     },
   );
-  open.push(session);
+  onCleanup(() => session.close());
   const when = <T>(check: () => T | undefined): Promise<T> =>
     new Promise((resolve) => {
       const watcher = (): void => {

@@ -2,7 +2,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
-import { afterEach } from "vitest";
 import type { GrantContext } from "../../../../../../workers/connection/auth/grants/grants.ts";
 import {
   type ClientRecord,
@@ -12,6 +11,7 @@ import {
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { AuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
+import { onCleanup } from "../../../../../support/cleanup.ts";
 
 export interface Asked {
   path: string;
@@ -36,11 +36,6 @@ export interface Answer {
 
 /** Null: the connection is cut. */
 export type Answering = (asked: Asked, nth: number) => Answer | null;
-
-const open = new Set<() => Promise<void>>();
-afterEach(async () => {
-  await Promise.all([...open].map((close) => close()));
-});
 
 function reply(response: ServerResponse, answer: Answer | null): void {
   if (!answer) {
@@ -72,12 +67,10 @@ export async function authServer(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const close = async (): Promise<void> => {
-    open.delete(close);
+  onCleanup(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-  };
-  open.add(close);
+  });
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const metadata: AuthorizationServer = {
     issuer,

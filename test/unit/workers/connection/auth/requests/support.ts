@@ -1,7 +1,6 @@
 /** Owns: a server on loopback that answers by path, and requests that reach it. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach } from "vitest";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
 import {
   type AuthRequests,
@@ -9,6 +8,7 @@ import {
   type RequestsOptions,
 } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { onCleanup } from "../../../../../support/cleanup.ts";
 
 /** What a path answers: an object as JSON, a text as a web page, a function what it likes. */
 export type Route = object | string | number | ((response: ServerResponse) => void);
@@ -21,12 +21,6 @@ export interface AuthServer {
   headers: IncomingHttpHeaders[];
   bodies: string[];
 }
-
-const open = new Set<() => Promise<void>>();
-afterEach(async () => {
-  await Promise.all([...open].map((close) => close()));
-  open.clear();
-});
 
 function answer(route: Route | undefined, response: ServerResponse): void {
   if (typeof route === "function") route(response);
@@ -61,7 +55,7 @@ export async function authServer(
   const { port } = server.address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
   table = routes(origin);
-  open.add(async () => {
+  onCleanup(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
@@ -82,7 +76,7 @@ export function requestsFor(
   { env = {}, ...more }: Partial<RequestsOptions> & { env?: Record<string, string> } = {},
 ): AuthRequests {
   const client = createHttpClient(env);
-  open.add(async () => client.close());
+  onCleanup(() => client.close());
   return createAuthRequests({
     client,
     server: new URL(server),
