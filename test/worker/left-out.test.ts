@@ -15,7 +15,9 @@ const BREAKS = `
 import { publish as realPublish } from "./real-cache.js";
 export * from "./real-cache.js";
 export const publish = (task) => {
-  while (task.servers.some(({ tools }) => tools.some(({ name }) => name === "hang")));
+  const hangs = task.servers.some(({ tools }) => tools.some(({ name }) => name === "hang"));
+  // As in fixtures/workers/breakable.mjs, a wait stands for a loop without an end.
+  if (hangs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   return realPublish(task);
 };
 `;

@@ -148,10 +148,10 @@ describe("a connection worker that breaks", () => {
     expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
   });
 
-  test("stopped while the worker hangs -> settles, no process is left", async () => {
+  test("stopped while the worker is in a loop without an end -> settles, no process is left", async () => {
     const at = await startBreakable();
     const open = at.failedCall("stubborn", "work");
-    await tellWorker(at, "hang");
+    await tellWorker(at, "loop");
     await until(
       async () => (await readIfThere(join(at.agentDir, "mcp-threads.log.break"))) === "" || undefined,
     );
