@@ -4,46 +4,18 @@
  * Must not: be changed by a test. The global setup removes it after the run.
  * Called by: the end-to-end tests and the hostile tests.
  */
-import { existsSync } from "node:fs";
-import { mkdir, realpath, rename, rm, rmdir } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { inject } from "vitest";
+import { madeOnce } from "./made-once.ts";
 import { unpackBelow } from "./package-under-node-modules.ts";
-
-const POLL_MS = 50;
 
 /** Absolute path of the `dist/index.js` that Pi loads. */
 export async function packedEntry(): Promise<string> {
   const folder = join(inject("piCaches"), "package");
-  const claim = `${folder}.claim`;
-  while (!existsSync(folder)) {
-    if (await isFirst(claim)) await pack(folder, claim);
-    else await sleep(POLL_MS);
-  }
-  return join(await realpath(folder), "node_modules", "pi-mcp-threads", "dist", "index.js");
-}
-
-/** Only one process can make a folder. If its `pack` fails, the folder goes and the next process tries. */
-const isFirst = (claim: string): Promise<boolean> =>
-  mkdir(claim).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "EEXIST") return false;
-      throw error;
-    },
-  );
-
-async function pack(folder: string, claim: string): Promise<void> {
-  const unfinished = `${folder}.unfinished`;
-  try {
-    // Another process may have finished between the look at the folder and the claim.
-    if (existsSync(folder)) return;
+  await madeOnce(folder, async (unfinished) => {
     await mkdir(unfinished);
     await unpackBelow(unfinished);
-    await rename(unfinished, folder);
-  } finally {
-    await rm(unfinished, { recursive: true, force: true });
-    await rmdir(claim);
-  }
+  });
+  return join(await realpath(folder), "node_modules", "pi-mcp-threads", "dist", "index.js");
 }

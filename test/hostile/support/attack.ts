@@ -3,6 +3,7 @@
  * Must not: start or end Pi.
  * Called by: run-row.ts.
  */
+import { join } from "node:path";
 import type { RpcToolEnd } from "../../support/rpc-events.ts";
 import type { Arena } from "./arena.ts";
 import type { Baseline } from "./baseline.ts";
@@ -14,7 +15,7 @@ import {
   watchedProblem,
   wordsProblems,
 } from "./checks.ts";
-import { healthyServer, type OpenPlace } from "./place.ts";
+import { healthyServer, linesIn, type OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
 import type { Call, Check, Entry, Row } from "./row.ts";
 
@@ -25,6 +26,8 @@ const newcomerOf = (server: string): string => `${server}_new`;
 const HAPPENS_MS = 45_000;
 /** A search waits 5 s for the tools of a starting server, and may run before Pi has applied the edit that adds it. */
 const USABLE_MS = 45_000;
+/** The wait for a server that is new decides nothing: the searches after it do. */
+const LISTED_MS = 3_000;
 
 export interface Config {
   mcpServers: Record<string, Entry>;
@@ -61,9 +64,13 @@ export async function unusable(arena: Arena, server: string): Promise<string | u
 /** Adds a healthy server to the configuration during the attack; its tools must become known. */
 async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
   const { home, server } = arena.place;
-  const mcpServers = { ...config.mcpServers, [newcomerOf(server)]: healthyServer() };
+  const name = newcomerOf(server);
+  const seenFile = join(home.dir, `seen-${name}`);
+  const mcpServers = { ...config.mcpServers, [name]: healthyServer(seenFile) };
   await home.writeMcp({ ...config, mcpServers });
-  const failure = await unusable(arena, newcomerOf(server));
+  // A look at a file is cheap, and every search in vain makes the conversation longer, which Pi sends with each request.
+  await arena.until(async () => (await linesIn(seenFile)).includes("tools/list"), LISTED_MS);
+  const failure = await unusable(arena, name);
   return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
 }
 

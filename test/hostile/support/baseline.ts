@@ -4,8 +4,9 @@
  * Must not: judge results.
  * Called by: suite.ts and the bench scenario `hostile`.
  */
-import { link, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { madeOnce } from "../../support/made-once.ts";
 import { Arena, callOf, type Spent, searchOf } from "./arena.ts";
 import { EMPTY_EXTENSION, openPlace } from "./place.ts";
 
@@ -41,22 +42,11 @@ export async function measureBare(caches: string): Promise<Baseline> {
   return runBare(caches);
 }
 
-const readBaseline = async (path: string): Promise<Baseline | undefined> => {
-  const text = await readFile(path, "utf8").catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as Baseline);
-};
-
-/** Returns the baseline of this test run. If two test files measure at the same time, the first result serves both. */
+/** Returns the baseline of this test run. The first test file that asks measures it, the others wait. */
 export async function baselineOf(caches: string): Promise<Baseline> {
   const path = join(caches, "bare-pi.json");
-  const known = await readBaseline(path);
-  if (known) return known;
-  const measured = await measureBare(caches);
-  const own = `${path}.${process.pid}`;
-  await writeFile(own, JSON.stringify(measured));
-  await link(own, path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-  });
-  await rm(own);
-  return (await readBaseline(path)) ?? measured;
+  await madeOnce(path, async (unfinished) =>
+    writeFile(unfinished, JSON.stringify(await measureBare(caches))),
+  );
+  return JSON.parse(await readFile(path, "utf8")) as Baseline;
 }

@@ -28,8 +28,16 @@ const program = (name: string, args: readonly string[], env: Record<string, stri
   env,
 });
 
-/** The entry of the healthy server, which runs beside every attack; its tool `echo` answers with its text. */
-export const healthyServer = (): Entry => program("healthy.mjs", []);
+/**
+ * The entry of the healthy server, which runs beside every attack; its tool `echo` answers with its text. `seenFile`: a
+ * file that gets a line for each message that it receives.
+ */
+export const healthyServer = (seenFile?: string): Entry =>
+  program("healthy.mjs", [], seenFile === undefined ? {} : { SEEN: seenFile });
+
+/** The lines that a server has written to its `SEEN` file. */
+export const linesIn = async (seenFile: string): Promise<string[]> =>
+  (await readFile(seenFile, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
 async function startHttp(name: string, args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [join(SERVERS, "http", name), ...args], {
@@ -67,7 +75,7 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
     get seenFile() {
       return seenFile();
     },
-    seen: async () => (await readFile(seenFile(), "utf8").catch(() => "")).split("\n").filter(Boolean),
+    seen: () => linesIn(seenFile()),
     hostile: (name, ...args) => program(name, args, env()),
     http: async (name, ...args) => {
       const { child, url } = await startHttp(name, args, env());
