@@ -13,7 +13,7 @@ import {
 } from "../support/authorization-server.ts";
 import { findSecrets, readBelow, type Said } from "../support/find-secrets.ts";
 import type { PiHome } from "../support/pi-run.ts";
-import { processesWithMarker } from "../support/processes.ts";
+import { allPids, processesWithMarker } from "../support/processes.ts";
 import { type ProtectedServer, startProtectedServer } from "../support/protected-server.ts";
 import { home, onCleanup, root } from "./support.ts";
 
@@ -65,7 +65,7 @@ export async function begin({
   const at = await home({ mcp: { mcpServers, settings } });
   const openedFile = join(at.dir, "opened");
   const said: Said[] = [];
-  watchCommands(at, said);
+  await watchCommands(at, said);
   return {
     trusted,
     guarded,
@@ -109,13 +109,20 @@ export async function changedExtension({ dir }: PiHome, from: string, to: string
   return join(folder, "index.js");
 }
 
-/** Notes the command line of every process with this home, until the test ends. */
-function watchCommands({ dir }: PiHome, said: Said[]): void {
+/**
+ * Notes the command line of every process with this home, until the test ends. Processes that are older than the home
+ * are not looked at: to read all of them at each turn would take a fifth of a core.
+ */
+async function watchCommands({ dir }: PiHome, said: Said[]): Promise<void> {
   const commands = new Set<string>();
   const ended = new AbortController();
+  let older = await allPids();
   const watch = async (): Promise<void> => {
     while (!ended.signal.aborted) {
-      for (const { command } of await processesWithMarker(dir)) {
+      // The pid of a process that has ended may come back.
+      const running = await allPids();
+      older = new Set([...older].filter((pid) => running.has(pid)));
+      for (const { command } of await processesWithMarker(dir, older)) {
         if (!commands.has(command)) said.push({ name: COMMAND_LINE, text: command });
         commands.add(command);
       }

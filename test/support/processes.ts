@@ -38,12 +38,20 @@ export async function descendants(pid: number): Promise<ProcessInfo[]> {
   return found;
 }
 
+/** The pids of all processes. */
+export async function allPids(): Promise<Set<number>> {
+  return new Set(process.platform === "linux" ? pidsInProc() : (await listProcesses()).map(({ pid }) => pid));
+}
+
 /**
- * Running processes, except this one, whose environment or command line contains `marker`.
+ * Running processes, except this one and those in `except`, whose environment or command line contains `marker`.
  * The marker `home.dir` finds orphans too, because servers inherit HOME.
  */
-export async function processesWithMarker(marker: string): Promise<ProcessInfo[]> {
-  const all = await listProcesses();
+export async function processesWithMarker(
+  marker: string,
+  except: ReadonlySet<number> = new Set(),
+): Promise<ProcessInfo[]> {
+  const all = await listProcesses(except);
   return all
     .filter((entry) => entry.pid !== process.pid)
     .filter((entry) => entry.command.includes(marker) || entry.environment.some((v) => v.includes(marker)))
@@ -90,15 +98,20 @@ function toInfo({ pid, ppid, command }: ProcessEntry): ProcessInfo {
   return { pid, ppid, command };
 }
 
-async function listProcesses(): Promise<ProcessEntry[]> {
-  if (process.platform === "linux") return listFromProc();
+async function listProcesses(except: ReadonlySet<number> = new Set()): Promise<ProcessEntry[]> {
+  if (process.platform === "linux") return listFromProc(except);
   if (process.platform === "win32") throw new Error("processes.ts lists processes on Unix systems only");
-  return listFromPs();
+  return (await listFromPs()).filter(({ pid }) => !except.has(pid));
 }
 
-function listFromProc(): ProcessEntry[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.map((pid) => readProc(Number(pid))).filter((entry) => entry !== undefined);
+const pidsInProc = (): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+
+function listFromProc(except: ReadonlySet<number>): ProcessEntry[] {
+  const pids = pidsInProc().filter((pid) => !except.has(pid));
+  return pids.map(readProc).filter((entry) => entry !== undefined);
 }
 
 /**
