@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { OddAnswer } from "../support/authorization-server.ts";
+import { compiledEnv } from "../support/compiled-env.ts";
 import { repeats } from "../support/long.ts";
 import { startOidc } from "../support/oidc.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
@@ -32,7 +33,7 @@ interface Caller {
 function startCaller({ agentDir, cwd }: Place, ms: number): Caller {
   const child = spawn(process.execPath, [join(fixtures, "oauth", "calls.ts"), agentDir, cwd, String(ms)], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, PMT_PLACE: agentDir },
+    env: { ...compiledEnv(), PMT_PLACE: agentDir },
   });
   let out = "";
   let errors = "";

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { storeEntries } from "../../workers/cache/metadata/metadata.ts";
 import { nodeFiles } from "../../workers/shared/files/file-system.ts";
+import { compiledEnv } from "../support/compiled-env.ts";
 import { repeats } from "../support/long.ts";
 import { createRandom } from "../unit/random.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
@@ -40,6 +41,7 @@ interface Writer {
 
 function startWriter(path: string, prefix: string, count: number): Writer {
   const child = spawn(process.execPath, [WRITER, path, prefix, String(count)], {
+    env: compiledEnv(),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const stored: string[] = [];

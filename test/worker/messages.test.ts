@@ -9,6 +9,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import type { WireError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { compiledEnv } from "../support/compiled-env.ts";
 import { answerWell, type Handler, serve, startEvents } from "../support/http-server.ts";
 import {
   configure,
@@ -38,7 +39,7 @@ async function runSession(servers: Record<string, Entry>, calls: readonly Call[]
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(fixtures, "session.ts"), place.agentDir, JSON.stringify([...calls, ["good", "work"]])],
-    { env: { ...process.env, PMT_PLACE: place.agentDir }, maxBuffer: 2 ** 26 },
+    { env: { ...compiledEnv(), PMT_PLACE: place.agentDir }, maxBuffer: 2 ** 26 },
   );
   const report = JSON.parse(stdout) as Report;
   expect(report.crashes).toEqual([]);
