@@ -24,6 +24,7 @@ const CONTENTS = [
 
 /** What `/mcp resources` showed. */
 let listed = "";
+const LISTED = ":x://go - ";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters.
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]|[\u{e0000}-\u{e007f}]/u;
@@ -32,7 +33,11 @@ const MESSAGE_CHARS = 80_000;
 /** The user lists the resources, then hands one over, and the model answers. */
 async function handOver(arena: Arena): Promise<void> {
   await arena.connected();
-  listed = await arena.status("resources");
+  // The resources may come after the tools.
+  await arena.until(async () => {
+    listed = await arena.status("resources");
+    return listed.includes(LISTED);
+  });
   await arena.rpc.prompt(`look at @${arena.place.server}:x://go please`, 20_000);
 }
 
@@ -63,7 +68,7 @@ export const RESOURCE_ROWS: readonly Row[] = [
         ...(message === "" ? ["the resource's text is not in any request"] : []),
         ...(UNPRINTABLE.test(message) ? ["the message holds escapes"] : []),
         ...(message.length > MESSAGE_CHARS ? [`a message of ${message.length} characters`] : []),
-        ...(listed.includes(":x://go - ") ? [] : ["/mcp resources does not list the resource"]),
+        ...(listed.includes(LISTED) ? [] : ["/mcp resources does not list the resource"]),
         ...(message.startsWith("look at @") ? [] : ["the message does not begin with what was typed"]),
       ];
     },
