@@ -4,6 +4,8 @@
  * come, so that it reports the events of a server that writes only CR one event late, and takes quadratic time for
  * its lines.
  */
+
+import { equalPause } from "../../../shared/pace/equal-pause.ts";
 import {
   createPieces,
   type LongMessages,
@@ -38,6 +40,8 @@ const NOTHING = Buffer.alloc(0);
 const LINE_END = Buffer.from("\n");
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 const FIELD_BYTES = 1_024;
+/** More events in one piece of a stream than a server that answers calls sends. */
+const EVENTS_AT_A_TIME = 20;
 /** An id that can be sent back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
@@ -130,7 +134,12 @@ export async function readEvents(
   handlers: EventHandlers,
   long: LongMessages = longMessages,
 ): Promise<void> {
-  const reader = createEventReader(handlers);
+  let events = 0;
+  const onEvent = (event: ServerEvent): void => {
+    events++;
+    handlers.onEvent(event);
+  };
+  const reader = createEventReader({ ...handlers, onEvent });
   const slot = long.open((error) => body.destroy(error));
   body.once("close", slot.end);
   try {
@@ -139,7 +148,9 @@ export async function readEvents(
       body.onBytes?.(chunk.length);
       const isLong = reader.bytes + chunk.length > MEASURED_BYTES;
       if (isLong && (chunk.includes(LF) || chunk.includes(CR))) await longTurn();
+      const [before, startedAt] = [events, performance.now()];
       reader.push(chunk);
+      if (events - before > EVENTS_AT_A_TIME) await equalPause(startedAt);
       const turn = slot.hold(reader.bytes);
       if (turn) await turn;
     }
