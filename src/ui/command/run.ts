@@ -3,6 +3,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools } from "../../report/status.ts";
+import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { BOM } from "../../shared/text/bom.ts";
 import type { McpCommandHost } from "./host.ts";
@@ -32,6 +33,13 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
   notify(ctx, `${file} is written.`, "info");
 }
 
+async function tool(name: string, host: McpCommandHost): Promise<string> {
+  const found = host.catalog().get(name);
+  if (!found) return unknownToolText(name);
+  const declared = await host.ask("declaredSchema", { server: found.server.name, tool: found.tool });
+  return renderTool(found, declared);
+}
+
 /** Pi keeps a cell free on both sides of a notice. In other modes than the TUI no line is too wide. */
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
@@ -43,7 +51,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   if (word !== "" && !Object.hasOwn(WORDS, word))
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const switches = word === "enable" || word === "disable";
-  const needsServer = switches || word === "logout";
+  const needsServer = switches || word === "logout" || word === "tool";
   const takesServer = needsServer || word === "tools" || word === "reconnect" || word === "auth";
   const takesProject = switches || word === "edit";
   if (
@@ -62,6 +70,8 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
       const absent = isAbsent ? absentText(server, await host.ask("status", {})) : undefined;
       return notify(ctx, absent ?? renderTools(host.catalog(), servers, server), "info");
     }
+    case "tool":
+      return notify(ctx, await tool(server ?? "", host), "info");
     case "reconnect":
       await host.ask("reconnect", { server });
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

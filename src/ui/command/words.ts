@@ -4,6 +4,7 @@
 export const WORDS = {
   status: "",
   tools: "[server]",
+  tool: "<name>",
   reconnect: "[server]",
   auth: "[server]",
   logout: "<server>",
