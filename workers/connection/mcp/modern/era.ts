@@ -87,4 +87,7 @@ export function judgeEra(asked: Asked, evidence: Evidence): Verdict {
 
 /** Whether the answer to a handshake is one that a server without handshakes gives, so that a modern request is worth it. */
 export const isWorthProbing = (evidence: Evidence): boolean =>
-  "error" in evidence && evidence.error !== undefined && judgeEra("initialize", evidence) !== "legacy";
+  "error" in evidence &&
+  evidence.error !== undefined &&
+  !(evidence.kind === "http" && saysNothing(evidence.status)) &&
+  judgeEra("initialize", evidence) !== "legacy";

@@ -78,6 +78,7 @@ test.each<[string, Evidence, boolean]>([
   ["-32603", error(-32603), false],
   ["404", http(404), false],
   ["401", http(401), false],
+  ["503 with -32022", http(503, -32022), false],
   ["silence", { kind: "silence" }, false],
   ["a broken network", { kind: "other" }, false],
 ])("isWorthProbing: %s -> %s", (_, evidence, worth) => {
