@@ -17,6 +17,8 @@ const SERVER = "conformance";
 const MOST_SIGN_INS = 6;
 
 interface Context {
+  /** Calls of a scenario that names them itself. */
+  toolCalls?: { name: string; arguments?: Record<string, unknown> }[];
   client_id?: string;
   client_secret?: string;
   private_key_pem?: string;
@@ -47,6 +49,16 @@ const CALLS: Record<string, [tool: string, args: Record<string, unknown>][]> = {
   tools_call: [["add_numbers", { a: 5, b: 3 }]],
   "elicitation-sep1034-client-defaults": [["test_client_elicitation_defaults", {}]],
   "sse-retry": [["test_reconnection", {}]],
+  "request-metadata": [],
+  "http-standard-headers": [["test_headers", {}]],
+  "http-invalid-tool-headers": [["valid_tool", { region: "us-west1" }]],
+  "json-schema-ref-no-deref": [],
+  "sep-2322-client-request-state": [
+    ["test_mrtr_echo_state", {}],
+    ["test_mrtr_unrelated", {}],
+    ["test_mrtr_no_state", {}],
+    ["test_mrtr_no_result_type", {}],
+  ],
   // The authorization server moves when the first token is used.
   "auth/authorization-server-migration": [
     ["test-tool", {}],
@@ -87,7 +99,9 @@ async function run(url: string, scenario: string, context: Context): Promise<voi
   const place = { agentDir: join(dir, "agent"), cwd: dir };
   await mkdir(place.agentDir);
   const oauth = oauthOf(scenario, context);
-  const entry = { url, lifecycle: "eager", ...(Object.keys(oauth).length > 0 ? { oauth } : {}) };
+  // The suite's servers of the stateless revision take a handshake for a fault.
+  const protocol = version === "2026-07-28" ? { protocol: version } : {};
+  const entry = { url, lifecycle: "eager", ...protocol, ...(Object.keys(oauth).length > 0 ? { oauth } : {}) };
   await writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { [SERVER]: entry } }));
   const session = await startPlainSession(place);
   const user = { agrees: !USER_DECLINES.includes(scenario) };
@@ -95,7 +109,8 @@ async function run(url: string, scenario: string, context: Context): Promise<voi
     const { state, error } = await session.settled(SERVER);
     process.stderr.write(`${state}${error ? `: ${describeError(error)}` : ""}\n`);
     if (state === "needs-auth") await signIn(session, user);
-    for (const [tool, args] of CALLS[scenario] ?? [["test-tool", {}]]) {
+    const named = context.toolCalls?.map(({ name, arguments: args = {} }) => [name, args] as const);
+    for (const [tool, args] of named ?? CALLS[scenario] ?? [["test-tool", {}]]) {
       process.stderr.write(`${tool}: ${await callSigningIn(session, tool, args, user)}\n`);
     }
     const after = await session.settled(SERVER);
@@ -108,7 +123,11 @@ async function run(url: string, scenario: string, context: Context): Promise<voi
 }
 
 const [url = ""] = process.argv.slice(-1);
-const { MCP_CONFORMANCE_SCENARIO: scenario = "", MCP_CONFORMANCE_CONTEXT: context = "{}" } = process.env;
+const {
+  MCP_CONFORMANCE_SCENARIO: scenario = "",
+  MCP_CONFORMANCE_CONTEXT: context = "{}",
+  MCP_CONFORMANCE_PROTOCOL_VERSION: version = "",
+} = process.env;
 /** The worker keeps no process alive, and this one waits for its events. */
 const awake = setInterval(() => undefined, 60_000);
 await run(url, scenario, JSON.parse(context) as Context).catch((error: unknown) => {
