@@ -46,6 +46,7 @@ describe("plan", () => {
     ["cwd", STDIO, { ...STDIO, cwd: "/w" }, "restart", ["cwd"]],
     ["debug", STDIO, { ...STDIO, debug: true }, "restart", ["debug"]],
     ["elicitation", STDIO, { ...STDIO, elicitation: false }, "restart", ["elicitation"]],
+    ["protocol", STDIO, { ...STDIO, protocol: "legacy" }, "restart", ["protocol"]],
     ["enabled", STDIO, { ...STDIO, enabled: false }, "restart", ["enabled"]],
     ["url", HTTP, { ...HTTP, url: "https://x.y/other" }, "restart", ["url"]],
     ["headers", HTTP, { ...HTTP, headers: {} }, "restart", ["headers"]],
@@ -122,6 +123,7 @@ const VALUES: Record<string, unknown[]> = {
   description: ["d"],
   debug: [true],
   elicitation: [true, false],
+  protocol: ["legacy", "2026-07-28"],
   toolPrefix: ["none"],
 };
 
