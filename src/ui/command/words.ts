@@ -4,6 +4,7 @@
 export const WORDS = {
   status: "",
   tools: "[server]",
+  resources: "[server]",
   reconnect: "[server]",
   auth: "[server]",
   logout: "<server>",
