@@ -25,6 +25,7 @@ const COMMONJS_GLOBALS = [
 const LEFT_OUT: Readonly<Record<string, string>> = {
   "validation/ajv-provider.js": "export class AjvJsonSchemaValidator {}",
   "@napi-rs/nice": "export {};",
+  "zod-to-json-schema": "export const zodToJsonSchema = undefined;",
   "zod/v4/core/json-schema-generator.js": "export class JSONSchemaGenerator {}",
   "zod/v4/core/json-schema-processors.js": "export const toJSONSchema = undefined;",
   "zod/v4/core/to-json-schema.js":
@@ -41,7 +42,7 @@ const leaveOut: Plugin = {
     build.onResolve(
       {
         filter:
-          /(ajv-provider|json-schema-generator|json-schema-processors|to-json-schema)\.js$|^@napi-rs\/nice$/,
+          /(ajv-provider|json-schema-generator|json-schema-processors|to-json-schema)\.js$|^@napi-rs\/nice$|^zod-to-json-schema$/,
       },
       ({ path, resolveDir }) => {
         const end = leftOutAs(path) ?? leftOutAs(join(resolveDir, path));
@@ -83,6 +84,17 @@ const shortNames: Plugin = {
         sourcefile: path,
       });
       return { contents: code, loader: "js" };
+    });
+  },
+};
+
+/** Of package.json the code uses the name and the version alone. */
+const ownManifest: Plugin = {
+  name: "own-manifest",
+  setup(build) {
+    build.onLoad({ filter: /[\\/]package\.json$/, namespace: "file" }, async ({ path }) => {
+      const { name, version } = JSON.parse(await readFile(path, "utf8")) as Record<string, string>;
+      return { contents: JSON.stringify({ name, version }), loader: "json" };
     });
   },
 };
@@ -144,8 +156,10 @@ const shared: BuildOptions = {
 };
 
 const worker: BuildOptions = {
+  // The SDK parses with zod's second interface; the first one, which it has as well, has the same function.
+  alias: { "zod/v4-mini": "zod/v4" },
   banner: { js: COMMONJS_GLOBALS },
-  plugins: [leaveOut, pureMsgpackr, lateBuiltins, shortNames],
+  plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest, shortNames],
 };
 
 const builds: BuildOptions[] = [

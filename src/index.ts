@@ -49,7 +49,7 @@ export default function piMcpThreads(pi: Pi): void {
   pi.on("session_tree", () => session.branchChanged());
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
   pi.on("tool_call", ({ toolName, input }) => session.toolCalled(toolName, input));
-  pi.on("input", (event, ctx) => session.prompts.onInput(event, ctx));
+  pi.on("input", (event, ctx) => session.onInput(event, ctx));
   pi.on("turn_end", () => session.turnEnded());
   pi.on("message_end", ({ message }) => session.messageEnded(message));
   pi.on("session_shutdown", () => session.stop());

@@ -124,7 +124,7 @@ export interface PiContext {
     input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;
     /** Does nothing without a terminal. `factory` gets the completion so far and answers what takes its place. */
-    addAutocompleteProvider(factory: <Provider>(current: Provider) => Provider): void;
+    addAutocompleteProvider(factory: (current: CompletionProvider) => CompletionProvider): void;
   };
   mode: "tui" | "rpc" | "json" | "print";
   /** True in the TUI and over RPC: dialogs and notices reach a person. */
@@ -150,6 +150,25 @@ export interface Completion {
   description?: string;
 }
 
+/** Completion in the editor, at a line and a column of its text, from 0. `prefix`: the text that an item replaces. */
+export interface CompletionProvider {
+  triggerCharacters?: string[];
+  getSuggestions(
+    lines: string[],
+    line: number,
+    column: number,
+    options: { signal: AbortSignal; force?: boolean },
+  ): Promise<{ items: Completion[]; prefix: string } | null>;
+  applyCompletion(
+    lines: string[],
+    line: number,
+    column: number,
+    item: Completion,
+    prefix: string,
+  ): { lines: string[]; cursorLine: number; cursorCol: number };
+  shouldTriggerFileCompletion?(lines: string[], line: number, column: number): boolean;
+}
+
 export interface PiCommand {
   description?: string;
   getArgumentCompletions?: (prefix: string) => Completion[] | null | Promise<Completion[] | null>;
@@ -159,6 +178,7 @@ export interface PiCommand {
 /** What the user typed, or a program or an extension sent, before Pi expands it. */
 export interface InputEvent {
   text: string;
+  images?: ImageContent[];
   source: "interactive" | "rpc" | "extension";
 }
 

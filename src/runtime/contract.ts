@@ -48,7 +48,10 @@ export type UserRequest =
   | "signOut"
   | "answerAsk"
   | "getPrompt"
-  | "completePrompt";
+  | "completePrompt"
+  | "listResources"
+  | "readResource"
+  | "suggestResources";
 
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;

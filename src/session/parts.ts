@@ -8,10 +8,11 @@ import { createInstructions } from "../tools/instructions/instructions.ts";
 import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
 import { createSearchTools } from "../tools/tools.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
+import { createResourceMentions } from "../ui/resources/resources.ts";
 import { isLearning } from "./await-direct.ts";
 import { createSessionCalls } from "./calls.ts";
 import { createFirstRequest } from "./first-request.ts";
-import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
+import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { createSnapshotKey } from "./snapshot-key.ts";
 import { createToolHost } from "./tool-host.ts";
 
@@ -50,9 +51,17 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     catalog: store.current,
     settle: () => host.settle(undefined),
   });
+  const resources = createResourceMentions({
+    ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
+    servers: () => [
+      ...new Set([...serversOf(running()), ...store.current().servers].map(({ name }) => name)),
+    ],
+    planned: () => planWithin(running, waits.searchWaitMs),
+  });
   return {
     ...shared,
     prompts,
+    resources,
     calls,
     instructions,
     snapshotKey,

@@ -5,15 +5,14 @@
  * To react to another event of the worker: a case in events.ts. To tell every worker another fact: facts.ts.
  * To let the next request wait for something else: first-request.ts.
  */
-import type { FinishedMessage, McpRegistration, Pi, PiContext } from "../pi/api.ts";
+import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
-import { ThreadsError } from "../shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
-import type { PromptCommands } from "../ui/prompts/prompts.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";
 import { withdrawAbsent } from "./restore-branch.ts";
@@ -31,8 +30,8 @@ export interface Session extends McpCommandHost {
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   /** A tool is about to run. Settles when our tools that the call may reach are registered. */
   toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
-  /** The servers' prompts as commands. */
-  prompts: Pick<PromptCommands, "onInput">;
+  /** What the input becomes that names a prompt or resources; undefined for any other. */
+  onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
   turnEnded(): void;
   /** Says more clearly than Pi why Pi refused a call: the tool is not declared, or its arguments do not fit. */
   messageEnded<M extends FinishedMessage>(message: M): Promise<{ message: M } | undefined> | undefined;
@@ -74,6 +73,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     lateTools,
     instructions,
     prompts,
+    resources,
   } = parts;
 
   const stop = async (): Promise<void> => {
@@ -89,12 +89,22 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const start = (ctx: PiContext): Running => {
     const generation = ++generations;
     const known = startFacts(pi, ctx, { generation, agentDir });
+    let completes = false;
     snapshotKey.correct({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
     return startRunning(pi, ctx, {
       known,
       store,
       registrar,
-      onPlanned: (state) => withdrawAbsent(registrar, state),
+      onPlanned: (state) => {
+        withdrawAbsent(registrar, state);
+        // Not at the start of the session, which Pi's first paint waits for.
+        if (ctx.mode === "tui" && !completes) {
+          resources.complete(ctx).catch((error: unknown) => {
+            current?.runtime.log("warn", `no suggestions of resources: ${messageOf(error)}`);
+          });
+        }
+        completes = true;
+      },
       onPrompts: () => prompts.register(ctx),
       onProgress: calls.onProgress,
       startRuntime,
@@ -139,7 +149,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         (explained) => explained && { message: explained },
       );
     },
-    prompts,
+    onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
     turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
     ask: (method, params) => runningOrThrow().runtime.ask(method, params),

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..", "..");
 const FIRST = ["dist/index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
 const FIRST_BYTES = 70 * 1024;
-const MAIN_BYTES = 149 * 1024;
+const MAIN_BYTES = 152 * 1024;
 /** What `npm install` lays on the disk, beside the names in `files` of package.json. */
 const ALWAYS_PACKED = ["package.json", "README.md"];
 const PACKAGE_BYTES = 1_500_000;

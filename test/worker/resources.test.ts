@@ -2,6 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import { decode } from "../../src/shared/protocol/codec.ts";
 import {
   createPlace,
   currentCatalog,
@@ -75,6 +77,39 @@ test("resources on several pages -> tools; same names get a hash, malformed ones
   const told = "s has resource templates that nobody could fill in, so they are no tools: ";
   const lines = (await started.log()).split("\n").filter((line) => line.includes(told));
   expect(lines.map((line) => line.slice(line.indexOf(told) + told.length))).toEqual(['"{"']);
+});
+
+const mentions = async ({ runtime }: Started, typed: string): Promise<string[]> =>
+  (await runtime.ask("suggestResources", { typed })).map(({ mention }) => mention);
+
+test("a person lists, finds and reads resources by hand -> as part of a message; listing and finding start no server", async () => {
+  const started = await start({
+    everything: everything(),
+    off: { ...fixture("resources.mjs"), exposeResources: false },
+  });
+  expect(await started.runtime.ask("listResources", { server: "off" })).toEqual([
+    { server: "off", resources: undefined, templates: [] },
+  ]);
+  await started.settled("everything");
+  const [listed] = await started.runtime.ask("listResources", { server: "everything" });
+  expect(listed?.resources?.[0]).toEqual({
+    uri: "demo://resource/static/document/architecture.md",
+    title: expect.stringContaining("architecture.md"),
+  });
+  expect(listed?.templates.map(({ uri }) => uri)).toContain("demo://resource/dynamic/text/{resourceId}");
+  const architecture = "everything:demo://resource/static/document/architecture.md";
+  expect(await mentions(started, "ARCHITECT")).toEqual([architecture]);
+  expect((await mentions(started, "everything:demo")).length).toBeGreaterThan(1);
+  expect(await mentions(started, "off:")).toEqual([]);
+
+  const read = async (server: string, uri: string) =>
+    decode(await started.runtime.ask("readResource", { server, uri })) as CallResult;
+  expect(textOf(await read("everything", "demo://resource/dynamic/text/7"))).toMatch(
+    /^\[Resource: demo:\/\/resource\/dynamic\/text\/7\]\nResource 7: /,
+  );
+  expect((await read("off", "x://pixel")).content).toContainEqual(expect.objectContaining({ type: "image" }));
+  await expect(read("everything", "demo://nothing")).rejects.toMatchObject({ code: "call_rejected" });
+  await expect(read("nobody", "x://a")).rejects.toMatchObject({ code: "unknown_server" });
 });
 
 test("the next start -> knows the resources from the cache without connecting", async () => {

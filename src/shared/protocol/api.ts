@@ -8,6 +8,7 @@ import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
+import type { ReadResourceParams, ServerResources, SuggestedResource } from "./resources.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
 import type { SignInAgreed, SignInStep } from "./sign-in.ts";
 import type { StatusReport } from "./status.ts";
@@ -99,6 +100,16 @@ interface PromptRequests {
   completePrompt: { params: CompletePromptParams; value: string[] };
 }
 
+/** Asked for the person who hands a resource to the model. */
+interface ResourceRequests {
+  /** Answers the known resources of one server, or of all. Connects to none. */
+  listResources: { params: { server: string | undefined }; value: ServerResources[] };
+  /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the resource as part of a user message. */
+  readResource: { params: ReadResourceParams; value: Uint8Array<ArrayBuffer> };
+  /** Answers known resources that fit a mention without its `@`, the best first. Does not fail. */
+  suggestResources: { params: { typed: string }; value: SuggestedResource[] };
+}
+
 /** Asked by main's runtime, for the worker itself. */
 interface UpkeepRequests {
   /** Answers if the worker's event loop turns. */
@@ -115,6 +126,7 @@ export interface ConnectionMethods
     CallRequests,
     UserRequests,
     PromptRequests,
+    ResourceRequests,
     UpkeepRequests {}
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -147,6 +159,9 @@ const METHODS: Record<ConnectionMethod, true> = {
   answerAsk: true,
   getPrompt: true,
   completePrompt: true,
+  listResources: true,
+  readResource: true,
+  suggestResources: true,
   ping: true,
   log: true,
   shutdown: true,

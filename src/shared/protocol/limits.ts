@@ -113,6 +113,11 @@ export const LIMITS = {
   completionMs: 1_000,
   completions: 100,
   completionChars: 200,
+  /** Resources that one message hands over, the length of a mention of one, suggestions for it, and a title in a list. */
+  resourcesInMessage: 10,
+  mentionChars: 2_000,
+  suggestedResources: 20,
+  resourceTitleChars: 200,
   /** A server's instructions that the model gets once, and the servers whose instructions come with one answer. */
   instructionsChars: 2_048,
   instructionsServers: 5,

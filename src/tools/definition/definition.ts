@@ -113,8 +113,10 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   const known = error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
   const { message } = known;
   const remedy = "remedy" in known ? known.remedy : undefined;
+  // Other arguments would not change the user's mind.
+  const expected = code === "not_approved" ? undefined : expectedCall(tool);
   return {
-    content: [{ type: "text", text: failureText({ message, remedy, data, expected: expectedCall(tool) }) }],
+    content: [{ type: "text", text: failureText({ message, remedy, data, expected }) }],
     details: { ...rowOf(tool), code, ...(data === undefined ? {} : { data }) },
     isError: true,
     ...(nested ? answeredError(data, message) : {}),

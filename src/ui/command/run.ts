@@ -1,8 +1,9 @@
 /** What each subcommand of `/mcp` does. */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
+import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";
-import { absentText, renderStatus, renderTools } from "../../report/status.ts";
+import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { BOM } from "../../shared/text/bom.ts";
@@ -44,6 +45,12 @@ async function tool(name: string, host: McpCommandHost): Promise<string> {
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
+/** Why a configured server does not run; undefined if it runs, is unknown, or none is named. */
+async function absent(server: string | undefined, host: McpCommandHost): Promise<string | undefined> {
+  if (server === undefined || host.servers().some(({ name }) => name === server)) return undefined;
+  return absentText(server, await host.ask("status", {}));
+}
+
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word: written, rest } = splitWord(args.trim());
   const word = subcommand(written);
@@ -52,7 +59,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const switches = word === "enable" || word === "disable";
   const needsServer = switches || word === "logout" || word === "tool";
-  const takesServer = needsServer || word === "tools" || word === "reconnect" || word === "auth";
+  const takesServer = needsServer || ["tools", "resources", "reconnect", "auth"].includes(word);
   const takesProject = switches || word === "edit";
   if (
     (server !== undefined && !takesServer) ||
@@ -64,11 +71,18 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   switch (word || "status") {
     case "status":
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
-    case "tools": {
-      const servers = host.servers();
-      const isAbsent = server !== undefined && !servers.some(({ name }) => name === server);
-      const absent = isAbsent ? absentText(server, await host.ask("status", {})) : undefined;
-      return notify(ctx, absent ?? renderTools(host.catalog(), servers, server), "info");
+    case "tools":
+      return notify(
+        ctx,
+        (await absent(server, host)) ?? renderTools(host.catalog(), host.servers(), server),
+        "info",
+      );
+    case "resources": {
+      const known = await host.ask("listResources", { server });
+      const names = host.servers().map(({ name }) => name);
+      const isUnknown = server !== undefined && known.length === 0;
+      const text = (await absent(server, host)) ?? (isUnknown ? unknownText(server, names) : undefined);
+      return notify(ctx, text ?? renderResources(known), "info");
     }
     case "tool":
       return notify(ctx, await tool(server ?? "", host), "info");

@@ -135,4 +135,23 @@ export const ELICITATION: readonly Row[] = [
       ...((await answersOf(arena, "decline")) === 1_000 ? [] : ["the server did not get all of its answers"]),
     ],
   },
+  {
+    name: "a server that says 300,000 things while its question is open: the dialog stays, and Pi is smooth",
+    finding: "own",
+    checks: CHECKS,
+    server: asking(() => form({ f: { type: "boolean" } }), "1", "talk"),
+    act: async (arena) => {
+      arena.rpc.answerUi(() => undefined);
+      const used = arena.use(arena.place.server, "work");
+      await arena.until(async () => (await arena.place.seen()).includes("talked"), 40_000);
+      for (const { id } of arena.dialogs)
+        arena.rpc.send({ type: "extension_ui_response", id, cancelled: true });
+      await used;
+    },
+    check: async (arena) => [
+      ...((await arena.place.seen()).includes("talked") ? [] : ["the server did not say everything"]),
+      ...(asked(arena).length === 1 ? [] : [`${asked(arena).length} dialogs`]),
+      ...((await answersOf(arena, "cancel")) === 1 ? [] : ["the server did not get the user's answer"]),
+    ],
+  },
 ];

@@ -126,4 +126,11 @@ export const FLOODS: readonly Row[] = [
     server: ({ hostile }) => hostile("asks-for-everything.mjs"),
     calls: WORK,
   },
+  {
+    name: "a server that is told folders, and makes 1,600 requests with ids of every kind",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: async ({ hostile }) => ({ ...(await hostile("asks-for-everything.mjs")), roots: true }),
+    calls: WORK,
+  },
 ];

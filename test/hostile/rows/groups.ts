@@ -11,6 +11,7 @@ import { NAMES } from "./names.ts";
 import { STARTS } from "./npx.ts";
 import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
+import { RESOURCE_ROWS } from "./resources.ts";
 import { SCHEMAS } from "./schemas.ts";
 import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
@@ -29,7 +30,7 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
   messages: [...SHAPES, ...MANNERS],
-  names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...SCHEMAS],
+  names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,

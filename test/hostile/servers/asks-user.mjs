@@ -1,5 +1,6 @@
 // A call asks the user what the file in the first argument holds, as often as the second argument says, all at once or,
-// with `again` as third argument, each one after the answer to the one before. Answers the call after the last one.
+// with `again` as third argument, each one after the answer to the one before. Answers the call after the last one. With
+// `talk` as third argument the server talks without a pause while its questions are open.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
@@ -9,6 +10,18 @@ const most = Number(times);
 let asked = 0;
 let answered = 0;
 let call;
+const TALK = ["notifications/message", "notifications/tools/list_changed", "notifications/progress"].map(
+  (method) =>
+    JSON.stringify({
+      jsonrpc: "2.0",
+      method,
+      params: { level: "info", data: "x".repeat(200), progressToken: 2, progress: 1 },
+    }),
+);
+function talk(left) {
+  if (left <= 0) seen("talked");
+  else process.stdout.write(`${TALK.join("\n")}\n`.repeat(1_000), () => talk(left - 1));
+}
 const ask = () => send({ id: `ask-${asked++}`, method: "elicitation/create", params });
 
 serve({
@@ -19,6 +32,7 @@ serve({
     if (how === "again") ask();
     else for (let at = 0; at < most; at++) ask();
     seen("asked");
+    if (how === "talk") talk(100);
     return undefined;
   },
   // An answer to a request of this server has no method.

@@ -31,7 +31,7 @@ type At = Awaited<ReturnType<typeof open>>;
 
 const type = (at: At, name: string, args = "") => at.pi.commands.get(name)?.handler(args, at.ctx);
 const input = (at: At, text: string, source: "interactive" | "extension" = "interactive") =>
-  at.session.prompts.onInput({ text, source }, at.ctx);
+  at.session.onInput({ text, source }, at.ctx);
 const asked = (at: At): unknown =>
   at.runtimes[0]?.asked.filter(([method]) => method === "getPrompt").at(-1)?.[1];
 

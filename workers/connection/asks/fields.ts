@@ -153,7 +153,8 @@ export function readFields(schema: unknown, redact: Redactor): ServerField[] | U
     const read = kindOf(property, redact);
     if ("problem" in read) return { problem: `its field ${shown} ${read.problem}` };
     const title = lineOf(property.title, TITLE_CHARS, redact) ?? shown;
-    const description = lineOf(property.description, DESCRIPTION_CHARS, redact);
+    const says = lineOf(property.description, DESCRIPTION_CHARS, redact);
+    const description = says === title ? undefined : says;
     const field = { ...read.kind, ...known({ title, description, required: needed.has(name) }) } as Field;
     fields.push({ field, name, values: read.values });
   }

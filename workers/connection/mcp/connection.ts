@@ -12,7 +12,7 @@ import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { ResolvedHttp } from "../config/values/values.ts";
+import type { ResolvedHttp, Root } from "../config/values/values.ts";
 import type { Redactor, Secrets } from "../secrets/secrets.ts";
 import type { CallToolResult } from "./wire/wire.ts";
 
@@ -68,6 +68,8 @@ export interface ConnectOptions {
   auth?: ((target: ResolvedHttp) => RequestAuth | undefined) | undefined;
   /** Takes the server's questions to the user. Absent: nobody can answer, and the server is told so. */
   asks?: ServerAsks | undefined;
+  /** What the server is told when it asks for folders. Absent: the server is told that it cannot ask. */
+  roots?: readonly Root[] | undefined;
   /** The server no longer accepts the credentials of an open connection. */
   onAuthLost?: (error: ThreadsError) => void;
   /** The server says that its tools, resources or prompts changed. */

@@ -276,9 +276,9 @@ class ModernPeer implements Peer {
   }
 
   #party(subject: string, signal: AbortSignal, isCall = false): Party {
-    const { definition, asks, onNote } = this.#options;
+    const { definition, asks, roots, onNote } = this.#options;
     const { name } = definition;
-    return { server: name, subject: isCall ? subject : `${name}: ${subject}`, asks, onNote, signal };
+    return { server: name, subject: isCall ? subject : `${name}: ${subject}`, asks, roots, onNote, signal };
   }
 
   async #request(

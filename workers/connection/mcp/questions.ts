@@ -1,6 +1,7 @@
 /**
- * The requests of a server that go to the user (MCP 2025-11-25, client/elicitation). The SDK's own handler would refuse a
- * request whose schema is a little odd, so the request is read by asks/.
+ * The requests of a server: questions to the user (MCP 2025-11-25, client/elicitation), and the folders that its entry
+ * lets it know (client/roots). The SDK's own handler would refuse a question whose schema is a little odd, so asks/ reads
+ * the question.
  */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
@@ -8,18 +9,23 @@ import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
 import type { ConnectOptions } from "./connection.ts";
 
 const ASK = "elicitation/create";
+const ROOTS = "roots/list";
 /** The server does not answer the call before the user has opened an address (the same page, "URL mode"). */
 const URL_REQUIRED = -32042;
 
 /** What the client can do. A server that can ask nobody often does without a question. */
-export const capabilitiesOf = ({ asks }: Pick<ConnectOptions, "asks">): object =>
-  asks ? { elicitation: { form: {}, url: {} } } : {};
+export const capabilitiesOf = ({ asks, roots }: Pick<ConnectOptions, "asks" | "roots">): object => ({
+  ...(asks ? { elicitation: { form: {}, url: {} } } : {}),
+  // The folders of a connection never change: an edit of them makes another connection.
+  ...(roots ? { roots: {} } : {}),
+});
 
 export function takeQuestions(
   client: Client,
-  { asks, onNote }: Pick<ConnectOptions, "asks" | "onNote">,
+  { asks, roots, onNote }: Pick<ConnectOptions, "asks" | "roots" | "onNote">,
 ): void {
   client.fallbackRequestHandler = async ({ method, params }, { signal }) => {
+    if (method === ROOTS && roots) return { roots };
     if (method !== ASK)
       throw Object.assign(new Error("Method not found"), { code: ErrorCode.MethodNotFound });
     if (asks) return asks.create(params, signal);

@@ -3,26 +3,23 @@
  * its arguments. A suggestion never starts a server and never fails: the person types on.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
+import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { PromptMessage } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { type Results, shapeResult } from "../results/results.ts";
 import { redactError } from "../secrets/secrets.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import { type HandOverParts, handOver } from "./hand-over.ts";
 import type { SessionRequests } from "./handler.ts";
 
 export type PromptRequests = Pick<SessionRequests, "getPrompt" | "completePrompt">;
 
-export interface PromptParts {
+export interface PromptParts extends HandOverParts {
   started: Promise<unknown>;
-  supervisor: Pick<Supervisor, "get" | "servers">;
-  results: Pick<Results, "store" | "settingsFor">;
 }
 
 /** Messages that are read in one turn of the loop: a server may send hundreds of thousands. */
@@ -50,10 +47,6 @@ async function blocksOf(messages: readonly PromptMessage[]): Promise<unknown[]> 
   return blocks;
 }
 
-/** The terminal shows a message of the user as it is, so no text may hold characters that act on a terminal. */
-const printable = (content: ResultContent): ResultContent =>
-  content.type === "text" ? { ...content, text: cleanText(content.text) } : content;
-
 async function getPrompt(
   { server: name, prompt, args }: Parameters<PromptRequests["getPrompt"]>[0],
   signal: AbortSignal,
@@ -73,20 +66,8 @@ async function getPrompt(
         `${name} answered the prompt ${oneLine(prompt, 200)} without messages.`,
       );
     }
-    const shaped = await shapeResult(
-      { content: (await blocksOf(messages)) as CallToolResult["content"] },
-      {
-        server: name,
-        tool: prompt,
-        durationMs: performance.now() - startedAt,
-        store: results.store,
-        wantsStructured: false,
-        redact: server.redact,
-        ...results.settingsFor(server, supervisor.servers),
-        toon: false,
-      },
-    );
-    return { ...shaped, content: shaped.content.map(printable) };
+    const content = (await blocksOf(messages)) as CallToolResult["content"];
+    return await handOver(content, { server, name: prompt, startedAt }, { supervisor, results });
   } catch (error) {
     throw redactError(error, server.redact);
   }

@@ -17,6 +17,7 @@ import { explainAbsent } from "./explain-server.ts";
 import { declaredSchema, explainMissing } from "./explain-tool.ts";
 import type { SessionRequests } from "./handler.ts";
 import { createPromptRequests } from "./prompts.ts";
+import { createResourceRequests } from "./resources.ts";
 import type { SignInRequests } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
 
@@ -89,6 +90,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
     },
     ...signIns,
     ...createPromptRequests({ started, supervisor, results }),
+    ...createResourceRequests({ started, supervisor, results }),
     status: async () => statusReport(supervisor, (await started).state),
   };
 }

@@ -8,7 +8,7 @@
  * Must not: know lifecycles, settings or Pi. Called by: servers.
  */
 import { homedir } from "node:os";
-import { type ResolvedTarget, resolveTarget } from "../config/values/values.ts";
+import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
 import { secretsOf } from "../secrets/secrets.ts";
 import { connectStdio } from "./stdio/stdio.ts";
@@ -41,7 +41,8 @@ async function open<K extends Kind>(
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
-  const target = await resolveTarget(definition, { ...options, env: process.env, home: homedir() });
+  const how = { ...options, env: process.env, home: homedir() };
+  const [target, roots] = await Promise.all([resolveTarget(definition, how), rootsOf(definition, how)]);
   options.onSecrets(secretsOf(definition.target, target));
-  return open(target.kind, target, options);
+  return open(target.kind, target, { ...options, roots });
 }

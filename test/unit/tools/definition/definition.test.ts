@@ -150,6 +150,11 @@ describe("createMcpTool: execute", () => {
     expect(JSON.stringify(result.content)).toMatch(/my_fs__read-file failed: .*boom.*Expected parameters/);
   });
 
+  test("a call that the user does not let run -> the answer tells no parameters, since others would not help", async () => {
+    const result = await run(() => Promise.reject(new ThreadsError("not_approved", "The user said no.")));
+    expect(result).toMatchObject({ isError: true, content: [{ type: "text", text: "The user said no." }] });
+  });
+
   test("a call that throws synchronously -> an error result", async () => {
     const result = await run(() => {
       throw new ThreadsError("runtime_stopped", "Stopped.");

@@ -16,7 +16,7 @@ import {
 import { makeReport, makeStatus } from "../../server-status.ts";
 
 const USAGE =
-  "Usage: /mcp status | tools [server] | tool <name> | reconnect [server] | auth [server] | logout <server>" +
+  "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
   " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
@@ -118,6 +118,42 @@ describe("/mcp", () => {
     const unknown = await run("tool nope");
     expect(unknown.asked).toEqual([]);
     expect(unknown.notices).toEqual([["No tool named nope is known. /mcp tools lists them.", "info"]]);
+  });
+
+  const DOC = { uri: "x://a", title: "A: what it holds" };
+  const KNOWN = [
+    { server: "fs", resources: [DOC], templates: [{ uri: "x://{id}", title: "One" }] },
+    { server: "git", resources: undefined, templates: [] },
+  ];
+  it.each([
+    [
+      "resources",
+      KNOWN,
+      undefined,
+      "fs: 1 resource and 1 template\n  @fs:x://a - A: what it holds\n  @fs:x://{id} - One (fill in the braces)\n" +
+        "git: its resources are not known\nWrite such an @ into a message to hand the resource to the model.",
+    ],
+    ["resources git", KNOWN.slice(1), "git", "git: its resources are not known"],
+    ["resources nope", [], "nope", "No server named nope is configured. Configured: fs, git, github."],
+    ["resources", [], undefined, "No servers are configured."],
+  ])(
+    "%j -> the resources that the worker knows, each as it is written",
+    async (args, known, server, text) => {
+      const { notices, asked } = await run(args, { answers: { listResources: () => known } });
+      expect(notices).toEqual([[text, "info"]]);
+      expect(asked[0]).toEqual(["listResources", { server }]);
+    },
+  );
+
+  test("more resources than a notice holds -> cut, and how to see more", async () => {
+    const resources = Array.from({ length: 400 }, () => DOC);
+    const answers = { listResources: () => [{ server: "fs", resources, templates: [] }] };
+    const [[text] = [""]] = (await run("resources", { answers })).notices;
+    expect(text.split("\n")).toHaveLength(301);
+    expect(text).toMatch(/\nand 101 more lines: \/mcp resources <server>$/);
+    const long = resources.map(({ title }) => ({ title, uri: "x".repeat(2_000) }));
+    const wide = { listResources: () => [{ server: "fs", resources: long, templates: [] }] };
+    expect((await run("resources", { answers: wide })).notices[0]?.[0].length).toBeLessThan(51_000);
   });
 
   it.each([
@@ -302,6 +338,7 @@ describe("completeMcp", () => {
         "status",
         "tools",
         "tool",
+        "resources",
         "reconnect",
         "auth",
         "logout",

@@ -83,6 +83,8 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   outputGuard: Settings["outputGuard"] | undefined;
   /** Whether the server may ask the user questions. */
   elicitation: boolean;
+  /** The folders that the server is told, as written; true: the session's. Undefined: the server is told none. */
+  roots: true | readonly string[] | undefined;
   /** The revisions of MCP that may be spoken with the server. */
   protocol: (typeof PROTOCOLS)[number];
   debug: boolean;
@@ -135,6 +137,9 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
 }
 
+const rootsOf = ({ roots }: Entry): ServerDefinition["roots"] =>
+  roots === false || (Array.isArray(roots) && roots.length === 0) ? undefined : roots;
+
 function toDefinition(
   name: string,
   entry: Entry,
@@ -169,6 +174,7 @@ function toDefinition(
     toolPrefix: entry.toolPrefix,
     outputGuard: entry.outputGuard,
     elicitation: entry.elicitation ?? true,
+    roots: rootsOf(entry),
     protocol: entry.protocol ?? "auto",
     debug: entry.debug ?? false,
     userRules: undefined,

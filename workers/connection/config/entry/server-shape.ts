@@ -5,6 +5,9 @@ import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-shape.ts";
 import { approve, type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
 
+/** Far more folders than a person lists, and few enough for each answer to a server. */
+const ROOTS = 100;
+
 /** A URL with a variable, or a whole !command, is known only at connect; values.ts checks it then. */
 const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 
@@ -215,6 +218,15 @@ export const entryShape = lazily({
         description:
           "Revision of MCP: auto finds it out, legacy is 2025-11-25 and older, 2026-07-28 the one without a handshake.",
         examples: ["auto"],
+      }),
+  roots: () =>
+    z
+      .union([z.boolean(), z.array(z.string().min(1)).max(ROOTS)])
+      .optional()
+      .meta({
+        description:
+          "Folders that the server is told to work in, if it asks: true for the session's, or a list of paths. Some servers then use these in place of the folders in their arguments.",
+        examples: [["~/notes"]],
       }),
   outputGuard: () =>
     outputGuard()

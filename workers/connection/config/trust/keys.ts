@@ -20,8 +20,8 @@ const oauthOf = ({ auth: { scheme }, oauth }: ServerDefinition): ServerDefinitio
 
 /** Hex SHA-256 of a definition as written. No secret is resolved for it, and the folder does not matter. */
 export const subjectOf = (definition: ServerDefinition): string => {
-  const { name, target, auth } = definition;
-  return sha256({ name, target, auth, oauth: oauthOf(definition) });
+  const { name, target, auth, roots } = definition;
+  return sha256({ name, target, auth, oauth: oauthOf(definition), roots });
 };
 
 /** Stands for all servers of all projects, if there are too many to remember each. */
@@ -43,6 +43,6 @@ export const consentHash = (definition: ServerDefinition, place: string, seen?: 
 
 /** The only hash in version 1 of the file, for permissions and refusals alike. `cwd`: as Pi spells it. */
 export const firstVersionHash = (definition: ServerDefinition, cwd: string): string => {
-  const { name, target, auth } = definition;
-  return sha256({ cwd, name, target, auth, oauth: oauthOf(definition) });
+  const { name, target, auth, roots } = definition;
+  return sha256({ cwd, name, target, auth, oauth: oauthOf(definition), roots });
 };

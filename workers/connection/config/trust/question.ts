@@ -81,15 +81,24 @@ const headers = (entries: Record<string, string>): string[] =>
     })),
   );
 
+const foldersOf = ({ roots }: ServerDefinition): readonly string[] => (Array.isArray(roots) ? roots : []);
+
+function foldersTold(definition: ServerDefinition): string[] {
+  if (definition.roots === undefined) return [];
+  const folders = foldersOf(definition).map(shown).join(", ");
+  return [`is told ${folders === "" ? "the folder in which Pi runs" : `the folders ${folders}`}`];
+}
+
 /**
  * The command with its arguments, or the URL; then folder, env file, env, headers, token, sign-in, certificate
- * authorities, and every command that gives a value.
+ * authorities, folders that the server is told, and every command that gives a value.
  */
 export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
   const { target } = definition;
   const { line, extras } =
     target.kind === "stdio" ? describeStdio(target, seen) : describeHttp(definition, target);
-  return extras.length === 0 ? line : `${line} (${extras.join("; ")})`;
+  const all = [...extras, ...foldersTold(definition)];
+  return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
 
 function describeHttp(
@@ -119,12 +128,14 @@ const notCommands = (values: readonly string[]): string[] => values.filter((valu
 /** Variables that the program gets, or that requests to the server hold. */
 function variablesOfTarget(definition: ServerDefinition): string[] {
   const { target } = definition;
+  const told = foldersOf(definition);
   if (target.kind === "http")
-    return variablesInAll(
-      notCommands([target.url, ...Object.values(target.headers), tokenOf(definition) ?? ""]),
-    );
+    return variablesInAll([
+      ...notCommands([target.url, ...Object.values(target.headers), tokenOf(definition) ?? ""]),
+      ...told,
+    ]);
   const { command, args, env, cwd = "", envFile = "" } = target;
-  return variablesInAll([command, ...notCommands([...args, ...Object.values(env), cwd]), envFile]);
+  return variablesInAll([command, ...notCommands([...args, ...Object.values(env), cwd]), envFile, ...told]);
 }
 
 /** Variables that the sign-in uses. */
@@ -172,7 +183,10 @@ export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number
       : [target.url, ...Object.keys(target.headers), target.caFile ?? ""];
   const inFile = seen && "content" in seen ? seen.content.chars : 0;
   const signIn = target.kind === "http" ? leastSignInChars(definition) : 0;
-  return texts.reduce((sum, text) => sum + text.length, name.length + inFile + signIn);
+  return [...texts, ...foldersOf(definition)].reduce(
+    (sum, text) => sum + text.length,
+    name.length + inFile + signIn,
+  );
 }
 
 /**

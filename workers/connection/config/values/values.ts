@@ -11,6 +11,7 @@ import { badConfig, type ResolveOptions, type Resolver, resolveAll, withResolver
 
 export { resolveOAuth } from "./oauth.ts";
 export type { ResolveOptions } from "./resolver.ts";
+export { type Root, rootsOf } from "./roots.ts";
 
 export type ResolvedHttp = Omit<HttpTarget, "caFile"> & {
   /** PEM of each further certificate authority. */

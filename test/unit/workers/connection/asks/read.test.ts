@@ -45,6 +45,10 @@ describe("a field", () => {
       },
     ],
     [
+      { type: "string", title: "Sure?", description: "Sure?" },
+      { ...BASE, kind: "text", title: "Sure?" },
+    ],
+    [
       { type: "string", format: "password", minLength: -1 },
       { ...BASE, kind: "text" },
     ],

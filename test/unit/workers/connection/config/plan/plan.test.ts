@@ -46,6 +46,7 @@ describe("plan", () => {
     ["cwd", STDIO, { ...STDIO, cwd: "/w" }, "restart", ["cwd"]],
     ["debug", STDIO, { ...STDIO, debug: true }, "restart", ["debug"]],
     ["elicitation", STDIO, { ...STDIO, elicitation: false }, "restart", ["elicitation"]],
+    ["roots", STDIO, { ...STDIO, roots: true }, "restart", ["roots"]],
     ["protocol", STDIO, { ...STDIO, protocol: "legacy" }, "restart", ["protocol"]],
     ["enabled", STDIO, { ...STDIO, enabled: false }, "restart", ["enabled"]],
     ["url", HTTP, { ...HTTP, url: "https://x.y/other" }, "restart", ["url"]],
@@ -123,6 +124,7 @@ const VALUES: Record<string, unknown[]> = {
   description: ["d"],
   debug: [true],
   elicitation: [true, false],
+  roots: [true, ["/a"], ["/b"]],
   protocol: ["legacy", "2026-07-28"],
   toolPrefix: ["none"],
 };

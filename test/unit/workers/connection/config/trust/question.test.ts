@@ -22,6 +22,9 @@ describe("describeTarget", () => {
       { url: "https://x.y/mcp?a=b", headers: { A: "s3cret" }, bearerTokenEnv: "T" },
       "https://x.y/mcp?a=b (headers A (6 characters); token (from $T))",
     ],
+    [{ command: "x", roots: true }, "x (is told the folder in which Pi runs)"],
+    [{ command: "x", roots: ["~/a b", "${R}"] }, 'x (is told the folders "~/a b", ${R})'],
+    [{ url: "https://x.y", roots: ["/a"] }, "https://x.y (is told the folders /a)"],
   ])("%o -> everything that runs, and no secret", (raw, text) => {
     expect(describeTarget(definition("a", raw))).toBe(text);
   });

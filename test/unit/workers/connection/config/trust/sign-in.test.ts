@@ -145,12 +145,15 @@ describe("what a consent is bound to", () => {
     expect(subjectOf(server({ oauth: { [key]: value } }))).not.toBe(subjectOf(server({})));
   });
 
-  test.each<object>([{ oauth: false }, { auth: "oauth" }, { auth: "none" }, { caFile: "./ca.pem" }])(
-    "%j -> another hash",
-    (keys) => {
-      expect(subjectOf(server(keys))).not.toBe(subjectOf(server({})));
-    },
-  );
+  test.each<object>([
+    { oauth: false },
+    { auth: "oauth" },
+    { auth: "none" },
+    { caFile: "./ca.pem" },
+    { roots: true },
+  ])("%j -> another hash", (keys) => {
+    expect(subjectOf(server(keys))).not.toBe(subjectOf(server({})));
+  });
 
   test("the same plan in another spelling -> the same hash", () => {
     const own = subjectOf(server({ oauth: { scope: "a b", clientId: "c" } }));

@@ -1,0 +1,35 @@
+/**
+ * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention.
+ * run.ts, loaded with the first of them, owns the reading and the suggestions; mentions.ts finds mentions. Must not: know the worker's inside. Called by: session.
+ */
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { guardStale } from "../../pi/guarded.ts";
+import type { ResourceHost } from "./contract.ts";
+
+export interface ResourceMentions {
+  /** The input with the resources that it names; undefined for an input that cannot name any. */
+  onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
+  /** Adds resources to the suggestions behind an `@`, which Pi shows in a terminal. */
+  complete(ctx: PiContext): Promise<void>;
+}
+
+/** A server's name is unknown here, but a URI has a scheme. */
+const HAS_MENTION = /@[^@]*:[a-z][a-z0-9+.-]*:\S/i;
+
+export function createResourceMentions(host: ResourceHost): ResourceMentions {
+  return {
+    onInput: (event, ctx) => {
+      // A server's own text must not make the user's program read anything.
+      if (event.source === "extension" || !HAS_MENTION.test(event.text)) return undefined;
+      return import("./run.ts").then(({ readMentions }) => readMentions(host, event, ctx));
+    },
+    complete: async ({ ui }) => {
+      const { withResources } = await import("./run.ts");
+      // A session that has ended meanwhile needs no suggestions.
+      guardStale(
+        () => ui.addAutocompleteProvider((current) => withResources(host, current)),
+        () => undefined,
+      );
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** Reads the resources that an input names into the message, and suggests resources for what is being typed. */
+import type {
+  CompletionProvider,
+  ImageContent,
+  InputEvent,
+  InputResult,
+  PiContext,
+  TextContent,
+} from "../../pi/api.ts";
+import { notify } from "../../pi/notices.ts";
+import type { CallResult } from "../../shared/protocol/calls.ts";
+import { decode } from "../../shared/protocol/codec.ts";
+import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { ReadResourceParams, SuggestedResource } from "../../shared/protocol/resources.ts";
+import { oneLine, shownName } from "../../shared/text/unprintable.ts";
+import type { ResourceHost } from "./contract.ts";
+import { mentionsIn } from "./mentions.ts";
+
+type Content = CallResult["content"];
+type Suggestions = Awaited<ReturnType<CompletionProvider["getSuggestions"]>>;
+
+const TITLE_CHARS = 200;
+/** Pi begins a file's name at the same places. */
+const TYPED = /(?:^|[\s([{<`])@(\S+)$/;
+/** Pi's own suggestions wait no longer for ours. */
+const SUGGEST_MS = 300;
+
+const isText = (part: TextContent | ImageContent): part is TextContent => part.type === "text";
+
+/** A resource that cannot be read becomes a sentence: the model knows what is missing, and what is typed is not lost. */
+async function read(host: ResourceHost, mention: ReadResourceParams, ctx: PiContext): Promise<Content> {
+  const name = oneLine(`${shownName(mention.server)}:${mention.uri}`, TITLE_CHARS);
+  try {
+    const { content } = decode(await host.ask("readResource", mention)) as CallResult;
+    return [{ type: "text", text: `[@${name}]` }, ...content];
+  } catch (error) {
+    const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
+    const text = `@${name} could not be read: ${describeError(known)}`;
+    notify(ctx, text, "warning");
+    return [{ type: "text", text: `[${text}]` }];
+  }
+}
+
+/** The text with the resources behind it. Images go beside those that the person attached. */
+export async function readMentions(
+  host: ResourceHost,
+  { text, images = [] }: InputEvent,
+  ctx: PiContext,
+): Promise<InputResult> {
+  await host.planned();
+  const mentions = mentionsIn(text, host.servers());
+  if (mentions.length === 0) return { action: "continue" };
+  const most = LIMITS.resourcesInMessage;
+  if (mentions.length > most)
+    notify(ctx, `Only the first ${most} of ${mentions.length} resources are read.`, "warning");
+  const parts = (
+    await Promise.all(mentions.slice(0, most).map((mention) => read(host, mention, ctx)))
+  ).flat();
+  const texts = parts.filter(isText).map((part) => part.text);
+  return {
+    action: "transform",
+    text: [text, ...texts].join("\n\n"),
+    images: [...images, ...parts.filter((part) => !isText(part))],
+  };
+}
+
+/** The completion so far, with resources where the text before the cursor may be a mention. */
+export const withResources = (host: ResourceHost, current: CompletionProvider): CompletionProvider => ({
+  ...(current.triggerCharacters && { triggerCharacters: current.triggerCharacters }),
+  getSuggestions: (lines, line, column, options) => {
+    const others = current.getSuggestions(lines, line, column, options);
+    const typed = TYPED.exec((lines[line] ?? "").slice(0, column))?.[1];
+    return typed === undefined ? others : suggest(host, typed, others);
+  },
+  applyCompletion: (...args) => current.applyCompletion(...args),
+  shouldTriggerFileCompletion: (...args) => current.shouldTriggerFileCompletion?.(...args) ?? true,
+});
+
+/** Ours behind Pi's own, or alone once a server is named. `typed`: without the `@`. */
+async function suggest(
+  host: ResourceHost,
+  typed: string,
+  others: Promise<Suggestions>,
+): Promise<Suggestions> {
+  // Without an answer of the worker the person types on; the worker's own trouble is reported elsewhere.
+  const asked = host.ask("suggestResources", { typed }).catch((): SuggestedResource[] => []);
+  const isNamed = host.servers().some((name) => typed.startsWith(`${name}:`));
+  const theirs = isNamed ? null : await others;
+  const late = new Promise<[]>((resolve) => {
+    setTimeout(() => resolve([]), theirs ? SUGGEST_MS : LIMITS.completionMs).unref();
+  });
+  const items = (await Promise.race([asked, late])).map(({ mention, title }) => ({
+    value: `@${mention}`,
+    label: `@${mention}`,
+    description: title,
+  }));
+  if (items.length === 0) return others;
+  const prefix = `@${typed}`;
+  return { prefix, items: [...(theirs?.prefix === prefix ? theirs.items : []), ...items] };
+}

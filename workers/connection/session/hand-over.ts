@@ -1,0 +1,40 @@
+/**
+ * Shapes what a person asked a server for as part of that person's message: a prompt, or a resource. The limits are those
+ * of a tool's result.
+ */
+import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { cleanText } from "../../../src/shared/text/unprintable.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { type Results, shapeResult } from "../results/results.ts";
+import type { Supervisor } from "../servers/servers.ts";
+
+export interface HandOverParts {
+  supervisor: Pick<Supervisor, "get" | "servers">;
+  results: Pick<Results, "store" | "settingsFor">;
+}
+
+/** The terminal shows a message of the user as it is, so no text may hold characters that act on a terminal. */
+const printable = (content: ResultContent): ResultContent =>
+  content.type === "text" ? { ...content, text: cleanText(content.text) } : content;
+
+/** `name`: of the prompt or the resource. `startedAt`: of `performance.now()`. */
+export async function handOver(
+  content: CallToolResult["content"],
+  { server, name, startedAt }: { server: ReturnType<Supervisor["get"]>; name: string; startedAt: number },
+  { supervisor, results }: HandOverParts,
+): Promise<CallResult> {
+  const shaped = await shapeResult(
+    { content },
+    {
+      server: server.name,
+      tool: name,
+      durationMs: performance.now() - startedAt,
+      store: results.store,
+      wantsStructured: false,
+      redact: server.redact,
+      ...results.settingsFor(server, supervisor.servers),
+      toon: false,
+    },
+  );
+  return { ...shaped, content: shaped.content.map(printable) };
+}
