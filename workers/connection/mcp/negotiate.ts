@@ -69,7 +69,8 @@ function onlyLegacy<T>(error: unknown, name: string, { evidenceOf }: EraAttempts
 
 function onlyModern<T>(error: unknown, name: string, { evidenceOf }: EraAttempts<T>): never {
   const evidence = evidenceOf(error);
-  const isAnswer = evidence.kind === "result" || evidence.kind === "silence" || "error" in evidence;
+  // A wrong address and a server that says nothing are of no era: their own errors tell more.
+  const isAnswer = evidence.kind === "result" || ("error" in evidence && evidence.error !== undefined);
   if (!isAnswer || judgeEra("modern", evidence) !== "legacy") throw error;
   throw new ThreadsError(
     "connect_failed",
