@@ -1,9 +1,10 @@
 /**
  * Owns: the first tool call of a session in the real Pi, compared with the second. If a client connects lazily, the
- * server is not connected before the first call.
+ * server is not connected before the first call. Also the first call over HTTP, in both eras of the protocol.
  * Must not: use slow servers; the stall scenario does.
  */
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
+import { createHttpFirstCall } from "../support/first-call-http.ts";
 import { type Prompted, startMeasured } from "../support/measured-pi.ts";
 import type { Window } from "../support/probe-report.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
@@ -87,6 +88,7 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   const { runs = DEFAULT_RUNS, progress } = options;
   const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
   const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
+  const overHttp = await createHttpFirstCall(variants);
   try {
     for (const variant of variants) {
       const home = await createBenchHome(variant, SHAPE);
@@ -94,14 +96,18 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
       progress(`first-call: ${variant.label} learns the tools`);
       await measureOnce(variant, home);
     }
+    progress("first-call: all learn the tools of the servers over HTTP");
+    await overHttp.learn();
     for (let index = 0; index < runs; index++) {
       progress(`first-call: run ${index + 1} of ${runs}`);
       for (const { variant, home, samples } of cases) samples.push(await measureOnce(variant, home));
+      await overHttp.measure();
     }
   } finally {
     for (const { home } of cases) await home.dispose();
+    await overHttp.dispose();
   }
-  return cases.flatMap(({ variant, samples }) => rowsOf(variant, samples));
+  return [...cases.flatMap(({ variant, samples }) => rowsOf(variant, samples)), ...overHttp.rows()];
 }
 
 export const firstCall: Scenario = {

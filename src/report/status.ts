@@ -28,6 +28,7 @@ function serverLine(server: ServerStatus, now: number): string {
   const details = [
     server.transport,
     offerText(server),
+    ...(server.protocol === undefined ? [] : [`MCP ${server.protocol}`]),
     ...(lifecycle === "lazy" ? [] : [lifecycle]),
     ...(words === undefined || state === "needs-auth" ? [] : [words]),
   ];

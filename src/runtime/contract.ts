@@ -33,6 +33,7 @@ export type UserRequest =
   | "explainMissing"
   | "matchTools"
   | "stats"
+  | "declaredSchema"
   | "reconnect"
   | "answerConsent"
   | "answerApproval"

@@ -42,6 +42,7 @@ test("requests of main to the connection worker", () => {
     "matchTools",
     "status",
     "stats",
+    "declaredSchema",
     "reconnect",
     "answerConsent",
     "answerApproval",

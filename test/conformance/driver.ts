@@ -1,8 +1,9 @@
 /**
  * Owns: the client that the conformance suite tests: the packed connection worker with one server, and a user who agrees
  * to everything and keeps every default, but in a scenario that is about the question. The suite gives the server's
- * address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`, and for some scenarios credentials in
- * `MCP_CONFORMANCE_CONTEXT`. Ends with 0 if the scenario's tool was called.
+ * address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`, the revision in
+ * `MCP_CONFORMANCE_PROTOCOL_VERSION`, and for some scenarios credentials or calls in `MCP_CONFORMANCE_CONTEXT`. Ends with
+ * 0 if the scenario's tools were called.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,6 +13,8 @@ import { type PlainSession, startPlainSession } from "../support/plain-session.t
 import type { User } from "../support/signing-in.ts";
 
 const SERVER = "conformance";
+/** The revision that has a wire of its own. */
+const STATELESS = "2026-07-28";
 
 /** More sign-ins than a client may try, so that the suite sees a client that does not stop. */
 const MOST_SIGN_INS = 6;
@@ -21,7 +24,10 @@ interface Context {
   client_secret?: string;
   private_key_pem?: string;
   signing_algorithm?: string;
+  toolCalls?: { name: string; arguments: Record<string, unknown> }[];
 }
+
+type Call = [tool: string, args: Record<string, unknown>];
 
 /** The `oauth` key of the entry, as a user would write it for the scenario. */
 function oauthOf(scenario: string, context: Context): Record<string, unknown> {
@@ -42,7 +48,7 @@ function oauthOf(scenario: string, context: Context): Record<string, unknown> {
 }
 
 /** The calls of a scenario. An empty list: the scenario ends with the server's tools. */
-const CALLS: Record<string, [tool: string, args: Record<string, unknown>][]> = {
+const CALLS: Record<string, Call[]> = {
   initialize: [],
   tools_call: [["add_numbers", { a: 5, b: 3 }]],
   "elicitation-sep1034-client-defaults": [["test_client_elicitation_defaults", {}]],
@@ -52,7 +58,45 @@ const CALLS: Record<string, [tool: string, args: Record<string, unknown>][]> = {
     ["test-tool", {}],
     ["test-tool", {}],
   ],
+  "request-metadata": [],
+  "json-schema-ref-no-deref": [],
+  "sep-2322-client-request-state": [
+    ["test_mrtr_echo_state", {}],
+    ["test_mrtr_unrelated", {}],
+    ["test_mrtr_no_state", {}],
+    ["test_mrtr_no_result_type", {}],
+  ],
+  // The worker reads resources by tools of its own.
+  "http-standard-headers": [
+    ["test_headers", {}],
+    ["my-hyphenated-tool", {}],
+    ["get_file_with_spaces", {}],
+    ["get_resource_with_query_string", {}],
+  ],
 };
+
+/** Calls that a scenario gives, or that need what the server has listed. */
+const MORE_CALLS: Record<string, (session: PlainSession, context: Context) => Promise<Call[]>> = {
+  "http-custom-headers": async (_session, { toolCalls = [] }) =>
+    toolCalls.map((call): Call => [call.name, call.arguments]),
+  // A tool that the client keeps is one that a model may call.
+  "http-invalid-tool-headers": async (session) =>
+    (await session.tools(SERVER)).map((tool): Call => [tool, { region: "us-west1" }]),
+  "json-schema-2020-12-preservation": async (session) => {
+    const declared = { server: SERVER, tool: "json_schema_2020_12_tool" };
+    const schema = await session.runtime.ask("declaredSchema", declared);
+    return [["json_schema_echo", { schema: JSON.parse(schema ?? "null") }]];
+  },
+};
+
+/** Asks for the prompt. The suite answers it without messages, which is an error for a person. */
+async function getPrompt(session: PlainSession): Promise<void> {
+  const asking = session.runtime.ask("getPrompt", { server: SERVER, prompt: "test_prompt", args: {} });
+  const error = await asking.catch((reason: unknown) => reason);
+  if (!(error instanceof ThreadsError) || !error.message.endsWith("without messages.")) {
+    throw new Error("the prompt is not answered as the suite answers it", { cause: error });
+  }
+}
 
 /** Scenarios in which the client must go no further than its question to the user. */
 const USER_DECLINES = ["auth/metadata-issuer-mismatch"];
@@ -82,12 +126,17 @@ async function signIn(session: PlainSession, user: User): Promise<void> {
   if (!result.ok) throw new Error(says);
 }
 
-async function run(url: string, scenario: string, context: Context): Promise<void> {
+async function run(url: string, scenario: string, revision: string, context: Context): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
   const place = { agentDir: join(dir, "agent"), cwd: dir };
   await mkdir(place.agentDir);
   const oauth = oauthOf(scenario, context);
-  const entry = { url, lifecycle: "eager", ...(Object.keys(oauth).length > 0 ? { oauth } : {}) };
+  const entry = {
+    url,
+    lifecycle: "eager",
+    ...(revision === STATELESS ? { protocol: STATELESS } : {}),
+    ...(Object.keys(oauth).length > 0 ? { oauth } : {}),
+  };
   await writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { [SERVER]: entry } }));
   const session = await startPlainSession(place);
   const user = { agrees: !USER_DECLINES.includes(scenario) };
@@ -95,9 +144,11 @@ async function run(url: string, scenario: string, context: Context): Promise<voi
     const { state, error } = await session.settled(SERVER);
     process.stderr.write(`${state}${error ? `: ${describeError(error)}` : ""}\n`);
     if (state === "needs-auth") await signIn(session, user);
-    for (const [tool, args] of CALLS[scenario] ?? [["test-tool", {}]]) {
+    const more = (await MORE_CALLS[scenario]?.(session, context)) ?? CALLS[scenario];
+    for (const [tool, args] of more ?? [["test-tool", {}]]) {
       process.stderr.write(`${tool}: ${await callSigningIn(session, tool, args, user)}\n`);
     }
+    if (scenario === "http-standard-headers") await getPrompt(session);
     const after = await session.settled(SERVER);
     if (after.state !== "connected") throw new Error(`the server is ${after.state}`);
   } finally {
@@ -108,10 +159,14 @@ async function run(url: string, scenario: string, context: Context): Promise<voi
 }
 
 const [url = ""] = process.argv.slice(-1);
-const { MCP_CONFORMANCE_SCENARIO: scenario = "", MCP_CONFORMANCE_CONTEXT: context = "{}" } = process.env;
+const {
+  MCP_CONFORMANCE_SCENARIO: scenario = "",
+  MCP_CONFORMANCE_PROTOCOL_VERSION: revision = "",
+  MCP_CONFORMANCE_CONTEXT: context = "{}",
+} = process.env;
 /** The worker keeps no process alive, and this one waits for its events. */
 const awake = setInterval(() => undefined, 60_000);
-await run(url, scenario, JSON.parse(context) as Context).catch((error: unknown) => {
+await run(url, scenario, revision, JSON.parse(context) as Context).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

@@ -14,11 +14,16 @@ export interface Suite {
 
 export const SUITES = {
   stable: { version: "0.1.16", folder: "mcp-conformance-0.1", args: [] },
-  // Scenarios of the coming revision run on its stateless wire, unless they are told otherwise.
+  // Scenarios of the newer revision run on its stateless wire, unless they are told otherwise.
   next: {
     version: "0.2.0-alpha.12",
     folder: "mcp-conformance-0.2",
     args: ["--spec-version", "2025-11-25", "--force"],
+  },
+  modern: {
+    version: "0.2.0-alpha.12",
+    folder: "mcp-conformance-0.2",
+    args: ["--spec-version", "2026-07-28", "--force"],
   },
 } as const satisfies Record<string, Suite>;
 
@@ -51,6 +56,28 @@ const COMMON = [
   "auth/client-credentials-basic",
 ];
 
+/** Scenarios that end with revision 2025-11-25. */
+const ONLY_STATEFUL = [
+  "initialize",
+  "sse-retry",
+  "elicitation-sep1034-client-defaults",
+  "auth/2025-03-26-oauth-metadata-backcompat",
+  "auth/2025-03-26-oauth-endpoint-fallback",
+];
+
+/** What a server declares is kept as it came. No revision scores it. */
+const SCHEMAS = "json-schema-2020-12-preservation";
+
+/** Scenarios that begin with revision 2026-07-28. */
+const ONLY_STATELESS = [
+  "request-metadata",
+  "sep-2322-client-request-state",
+  "http-standard-headers",
+  "http-custom-headers",
+  "http-invalid-tool-headers",
+  "json-schema-ref-no-deref",
+];
+
 /** Scenarios that only the newer version has. */
 const ONLY_NEXT = [
   "auth/authorization-server-migration",
@@ -66,38 +93,56 @@ const ONLY_NEXT = [
 type ByVersion = Record<keyof typeof SUITES, readonly string[]>;
 
 /** Scenarios of each version that the client can run. */
-export const ALL: ByVersion = { stable: COMMON, next: [...COMMON, ...ONLY_NEXT] };
+export const ALL: ByVersion = {
+  stable: COMMON,
+  next: [...COMMON, ...ONLY_NEXT, SCHEMAS],
+  modern: [
+    ...COMMON.filter((scenario) => !ONLY_STATEFUL.includes(scenario)),
+    ...ONLY_NEXT,
+    ...ONLY_STATELESS,
+    SCHEMAS,
+  ],
+};
 
-/** Scenarios that run now. Only the long run repeats with the newer version what the older version has proven. */
+const runsAll = process.env.CONFORMANCE_ALL === "1";
+
+/** Scenarios that run now. Only the long run repeats with a newer version or revision what an older one has proven. */
 export const RUN: ByVersion = {
   stable: COMMON,
-  next: process.env.CONFORMANCE_ALL === "1" ? ALL.next : ONLY_NEXT,
+  next: runsAll ? ALL.next : [...ONLY_NEXT, SCHEMAS],
+  modern: runsAll ? ALL.modern : [...ONLY_STATELESS, SCHEMAS, "tools_call", "auth/metadata-default"],
 };
 
 /** Scenarios that run and fail, each with the reason. This list may only shrink. */
 export const EXPECTED_FAILURES: Record<keyof typeof SUITES, Readonly<Record<string, string>>> = {
   stable: {},
   next: {},
+  modern: {},
 };
 
-/** Scenarios that do not run, each with the reason. */
-export const LEFT_OUT: Readonly<Record<string, string>> = {
+const because = (reason: string, scenarios: readonly string[]): Record<string, string> =>
+  Object.fromEntries(scenarios.map((scenario) => [scenario, reason]));
+
+/** Scenarios that run in no suite, each with the reason. */
+const NEVER: Readonly<Record<string, string>> = {
   "auth/cross-app-access-complete-flow":
     "An extension that the client does not have (enterprise-managed sign-in).",
   "auth/enterprise-managed-authorization": "An extension that the client does not have.",
   "auth/dpop": "An extension that the client does not have.",
   "auth/dpop-nonce": "An extension that the client does not have.",
   "auth/wif-jwt-bearer": "An extension that the client does not have (workload identity).",
-  "request-metadata": "The stateless wire of 2026-07-28.",
-  "sep-2322-client-request-state": "The stateless wire of 2026-07-28.",
-  "http-standard-headers": "The stateless wire of 2026-07-28.",
-  "http-custom-headers": "The stateless wire of 2026-07-28.",
-  "http-invalid-tool-headers": "The stateless wire of 2026-07-28.",
-  "json-schema-ref-no-deref": "The stateless wire of 2026-07-28.",
-  "json-schema-2020-12-preservation":
-    "The client repairs schemas that models refuse, so it does not hand them on as they are.",
   "sep-2640-client-no-prefetch": "An extension that the client does not have (skills).",
   "sep-2640-client-verify-digest": "An extension that the client does not have (skills).",
   "sep-2640-client-verify-size": "An extension that the client does not have (skills).",
   "sep-2640-client-verify-frontmatter": "An extension that the client does not have (skills).",
+};
+
+/** Scenarios that do not run, each with the reason. */
+export const LEFT_OUT: Record<keyof typeof SUITES, Readonly<Record<string, string>>> = {
+  stable: NEVER,
+  next: {
+    ...NEVER,
+    ...because("The stateless wire of 2026-07-28: the suite modern runs it.", ONLY_STATELESS),
+  },
+  modern: { ...NEVER, ...because("Ends with 2025-11-25: the suite next runs it.", ONLY_STATEFUL) },
 };

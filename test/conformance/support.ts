@@ -86,7 +86,7 @@ export function proveConformance(suite: SuiteName): void {
   });
 
   test(`conformance ${version}: each scenario of the suite -> it runs, or a reason says why not`, async () => {
-    const known = [...ALL[suite], ...Object.keys(LEFT_OUT)];
+    const known = [...ALL[suite], ...Object.keys(LEFT_OUT[suite])];
     const names = await listed(suite);
     expect(names.filter((name) => !known.includes(name))).toEqual([]);
     expect(ALL[suite].filter((name) => !names.includes(name))).toEqual([]);

@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { catalogFrom } from "../../src/catalog/known.ts";
 import type { Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
@@ -22,6 +23,8 @@ const SETTLE_MS = 20_000;
 export interface PlainSession {
   runtime: Runtime;
   call(server: string, tool: string, args: Record<string, unknown>): Promise<CallResult>;
+  /** Waits for the servers' tools, then answers the names of those of the server. */
+  tools(server: string): Promise<string[]>;
   /** Waits for the servers' tools, then answers the server's status. */
   settled(server: string): Promise<ServerStatus>;
   /** Signs in. Default: as a user who agrees to everything. */
@@ -78,6 +81,18 @@ export async function startPlainSession(place: { agentDir: string; cwd: string }
     runtime,
     call: (server, tool, args) =>
       runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, undefined),
+    tools: async (name) => {
+      const { checksum } = await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
+      // Events and replies use different ports, so the event may arrive after the reply.
+      for (;;) {
+        const event = events.findLast(({ type }) => type === "catalog");
+        const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
+        if (catalog && catalog.checksum === checksum) {
+          return catalog.tools.flatMap(({ server, tool }) => (server.name === name ? [tool] : []));
+        }
+        await new Promise<void>((resolve) => watchers.add(resolve));
+      }
+    },
     settled: async (name) => {
       await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
       const { servers } = await runtime.ask("status", {});

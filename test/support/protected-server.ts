@@ -30,6 +30,8 @@ export interface Protection {
   metadata?: "path" | "root" | "none";
   /** Answers in the place of the metadata. */
   answerMetadata?: Answer;
+  /** Answers requests with a valid token in the place of the server's own tools. */
+  answerMcp?: Answer;
   /** Answers paths that are not the server's own: an authorization server of the same origin. */
   otherwise?: Answer;
 }
@@ -115,6 +117,7 @@ export class ProtectedServer {
       const error = token === undefined ? undefined : "invalid_token";
       return this.#challenge(response, 401, { error, scope: this.protection.challengeScope });
     }
+    if (this.protection.answerMcp) return this.protection.answerMcp(request, response);
     if (request.method === "DELETE") return response.writeHead(200).end();
     if (request.method !== "POST") return response.writeHead(405).end();
     const message = JSON.parse(request.body) as Message;

@@ -17,6 +17,16 @@ import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import type { CachedPrompt } from "./listed/prompt.ts";
 import type { CachedTool } from "./listed/tool.ts";
 
+/** What a server of the stateless era (MCP 2026-07-28) said of itself, so that it can be called without asking first. */
+export interface StoredProtocol {
+  /** The revision that it speaks. */
+  version: string;
+  /** What it can do, for example `tools` and `tools.listChanged`. */
+  offers: string[];
+  /** Until when its list of tools counts as fresh, in milliseconds since the epoch. */
+  freshUntil: number;
+}
+
 /** One entry of `mcp-cache.json`: what a server said about itself under one definition. */
 export interface CacheEntry {
   /** Hash of the definition that the server was started with. */
@@ -31,6 +41,8 @@ export interface CacheEntry {
   prompts?: unknown[];
   /** Absent: the server gives none. */
   instructions?: string;
+  /** A field of our own. Absent: a server of the old era. */
+  protocol?: StoredProtocol;
   /** When the server listed them, in milliseconds since the epoch. */
   cachedAt: number;
 }

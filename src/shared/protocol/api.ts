@@ -52,6 +52,11 @@ interface UserRequests {
   status: { params: Record<string, never>; value: StatusReport };
   /** Answers the captured statistics of calls. */
   stats: { params: Record<string, never>; value: StatsReport };
+  /**
+   * Answers the input schema of a tool as its server listed it, as indented JSON; undefined if it listed none that could
+   * be kept. `tool`: the server's name of it.
+   */
+  declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
   /** Connects one server, or all that should be connected. Answers when each has connected or failed. */
   reconnect: { params: { server: string | undefined }; value: undefined };
   /** Takes the answer to a `ConsentQuestion` and remembers it. */
@@ -138,6 +143,7 @@ const METHODS: Record<ConnectionMethod, true> = {
   matchTools: true,
   status: true,
   stats: true,
+  declaredSchema: true,
   reconnect: true,
   answerConsent: true,
   answerApproval: true,

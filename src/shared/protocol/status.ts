@@ -31,6 +31,8 @@ export interface ServerStatus {
   toolsKnown: boolean;
   /** Whether some of the tools may be declared from the first request on. */
   direct: boolean;
+  /** Revision of MCP that is spoken, for example `2026-07-28`. Absent: the server is not connected. */
+  protocol?: string;
   error?: WireError;
   pid?: number;
   /** Absent: the server takes no sign-in, or none was needed yet. */

@@ -4,6 +4,7 @@ import { notify } from "../../pi/notices.ts";
 import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
+import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { BOM } from "../../shared/text/bom.ts";
 import type { McpCommandHost } from "./host.ts";
@@ -33,6 +34,13 @@ async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Pro
   notify(ctx, `${file} is written.`, "info");
 }
 
+async function tool(name: string, host: McpCommandHost): Promise<string> {
+  const found = host.catalog().get(name);
+  if (!found) return unknownToolText(name);
+  const declared = await host.ask("declaredSchema", { server: found.server.name, tool: found.tool });
+  return renderTool(found, declared);
+}
+
 /** Pi keeps a cell free on both sides of a notice. In other modes than the TUI no line is too wide. */
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
@@ -50,7 +58,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   if (word !== "" && !Object.hasOwn(WORDS, word))
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const switches = word === "enable" || word === "disable";
-  const needsServer = switches || word === "logout";
+  const needsServer = switches || word === "logout" || word === "tool";
   const takesServer = needsServer || ["tools", "resources", "reconnect", "auth"].includes(word);
   const takesProject = switches || word === "edit";
   if (
@@ -76,6 +84,8 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
       const text = (await absent(server, host)) ?? (isUnknown ? unknownText(server, names) : undefined);
       return notify(ctx, text ?? renderResources(known), "info");
     }
+    case "tool":
+      return notify(ctx, await tool(server ?? "", host), "info");
     case "reconnect":
       await host.ask("reconnect", { server });
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

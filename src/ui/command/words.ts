@@ -4,6 +4,7 @@
 export const WORDS = {
   status: "",
   tools: "[server]",
+  tool: "<name>",
   resources: "[server]",
   reconnect: "[server]",
   auth: "[server]",

@@ -6,7 +6,7 @@
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed/tool.ts";
-import type { CacheEntry } from "../../shared/tasks.ts";
+import type { CacheEntry, StoredProtocol } from "../../shared/tasks.ts";
 
 /** An entry as it stands in the file, with the fields of other adapters. */
 export type StoredEntry = Record<string, unknown>;
@@ -15,6 +15,21 @@ const listOf = (value: unknown): unknown[] | undefined => (Array.isArray(value) 
 
 const timeOf = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? value : undefined;
+
+const OFFERS = 20;
+const WORD_CHARS = 50;
+
+const isWord = (value: unknown): value is string => typeof value === "string" && value.length <= WORD_CHARS;
+
+function protocolOf(value: unknown, nowMs: number): StoredProtocol | undefined {
+  if (!isObject(value) || !isWord(value.version)) return undefined;
+  const freshUntil = timeOf(value.freshUntil) ?? 0;
+  return {
+    version: value.version,
+    offers: (listOf(value.offers) ?? []).slice(0, OFFERS).filter(isWord),
+    freshUntil: Math.min(freshUntil, nowMs + LIMITS.clockSkewMs),
+  };
+}
 
 /** Whether the entry is younger than seven days. A time in the future counts up to the skew that clocks have. */
 export function isFresh(entry: StoredEntry, nowMs: number): boolean {
@@ -33,6 +48,7 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): C
   const resources = listOf(stored.resources);
   const resourceTemplates = listOf(stored.resourceTemplates);
   const prompts = listOf(stored.prompts);
+  const protocol = protocolOf(stored.protocol, nowMs);
   return {
     configHash,
     tools,
@@ -40,6 +56,7 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): C
     ...(resourceTemplates ? { resourceTemplates } : {}),
     ...(prompts ? { prompts } : {}),
     ...(typeof stored.instructions === "string" ? { instructions: stored.instructions } : {}),
+    ...(protocol ? { protocol } : {}),
     cachedAt: stored.cachedAt as number,
   };
 }
@@ -76,8 +93,18 @@ function mergeTools(fresh: readonly CachedTool[], stored: unknown): Record<strin
 
 const OWN_FIELDS = [
   ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions"],
-  ...["cachedAt", "usedAt"],
+  ...["protocol", "cachedAt", "usedAt"],
 ];
+
+/** What an entry says of the protocol, without its time. */
+const spokenIn = ({ protocol }: StoredEntry): unknown =>
+  isObject(protocol) ? [protocol.version, protocol.offers] : null;
+
+/** Whether the new list counts as fresh for longer than the stored one, by the server's own words. */
+export const staysFresher = (stored: StoredEntry, { protocol }: CacheEntry, nowMs: number): boolean => {
+  const until = isObject(stored.protocol) ? (timeOf(stored.protocol.freshUntil) ?? 0) : 0;
+  return protocol !== undefined && until <= nowMs && protocol.freshUntil > nowMs;
+};
 
 /** The entry for the file: the new entry with the foreign fields of the stored entry. */
 export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
@@ -99,6 +126,6 @@ export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry 
 /** Whether two entries are equal apart from their times and foreign fields. */
 export function sameContent(a: StoredEntry, b: StoredEntry): boolean {
   const content = (entry: StoredEntry): string =>
-    JSON.stringify(OWN_FIELDS.slice(0, -2).map((field) => entry[field] ?? null));
+    JSON.stringify([...OWN_FIELDS.slice(0, -3).map((field) => entry[field] ?? null), spokenIn(entry)]);
   return content(a) === content(b);
 }

@@ -18,6 +18,7 @@ import {
   readEntry,
   type StoredEntry,
   sameContent,
+  staysFresher,
 } from "./entry.ts";
 
 /** The `servers` of the file. A map, since a server may have the name of a property that every object has. */
@@ -59,7 +60,13 @@ function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): bo
   const displaced = isObject(current) && typeof current.configHash === "string" && key !== server;
   const before = key === undefined ? undefined : (slots.get(key) as StoredEntry);
   const merged = mergeEntry(entry, before ?? (isObject(current) && !displaced ? current : {}));
-  if (before && sameContent(before, merged) && !isListingDue(before, nowMs)) return false;
+  if (
+    before &&
+    sameContent(before, merged) &&
+    !isListingDue(before, nowMs) &&
+    !staysFresher(before, entry, nowMs)
+  )
+    return false;
   if (displaced && isFresh(current, nowMs)) {
     slots.set(variantKey(server, current.configHash as string), current);
   }

@@ -7,7 +7,10 @@ import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 
 /** The part of a server that an entry of the cache holds. */
-export type StoredServer = Pick<Server, "name" | "tools" | "resources" | "prompts" | "instructions">;
+export type StoredServer = Pick<
+  Server,
+  "name" | "tools" | "resources" | "prompts" | "instructions" | "protocol"
+>;
 
 export interface EntryStoreOptions {
   cache: Pick<CachePool, "storeEntries">;
@@ -70,13 +73,14 @@ export class EntryStore {
 
 /** `cachedAt`: in milliseconds since the epoch. */
 export function toEntry(server: StoredServer, configHash: string, cachedAt: number): CacheEntry {
-  const { tools = [], resources, prompts, instructions } = server;
+  const { tools = [], resources, prompts, instructions, protocol } = server;
   return {
     configHash,
     tools,
     ...(resources ? { resources: resources.resources, resourceTemplates: resources.templates } : {}),
     ...(prompts ? { prompts } : {}),
     ...(instructions === undefined ? {} : { instructions }),
+    ...(protocol ? { protocol } : {}),
     cachedAt,
   };
 }

@@ -8,6 +8,7 @@ import type { TransportKind } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -24,6 +25,21 @@ export interface CloseTimes {
 export interface ListedResources {
   resources: CachedResources["resources"] | undefined;
   templates: CachedResources["templates"] | undefined;
+}
+
+/** `version`: for example `2025-11-25`; empty if it is not known. */
+export interface SpokenProtocol {
+  era: "legacy" | "modern";
+  version: string;
+}
+
+/** What an earlier session learned of a server of the stateless era, and what its lists said. */
+export interface RememberedServer {
+  protocol: StoredProtocol;
+  tools: CachedTool[];
+  instructions: string | undefined;
+  /** Whether the first request may go out without asking the server first. */
+  isTrusted: boolean;
 }
 
 export interface ConnectOptions {
@@ -58,6 +74,8 @@ export interface ConnectOptions {
   onAuthLost?: (error: ThreadsError) => void;
   /** The server says that its tools, resources or prompts changed. */
   onListChanged: () => void;
+  /** Absent: nothing is known, or the server is of the old era. */
+  remembered?: RememberedServer | undefined;
   /** Called with a number of bytes from the server before they are read. */
   onBytes?: ((bytes: number) => void) | undefined;
 }
@@ -65,7 +83,14 @@ export interface ConnectOptions {
 export interface Connection {
   transport: TransportKind;
   pid: number | undefined;
+  protocol: SpokenProtocol;
   instructions: string | undefined;
+  /** What a later session may remember. Undefined: a server of the old era, which is asked anew each time. */
+  memory(): StoredProtocol | undefined;
+  /** Whether the server has not answered yet: what is known of it was remembered. */
+  isFromMemory(): boolean;
+  /** Whether the list of tools is older than the server said that it counts. */
+  isStale(): boolean;
   /** Rejects with `ThreadsError`. */
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   /** Never rejects. */

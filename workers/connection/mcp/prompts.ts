@@ -2,11 +2,10 @@
  * `prompts/get` and `completion/complete` (MCP 2025-11-25, server/prompts and server/utilities/completion). Whatever shape
  * a server answers is read loosely: what is no message, and what is no text, is left out.
  */
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CompleteRequest, PromptMessage } from "./connection.ts";
+import type { Peer } from "./peer.ts";
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -22,20 +21,17 @@ export function readMessages({ messages }: Record<string, unknown>): PromptMessa
 
 /** No values from a server that does not complete. Rejects with what the request rejects with. */
 export async function complete(
-  client: Client,
+  { capabilities, send }: Pick<Peer, "capabilities" | "send">,
   { prompt, argument, value, context, signal }: CompleteRequest,
 ): Promise<string[]> {
-  if (!client.getServerCapabilities()?.completions) return [];
+  if (!capabilities.completions) return [];
   const params = {
     ref: { type: "ref/prompt", name: prompt },
     argument: { name: argument, value },
     ...(Object.keys(context).length === 0 ? {} : { context: { arguments: context } }),
   };
   const timeout = LIMITS.completionMs;
-  const answer = await client.request({ method: "completion/complete", params }, ResultSchema, {
-    signal,
-    timeout,
-  });
+  const answer = await send({ method: "completion/complete", params }, { signal, timeout });
   const { completion } = answer;
   const values = isObject(completion) ? list(completion.values) : [];
   return values.filter((text) => typeof text === "string").slice(0, LIMITS.completions);

@@ -71,6 +71,8 @@ export interface AttemptedServer extends ServerParts {
   onFailed(error: ThreadsError): void;
   /** The attempt is over, whatever its outcome. */
   onSettled(): void;
+  /** A call waits for the connection, and for nothing that can be known without asking. */
+  readonly isForCall: boolean;
 }
 
 /** The attempt that all users of a server share. */
@@ -134,6 +136,10 @@ async function open(
   });
   opened = connection;
   server.hold(connection);
+  if (connection.isFromMemory()) {
+    context.log.info(`${connectedLine(server, connection, 0)}, as remembered: nothing was asked`);
+    return connection;
+  }
   try {
     await server.offer.list(connection, signal);
   } catch (error) {
@@ -171,6 +177,7 @@ function connectOptions(
     auth: (target) => auth?.of(authServer(server, target)),
     onAuthLost: (error) => server.onAuthLost(error),
     asks: definition.elicitation ? asks?.of({ name, redact: server.redact, onNote: log.note }) : undefined,
+    remembered: server.offer.remembered(server.isForCall),
     onListChanged: () => server.onListChanged(),
     onBytes: talkers?.of(name),
   };
@@ -192,9 +199,10 @@ export const authServer = (
 
 const connectedLine = (
   { name, offer }: AttemptedServer,
-  { transport, pid }: Connection,
+  { transport, pid, protocol }: Connection,
   tookMs: number,
 ): string => {
   const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
-  return `${name} connected over ${via} in ${tookMs} ms, ${offer.tools?.length ?? 0} tools`;
+  const spoken = protocol.version === "" ? "" : `, MCP ${protocol.version}`;
+  return `${name} connected over ${via} in ${tookMs} ms, ${offer.tools?.length ?? 0} tools${spoken}`;
 };

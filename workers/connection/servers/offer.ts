@@ -11,8 +11,10 @@ import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
+import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CallRequest, Connection } from "../mcp/mcp.ts";
+import type { CallRequest, Connection, RememberedServer } from "../mcp/mcp.ts";
+import { MODERN_VERSION } from "../mcp/memory/memory.ts";
 import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
 
 /** What a cache entry says of a server. */
@@ -21,6 +23,7 @@ export interface KnownTools {
   instructions?: string | undefined;
   resources?: CachedResources | undefined;
   prompts?: CachedPrompt[] | undefined;
+  protocol?: StoredProtocol | undefined;
 }
 
 export interface OfferContext {
@@ -42,6 +45,9 @@ export class ServerOffer {
   #instructions: string | undefined;
   #resources: CachedResources | undefined;
   #prompts: CachedPrompt[] | undefined;
+  #protocol: StoredProtocol | undefined;
+  /** False: a request that relied on what is remembered has failed. */
+  #isTrusted = true;
   /** Settles when the open connection's resources are listed. Never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
 
@@ -73,8 +79,28 @@ export class ServerOffer {
     return this.#prompts;
   }
 
+  /** What the next connection may rely on. Undefined: the server is of the old era, or nothing is known. */
+  get protocol(): StoredProtocol | undefined {
+    return this.#protocol;
+  }
+
+  /** `isUrgent`: a call waits, which need not ask the server first. */
+  remembered(isUrgent: boolean): RememberedServer | undefined {
+    const protocol = this.#protocol;
+    if (!this.#isOwn || !this.#tools || protocol?.version !== MODERN_VERSION) return undefined;
+    const isTrusted = isUrgent && this.#isTrusted;
+    return { protocol, tools: this.#tools, instructions: this.#instructions, isTrusted };
+  }
+
+  /** What is remembered did not hold for a request. `isWrong`: the server is of another era. */
+  distrust(isWrong: boolean): void {
+    this.#isTrusted = false;
+    if (isWrong) this.#protocol = undefined;
+  }
+
   /** Takes what a valid cache entry says of the server. */
-  restore({ tools, instructions, resources, prompts }: KnownTools): void {
+  restore({ tools, instructions, resources, prompts, protocol }: KnownTools): void {
+    this.#protocol = protocol;
     this.#tools = tools;
     this.#resources = resources;
     this.#prompts = prompts;
@@ -96,6 +122,8 @@ export class ServerOffer {
     this.#tools = keepSame(this.#tools, await connection.listTools(signal));
     await beside;
     this.#isOwn = true;
+    this.#isTrusted = true;
+    this.#protocol = connection.memory();
     this.#instructions = connection.instructions;
     signal.throwIfAborted();
   }
@@ -110,6 +138,7 @@ export class ServerOffer {
     await beside;
     if (!this.#context.isOpen(connection)) return false;
     this.#tools = keepSame(this.#tools, tools);
+    this.#protocol = connection.memory();
     return true;
   }
 

@@ -10,13 +10,14 @@ import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CloseTimes, Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/secrets.ts";
 import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
-import { type AskedOfServer, callServer, isExcluded } from "./call.ts";
+import { type AskedOfServer, callServer, isExcluded, orAgain } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createLeaving, type Leaving } from "./leaving.ts";
 import type { KnownTools } from "./offer.ts";
@@ -51,6 +52,8 @@ export class Server {
   #definition: ServerDefinition;
   #phase: ServerPhase;
   #attempt: Attempt | undefined;
+  /** Who asked for a connection last. */
+  #wantedBy: WantedBy = "background";
   #connection: Connection | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
 
@@ -113,6 +116,11 @@ export class Server {
   /** Undefined until they are known. Offered as tools if the definition says so. */
   get resources(): CachedResources | undefined {
     return this.#parts.offer.resources;
+  }
+
+  /** What the next session may rely on. */
+  get protocol(): StoredProtocol | undefined {
+    return this.#parts.offer.protocol;
   }
 
   /** Takes secrets out of a text about this server. */
@@ -185,6 +193,7 @@ export class Server {
   /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
   connect(by: WantedBy): Promise<Connection> {
     const nowMs = performance.now();
+    this.#wantedBy = by;
     const refused = this.#dispatch({ type: "wanted", by, nowMs });
     if (refused) return Promise.reject(refusal(this.#definition, this.#phase, refused, nowMs));
     const connection = this.#connected;
@@ -206,6 +215,8 @@ export class Server {
       ...this.#parts,
       connect: () => this.connect("call"),
       excludes: (tool: string) => this.excludes(tool),
+      distrust: this.#distrust,
+      relist: () => this.#watch.relist(),
       approvals: this.#context.approvals,
     };
     return this.#watch.during(() => callServer(server, asked));
@@ -213,8 +224,18 @@ export class Server {
 
   /** Connects if needed, then runs the task. Throws `ThreadsError`, or what the task throws. */
   use<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
-    return this.#watch.during(async () => task(await this.connect("call")));
+    return this.#watch.during(async () => {
+      const connection = await this.connect("call");
+      const ready = { connection, send: () => task(connection) };
+      return await orAgain({ distrust: this.#distrust }, ready, async () => task(await this.connect("call")));
+    });
   }
+
+  /** Gives up a connection that relied on what is remembered. */
+  readonly #distrust = (connection: Connection, isWrong: boolean): void => {
+    this.#parts.offer.distrust(isWrong);
+    if (this.#connected === connection) this.#dispatch({ type: "renewed" });
+  };
 
   /** Runs the task if the server is connected. */
   ifConnected<T>(task: (connection: Connection) => Promise<T>): Promise<T> | undefined {
@@ -280,7 +301,7 @@ export class Server {
         onOpen: (connection) => {
           this.#dispatch({ type: "opened", nowMs: performance.now() });
           this.#watch.start(connection);
-          this.#context.onTools(this);
+          if (!connection.isFromMemory()) this.#context.onTools(this);
         },
         onFailed: (error) => {
           this.#dispatch({ type: "open-failed", error, nowMs: performance.now() });
@@ -288,6 +309,7 @@ export class Server {
         onSettled: () => {
           this.#attempt = undefined;
         },
+        isForCall: this.#wantedBy === "call",
       },
       this.#context,
     );

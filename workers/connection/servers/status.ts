@@ -16,7 +16,7 @@ export interface StatusParts {
   definition: ServerDefinition;
   phase: ServerPhase;
   /** Absent: no connection is open, so the definition says which transport there would be. */
-  connection: Pick<Connection, "transport" | "pid"> | undefined;
+  connection: Pick<Connection, "transport" | "pid" | "protocol"> | undefined;
   offer: Pick<ServerOffer, "tools" | "resources">;
   settings: Pick<Settings, "directTools">;
   limits: Pick<ServerLimits, "reconnectMs">;
@@ -40,6 +40,7 @@ export function serverStatus(parts: StatusParts): ServerStatus {
     resourceCount: offeredTools({ definition, tools, resources }).length - toolCount,
     toolsKnown: tools !== undefined,
     direct: mayBeDirect(definition, settings.directTools),
+    ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
     ...(error ? { error: toWireError(error) } : {}),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
     ...(signIn === undefined ? {} : { signIn }),

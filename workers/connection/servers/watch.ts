@@ -85,6 +85,8 @@ export class ConnectionWatch {
       return await use();
     } finally {
       this.#idle.end();
+      // After the use: a list must not stand in the way of a call.
+      if (this.#server.connected()?.isStale()) this.#refresh.request();
     }
   }
 

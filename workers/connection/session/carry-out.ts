@@ -125,8 +125,10 @@ const knownTools = ({
   resources,
   resourceTemplates,
   prompts,
+  protocol,
 }: CacheEntry): KnownTools => ({
   tools,
+  protocol,
   instructions,
   prompts: prompts && normalizePrompts(prompts).slice(0, LIMITS.resourcesPerServer),
   resources:

@@ -18,6 +18,12 @@ function reasonOf(server: Server, written: string): ThreadsError | undefined {
   return tool && excludedTool(definition, tool.name);
 }
 
+/** The input schema as the server listed it, without the repairs that hosts need (cache/schema), as indented JSON. */
+export function declaredSchema({ tools }: Pick<Server, "tools">, tool: string): string | undefined {
+  const schema = tools?.find(({ name }) => name === tool)?.inputSchema;
+  return schema === undefined ? undefined : JSON.stringify(schema, undefined, 2);
+}
+
 /** `written`: the tool's name in Pi, as `server__tool`. Undefined if the configuration is not the reason. */
 export function explainMissing(
   written: string,

@@ -14,7 +14,7 @@ import { createAnswerApproval } from "./approvals.ts";
 import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
 import { explainAbsent } from "./explain-server.ts";
-import { explainMissing } from "./explain-tool.ts";
+import { declaredSchema, explainMissing } from "./explain-tool.ts";
 import type { SessionRequests } from "./handler.ts";
 import { createPromptRequests } from "./prompts.ts";
 import { createResourceRequests } from "./resources.ts";
@@ -83,6 +83,10 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
     stats: async () => {
       await started;
       return results.statsReport();
+    },
+    declaredSchema: async ({ server, tool }) => {
+      await started;
+      return declaredSchema(supervisor.get(server), tool);
     },
     ...signIns,
     ...createPromptRequests({ started, supervisor, results }),

@@ -2,6 +2,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
+import { renderTool } from "../../../../src/report/tool.ts";
 import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { completeMcp, createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
@@ -15,7 +16,7 @@ import {
 import { makeReport, makeStatus } from "../../server-status.ts";
 
 const USAGE =
-  "Usage: /mcp status | tools [server] | resources [server] | reconnect [server] | auth [server] | logout <server>" +
+  "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
   " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
@@ -107,6 +108,17 @@ describe("/mcp", () => {
       expect(asked).toEqual([["status", {}]]);
     },
   );
+
+  test("tool -> the worker is asked for the declared schema by the server's own names", async () => {
+    const schema = '{"type":"object"}';
+    const { notices, asked } = await run("tool fs__read", { answers: { declaredSchema: () => schema } });
+    expect(asked).toEqual([["declaredSchema", { server: "fs", tool: "read" }]]);
+    const found = CATALOG.get("fs__read");
+    expect(notices).toEqual([[found && renderTool(found, schema), "info"]]);
+    const unknown = await run("tool nope");
+    expect(unknown.asked).toEqual([]);
+    expect(unknown.notices).toEqual([["No tool named nope is known. /mcp tools lists them.", "info"]]);
+  });
 
   const DOC = { uri: "x://a", title: "A: what it holds" };
   const KNOWN = [
@@ -213,6 +225,7 @@ describe("/mcp", () => {
   it.each([
     "status fs",
     "status a b",
+    "tool",
     "enable",
     "disable",
     "enable --project",
@@ -324,6 +337,7 @@ describe("completeMcp", () => {
       [
         "status",
         "tools",
+        "tool",
         "resources",
         "reconnect",
         "auth",
@@ -336,7 +350,7 @@ describe("completeMcp", () => {
       ],
     ],
     ["s", ["status", "stats"]],
-    ["tool", ["tools"]],
+    ["too", ["tools", "tool"]],
     ["tools", undefined],
     ["x", undefined],
     ["S", undefined],

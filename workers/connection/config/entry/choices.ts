@@ -11,6 +11,9 @@ export type Exposure = "direct" | "search" | "hidden";
 export type Lifecycle = ServerStatus["lifecycle"];
 export const LIFECYCLES = ["lazy", "eager", "keep-alive"] as const satisfies readonly Lifecycle[];
 
+/** Which revisions of MCP are spoken: auto begins with the handshake of older ones, unless the server is known to be newer. */
+export const PROTOCOLS = ["auto", "legacy", "2026-07-28"] as const;
+
 export const TOOL_PREFIXES = ["server", "short", "none", "mcp"] as const satisfies readonly ToolPrefix[];
 
 /** Which calls ask the user; approve.ts says what each word means. */

@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
 import type { ServerApproval } from "./approve.ts";
 import { type AuthSettings, authOf } from "./auth.ts";
-import type { Lifecycle } from "./choices.ts";
+import type { Lifecycle, PROTOCOLS } from "./choices.ts";
 import { type ExposureRules, toExposure } from "./exposure.ts";
 import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
 import { oauthOf } from "./oauth.ts";
@@ -85,6 +85,8 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   elicitation: boolean;
   /** The folders that the server is told, as written; true: the session's. Undefined: the server is told none. */
   roots: true | readonly string[] | undefined;
+  /** The revisions of MCP that may be spoken with the server. */
+  protocol: (typeof PROTOCOLS)[number];
   debug: boolean;
   /** The entry as it stands in the file. The cache hashes it. */
   raw: Record<string, unknown>;
@@ -173,6 +175,7 @@ function toDefinition(
     outputGuard: entry.outputGuard,
     elicitation: entry.elicitation ?? true,
     roots: rootsOf(entry),
+    protocol: entry.protocol ?? "auto",
     debug: entry.debug ?? false,
     userRules: undefined,
     enabledByProject: undefined,

@@ -1,6 +1,6 @@
 /** The keys of a server entry: what each may hold, and its description and example for editors and messages. */
 import * as z from "zod";
-import { EXPOSURES, LIFECYCLES, TOOL_PREFIXES } from "./choices.ts";
+import { EXPOSURES, LIFECYCLES, PROTOCOLS, TOOL_PREFIXES } from "./choices.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-shape.ts";
 import { approve, type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
@@ -209,6 +209,15 @@ export const entryShape = lazily({
         description:
           "Whether the server may ask you questions while it works. false: it is told that nobody answers.",
         examples: [false],
+      }),
+  protocol: () =>
+    z
+      .enum(PROTOCOLS)
+      .optional()
+      .meta({
+        description:
+          "Revision of MCP: auto finds it out, legacy is 2025-11-25 and older, 2026-07-28 the one without a handshake.",
+        examples: ["auto"],
       }),
   roots: () =>
     z

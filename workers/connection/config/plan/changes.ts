@@ -30,7 +30,7 @@ type Part = [key: string, value: unknown];
 
 /** The parts of a definition that make the connection. */
 function connectionParts(definition: ServerDefinition): Part[] {
-  const { target, auth, oauth, enabled, elicitation, roots, debug, agreedEnvFile } = definition;
+  const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile } = definition;
   const { kind, ...rest } = target;
   const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
   const more: Part[] = [
@@ -39,6 +39,7 @@ function connectionParts(definition: ServerDefinition): Part[] {
     ["enabled", enabled],
     ["elicitation", elicitation],
     ["roots", roots],
+    ["protocol", protocol],
     ["debug", debug],
     ["content of envFile", agreedEnvFile],
   ];

@@ -1,5 +1,7 @@
 /** Turns an answer that is not the expected one into an `AnswerError` with the server's own words in one line. */
 import type { Readable } from "node:stream";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import type { RpcError } from "../../mcp/mcp.ts";
 import { type HttpResponse, redirectTarget } from "../../web/web.ts";
 import { readBody } from "./events.ts";
 import { AnswerError, mediaType } from "./failure.ts";
@@ -65,6 +67,19 @@ export function textOfAnswer(type: string | undefined, body: string): string {
   return type === undefined || type.startsWith("text/plain") ? oneLine(body) : "";
 }
 
+/** The JSON-RPC error that a body holds. A refusal often has no id, or null, because the request was not understood. */
+function rpcErrorIn(body: string): RpcError | undefined {
+  if (!/^\s*\{/.test(body)) return undefined;
+  try {
+    const { error } = JSON.parse(body) as { error?: unknown };
+    if (!isObject(error) || !Number.isSafeInteger(error.code)) return undefined;
+    const { code, message, data } = error;
+    return { code: Number(code), message: typeof message === "string" ? message : "", data };
+  } catch {
+    return undefined;
+  }
+}
+
 /** Reads at most the start of the body and ends the body. `body`: that start, which may be a JSON-RPC message. */
 export async function answerError(
   response: HttpResponse,
@@ -80,6 +95,7 @@ export async function answerError(
     text: textOfAnswer(mediaType(headers), body),
     redirect: redirectTarget(response, asked.url),
     sessionId: asked.sessionId,
+    rpc: rpcErrorIn(body),
   });
   return { error, body };
 }

@@ -18,8 +18,11 @@ export interface ReceiveOptions {
   maxBytes: number;
   deliver: (message: JSONRPCMessage) => void;
   onEvent: (event: ServerEvent) => void;
-  /** Asks for the events after `lastId`. Undefined or rejected: not available now. */
-  resume: (lastId: string) => Promise<HttpResponse | undefined>;
+  /**
+   * Asks for the events after `lastId`. Undefined or rejected: not available now. Absent: the answer comes in this response
+   * or not at all.
+   */
+  resume?: (lastId: string) => Promise<HttpResponse | undefined>;
   signal: AbortSignal;
 }
 
@@ -35,7 +38,7 @@ export async function receiveAnswer(
   if (type === "text/event-stream") await receiveEvents(response, exchange, options);
   else if (type === "application/json") await receiveJson(response, exchange, options);
   // The answer comes on the stream of notifications. The specification does not allow this, but some servers do it.
-  else if (response.status === 202) await receiveElsewhere(response, exchange, options);
+  else if (response.status === 202 && options.resume) await receiveElsewhere(response, exchange, options);
   else throw (await answerError(response, { url: options.url })).error;
 }
 
@@ -86,7 +89,7 @@ async function receiveEvents(
   exchange: Exchange,
   options: ReceiveOptions,
 ): Promise<void> {
-  const { signal } = options;
+  const { signal, resume } = options;
   const position = createResume(() => performance.now());
   let response: HttpResponse | undefined = first;
   let cause: unknown;
@@ -96,9 +99,9 @@ async function receiveEvents(
     signal.throwIfAborted();
     const { lastId } = position;
     const waitMs = position.nextMs();
-    if (lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
+    if (!resume || lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
     await sleep(waitMs, undefined, { signal });
-    response = await options.resume(lastId).catch(() => undefined);
+    response = await resume(lastId).catch(() => undefined);
     position.onAttempt(response !== undefined);
   }
 }

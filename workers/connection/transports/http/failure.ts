@@ -10,6 +10,7 @@
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
+import type { RpcError } from "../../mcp/mcp.ts";
 import { type Excess, TooLarge } from "../../messages/messages.ts";
 import { ProxyError } from "../../web/web.ts";
 
@@ -23,6 +24,8 @@ export class AnswerError extends Error {
   readonly redirect: URL | undefined;
   /** Session under which the request was sent. */
   readonly sessionId: string | undefined;
+  /** The JSON-RPC error in the body, whatever its id. */
+  readonly rpc: RpcError | undefined;
 
   constructor(answer: {
     status: number;
@@ -30,6 +33,7 @@ export class AnswerError extends Error {
     text?: string;
     redirect?: URL | undefined;
     sessionId?: string | undefined;
+    rpc?: RpcError | undefined;
   }) {
     super(`status ${answer.status}${answer.text ? `: ${answer.text}` : ""}`);
     this.name = "AnswerError";
@@ -38,6 +42,7 @@ export class AnswerError extends Error {
     this.text = answer.text ?? "";
     this.redirect = answer.redirect;
     this.sessionId = answer.sessionId;
+    this.rpc = answer.rpc;
   }
 }
 

@@ -1,5 +1,6 @@
 /**
- * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that;
+ * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that, and the
+ * stateless transport if the server is of that era;
  * another try if the failure may pass; the explanation of a failure. Any `type` except "sse" begins with Streamable
  * HTTP and may fall back: in the files of other clients "http" only means that the server has a url.
  * Must not: know lifecycles. Called by: transports.ts, which loads this folder when it is first needed.
@@ -10,16 +11,30 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { authorizedClient, type RequestAuth } from "../../auth/auth.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
-import { initialize, isTimeout, startupTimeout, toConnection } from "../../mcp/mcp.ts";
+import {
+  type Evidence,
+  initialize,
+  isTimeout,
+  MirroredHeaders,
+  MustNegotiate,
+  negotiate,
+  type Peer,
+  speakModern,
+  startupTimeout,
+  toConnection,
+  Wire,
+} from "../../mcp/mcp.ts";
 import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/messages.ts";
 import { createHttpClient, type HttpClient, proxyFor } from "../../web/web.ts";
+import { httpEvidence, isModernRefusal, isWrongEra } from "./era.ts";
 import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
 import { classifyFailure, type HttpFailure } from "./failure.ts";
 import type { HttpAddress } from "./failure-words.ts";
 import { explainByProbe } from "./probe.ts";
 import { retryWhileTransient } from "./retry.ts";
 import { LegacySseTransport } from "./sse.ts";
+import { StatelessHttpTransport } from "./stateless.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
 
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
@@ -71,15 +86,25 @@ function createClient({ requestAuth, onBytes, ca }: HttpConnect): HttpClient {
   return requestAuth ? authorizedClient(client, requestAuth) : client;
 }
 
-type MakeTransport = (options: HttpTransportOptions) => Transport & { failure?: unknown };
+/** How one attempt speaks. */
+interface Way {
+  kind: "http" | "sse";
+  /** `isWrongEra`: whether the failure of a request is none of its own, but shows that the server is of another era. */
+  make: (
+    options: HttpTransportOptions,
+    isWrongEra: (error: unknown) => boolean,
+  ) => Transport & { failure?: unknown };
+  speak: (wire: Wire, connect: HttpConnect) => Promise<Peer>;
+}
 
 /** One attempt over one transport. Rejects with `AttemptFailed`; then it has left nothing open. */
-async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConnect): Promise<Connection> {
+async function open(way: Way, connect: HttpConnect): Promise<Connection> {
   const { address, definition } = connect;
   const client = createClient(connect);
-  let connected = false;
+  let peer: Peer | undefined;
   let failure: ThreadsError | undefined;
-  const transport = make({
+  const isLost = (error: unknown): boolean => peer?.isFromMemory === true && isWrongEra(error);
+  const options: HttpTransportOptions = {
     url: address.url,
     headers: connect.headers,
     client,
@@ -87,13 +112,15 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
     onNote: connect.onNote,
     // A failure of the connect is judged below. A later failure is explained to the caller of the request.
     explain: (error, request) => {
-      if (!connected) return error;
+      if (!peer) return error;
+      if (isLost(error)) return new MustNegotiate(definition.name);
       const explained = failure ?? explainRequest(classifyFailure(error), describeRequest(request), address);
       // The caller gets its error before the connection ends.
       if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
       return explained;
     },
-  });
+  };
+  const transport = way.make(options, isLost);
   const bounded = new BoundedTransport(transport, {
     server: definition.name,
     onNote: connect.onNote,
@@ -106,14 +133,13 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
   const giveUp = (): void => void transport.close();
   connect.signal.addEventListener("abort", giveUp, { once: true });
   try {
-    const mcp = await initialize(bounded, connect);
-    connected = true;
-    return toConnection(mcp, {
+    peer = await way.speak(new Wire(bounded), connect);
+    return toConnection(peer, {
       definition,
       onNote: connect.onNote,
       redact: connect.redact,
       asks: connect.asks,
-      transport: kind,
+      transport: way.kind,
       pid: undefined,
       close: () => transport.close(),
       failure: () => failure,
@@ -132,11 +158,13 @@ async function open(make: MakeTransport, kind: "http" | "sse", connect: HttpConn
   }
 }
 
-const openStreamable = (connect: HttpConnect): Promise<Connection> =>
-  open((options) => new StreamableHttpTransport(options) as Transport, "http", connect);
+const STREAMABLE: Way = {
+  kind: "http",
+  make: (options) => new StreamableHttpTransport(options) as Transport,
+  speak: initialize,
+};
 
-const openSse = (connect: HttpConnect): Promise<Connection> =>
-  open((options) => new LegacySseTransport(options), "sse", connect);
+const SSE: Way = { kind: "sse", make: (options) => new LegacySseTransport(options), speak: initialize };
 
 /** Failures of the fallback that say more than the refusal before it. */
 const SAYS_MORE = new Set<HttpFailure["kind"]>([
@@ -149,15 +177,54 @@ const SAYS_MORE = new Set<HttpFailure["kind"]>([
 
 async function openEither(connect: HttpConnect): Promise<Connection> {
   try {
-    return await openStreamable(connect);
+    return await open(STREAMABLE, connect);
   } catch (error) {
     const refusal = failureOf(error);
-    if (refusal.kind !== "refuses-streamable") throw error;
+    if (refusal.kind !== "refuses-streamable" || isModernRefusal(evidenceIn(error))) throw error;
     connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
-    return await openSse(connect).catch((second: unknown) => {
+    return await open(SSE, connect).catch((second: unknown) => {
       throw SAYS_MORE.has(failureOf(second).kind) ? second : error;
     });
   }
+}
+
+const evidenceIn = (error: unknown): Evidence =>
+  httpEvidence(error instanceof AttemptFailed ? error.cause : error);
+
+function openModern(connect: HttpConnect): Promise<Connection> {
+  const headers = new MirroredHeaders();
+  const { remembered } = connect;
+  return open(
+    {
+      kind: "http",
+      make: (options, isWrong) =>
+        new StatelessHttpTransport({
+          ...options,
+          headersOf: (request) => headers.of(request),
+          isWrongEra: isWrong,
+        }),
+      speak: (wire, options) =>
+        speakModern(wire, options, {
+          headers,
+          remembered: remembered?.isTrusted ? remembered.protocol : undefined,
+        }),
+    },
+    connect,
+  );
+}
+
+function openAny(connect: HttpConnect, sseOnly: boolean): Promise<Connection> {
+  const { definition, remembered, onNote } = connect;
+  if (sseOnly) return open(SSE, connect);
+  return negotiate(
+    { definition, wasModern: remembered !== undefined },
+    {
+      legacy: () => openEither(connect),
+      modern: () => openModern(connect),
+      evidenceOf: evidenceIn,
+      onNote,
+    },
+  );
 }
 
 async function probe(failure: HttpFailure, connect: HttpConnect): Promise<HttpFailure> {
@@ -185,7 +252,7 @@ export async function connectHttp(target: ResolvedHttp, options: ConnectOptions)
     ca: target.ca,
   };
   try {
-    return await retryWhileTransient(() => (target.sseOnly ? openSse(connect) : openEither(connect)), {
+    return await retryWhileTransient(() => openAny(connect, target.sseOnly), {
       failureOf,
       onNote,
       signal,

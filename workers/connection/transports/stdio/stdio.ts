@@ -14,11 +14,16 @@ import type { StdioTarget } from "../../config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
 import {
   answerTooLarge,
+  evidenceOf,
   initialize,
   isTimeout,
+  negotiate,
+  type Peer,
   refusedAnswer,
+  speakModern,
   startupTimeout,
   toConnection,
+  Wire,
 } from "../../mcp/mcp.ts";
 import { BoundedTransport } from "../../messages/messages.ts";
 import { resolveNpx } from "../../npx/npx.ts";
@@ -96,31 +101,46 @@ async function withoutNpm(command: Command, options: ConnectOptions): Promise<Co
   }
 }
 
-/** Throws `ThreadsError`; then it has left nothing running. */
-export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
-  const { definition } = options;
-  const server = definition.name;
-  const command = await withoutNpm(commandOf(target, options), options);
-  const transport = new StdioTransport({
-    ...options,
-    server,
-    command: target.command,
-    launch: await launchOf(command, server),
-    maxMessageBytes: options.maxMessageBytes,
-    onStderr: definition.debug ? (line) => options.onNote(`stderr: ${line}`) : undefined,
-  });
-  try {
-    const bounded = new BoundedTransport(transport, {
-      server: definition.name,
-      onNote: options.onNote,
-      end: (reason) => transport.fail(reason),
-    });
-    const client = await initialize(bounded, options);
-    return toConnection(client, {
+/** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
+const DISCOVER_MS = 5_000;
+
+type Speak = (wire: Wire, options: ConnectOptions) => Promise<Peer>;
+
+/** One process of the server, over which one era after the other may be tried. */
+class Started {
+  readonly transport: StdioTransport;
+  readonly #options: ConnectOptions;
+  readonly #wire: Wire;
+
+  constructor(transport: StdioTransport, options: ConnectOptions) {
+    this.transport = transport;
+    this.#options = options;
+    this.#wire = new Wire(
+      new BoundedTransport(transport, {
+        server: options.definition.name,
+        onNote: options.onNote,
+        end: (reason) => transport.fail(reason),
+      }),
+    );
+  }
+
+  /** Whether another attempt may follow in the same process. */
+  async isAlive(): Promise<boolean> {
+    return this.transport.failure === undefined && !(await this.transport.endsWithin(0));
+  }
+
+  speak(speak: Speak): Promise<Peer> {
+    return speak(this.#wire, this.#options);
+  }
+
+  toConnection(peer: Peer): Connection {
+    const { transport } = this;
+    const { definition, onNote, redact, asks } = this.#options;
+    return toConnection(peer, {
       definition,
-      onNote: options.onNote,
-      redact: options.redact,
-      asks: options.asks,
+      onNote,
+      redact,
+      asks,
       transport: "stdio",
       pid: transport.pid,
       close: (times) => transport.closeWithin(times),
@@ -129,11 +149,71 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
         transport.failure?.message ??
         withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
     });
-  } catch (error) {
+  }
+
+  /** Ends the process and answers the reason of the failure. */
+  async fail(error: unknown): Promise<ThreadsError> {
+    const { transport } = this;
     // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
-    const failure = stdioFailure(transport, options, error);
+    const failure = stdioFailure(transport, this.#options, error);
     await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
-    throw failure;
+    return failure;
+  }
+}
+
+/** Throws `ThreadsError`; then it has left nothing running. */
+export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
+  const { definition, onNote, remembered } = options;
+  const server = definition.name;
+  const command = await withoutNpm(commandOf(target, options), options);
+  const launch = await launchOf(command, server);
+  const start = (): Started =>
+    new Started(
+      new StdioTransport({
+        ...options,
+        server,
+        command: target.command,
+        launch,
+        onStderr: definition.debug ? (line) => onNote(`stderr: ${line}`) : undefined,
+      }),
+      options,
+    );
+  let started = start();
+  let isFirst = true;
+  const startAgain = async (): Promise<void> => {
+    await started.fail(undefined);
+    started = start();
+  };
+  /** In the process of the attempt before, or in a new one: a server may end at a request that it does not know. */
+  const attempt = async (speak: Speak): Promise<Peer> => {
+    if (isFirst) {
+      isFirst = false;
+      return started.speak(speak);
+    }
+    if (await started.isAlive()) {
+      try {
+        return await started.speak(speak);
+      } catch (error) {
+        if (!isBrokenPipe(error) && evidenceOf(error).kind !== "ended") throw error;
+      }
+    }
+    await startAgain();
+    return started.speak(speak);
+  };
+  try {
+    const peer = await negotiate(
+      { definition, wasModern: remembered !== undefined },
+      {
+        legacy: () => attempt(initialize),
+        modern: () =>
+          attempt((wire, all) => speakModern(wire, all, remembered ? { discoverMs: DISCOVER_MS } : {})),
+        evidenceOf,
+        onNote,
+      },
+    );
+    return started.toConnection(peer);
+  } catch (error) {
+    throw await started.fail(error);
   }
 }

@@ -13,6 +13,7 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
   resources: undefined,
   prompts: undefined,
   instructions: undefined,
+  protocol: undefined,
   ...over,
 });
 

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
-import { initialize, toConnection } from "../../../../../workers/connection/mcp/client.ts";
+import { toConnection } from "../../../../../workers/connection/mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
+import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
 import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
+import { Wire } from "../../../../../workers/connection/mcp/wire-view.ts";
 import { definitionOf } from "../servers/support.ts";
 
 afterEach(() => {
@@ -74,7 +76,7 @@ async function connected(
     onListChanged: () => undefined,
     asks,
   };
-  const client = await initialize(server.transport, options);
+  const client = await initialize(new Wire(server.transport), options);
   const connection = toConnection(client, {
     definition: options.definition,
     onNote: options.onNote,

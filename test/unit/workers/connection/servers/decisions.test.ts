@@ -151,9 +151,13 @@ describe("serverStatus", () => {
     const definition = definitionOf("s", { command: undefined, url: "http://localhost/mcp" });
     const parts = { definition, phase: idle, offer: none, settings, limits: LIMITS };
     expect(serverStatus({ ...parts, connection: undefined }).transport).toBe("http");
-    const connection = { transport: "sse", pid: undefined } as const;
+    const protocol = { era: "legacy", version: "2025-11-25" } as const;
+    const connection = { transport: "sse", pid: undefined, protocol } as const;
     expect(serverStatus({ ...parts, connection })).toMatchObject({ transport: "sse" });
-    expect(serverStatus({ ...parts, connection: { transport: "stdio", pid: 7 } })).toMatchObject({ pid: 7 });
+    expect(serverStatus({ ...parts, connection: { transport: "stdio", pid: 7, protocol } })).toMatchObject({
+      pid: 7,
+      protocol: "2025-11-25",
+    });
   });
 
   test("tools and resources -> counted apart; resources only if they are offered", () => {

@@ -46,6 +46,10 @@ function fakeConnection(options: ConnectOptions, over: Partial<Connection>): Fak
   return {
     transport: "stdio",
     pid: 7,
+    protocol: { era: "legacy", version: "2025-11-25" },
+    memory: () => undefined,
+    isFromMemory: () => false,
+    isStale: () => false,
     instructions: undefined,
     listTools: async () => [{ name: "work" }],
     listResources: async () => ({ resources: [], templates: [] }),

@@ -249,6 +249,23 @@ describe("requests", () => {
     expect(await explain("other__work")).toBeUndefined();
   });
 
+  test("a tool's schema -> as it was listed, whatever repairs it needs; nothing for a tool that nobody listed", async () => {
+    const inputSchema = { $schema: "x:y", if: { required: ["a"] }, unevaluatedProperties: false };
+    const listed = {
+      configHash: "hash of a",
+      tools: [{ name: "t", inputSchema }, { name: "bare" }],
+      cachedAt: 1,
+    };
+    const at = await openWith({ a: {} }, { entries: { a: listed } });
+    const declared = (tool: string) => at.session.requests.declaredSchema({ server: "a", tool }, never());
+    expect(await declared("t")).toBe(JSON.stringify(inputSchema, undefined, 2));
+    expect(await declared("bare")).toBeUndefined();
+    expect(await declared("other")).toBeUndefined();
+    await expect(
+      at.session.requests.declaredSchema({ server: "b", tool: "t" }, never()),
+    ).rejects.toMatchObject({ code: "unknown_server" });
+  });
+
   test("/mcp disable and enable -> written, applied, answered with the file", async () => {
     const at = await openWith({ a: {} }, { entries: { a: entry("t") } });
     const set = (enabled: boolean) =>

@@ -47,6 +47,7 @@ describe("plan", () => {
     ["debug", STDIO, { ...STDIO, debug: true }, "restart", ["debug"]],
     ["elicitation", STDIO, { ...STDIO, elicitation: false }, "restart", ["elicitation"]],
     ["roots", STDIO, { ...STDIO, roots: true }, "restart", ["roots"]],
+    ["protocol", STDIO, { ...STDIO, protocol: "legacy" }, "restart", ["protocol"]],
     ["enabled", STDIO, { ...STDIO, enabled: false }, "restart", ["enabled"]],
     ["url", HTTP, { ...HTTP, url: "https://x.y/other" }, "restart", ["url"]],
     ["headers", HTTP, { ...HTTP, headers: {} }, "restart", ["headers"]],
@@ -124,6 +125,7 @@ const VALUES: Record<string, unknown[]> = {
   debug: [true],
   elicitation: [true, false],
   roots: [true, ["/a"], ["/b"]],
+  protocol: ["legacy", "2026-07-28"],
   toolPrefix: ["none"],
 };
 

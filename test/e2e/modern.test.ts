@@ -1,0 +1,68 @@
+/**
+ * Owns: servers of the stateless era (MCP 2026-07-28) in the real Pi: found, loaded and called in print mode, over stdio
+ * and over HTTP, and called again by the next start with a single request; questions over RPC.
+ */
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { toolResultTexts } from "../support/model.ts";
+import { serveFixture } from "../support/modern-http.ts";
+import { runPrint } from "../support/pi-run.ts";
+import { notices } from "../support/rpc-events.ts";
+import { open } from "./rpc-support.ts";
+import { call, ENTRY, home, model, readLog, root, searchFor } from "./support.ts";
+
+const stdio = {
+  command: process.execPath,
+  args: [join(root, "test/fixtures/modern/stdio.mjs")],
+  env: { ERAS: "modern" },
+};
+
+test("print mode -> the model finds and calls tools over both transports; the next start calls with one request", async () => {
+  const server = await serveFixture();
+  const at = await home({ mcp: { mcpServers: { local: stdio, remote: { url: server.url } } } });
+  const scripted = await model([
+    searchFor("select:local__echo,remote__echo"),
+    call("local__echo", { text: "by a pipe" }),
+    call("remote__echo", { text: "by a request" }),
+    { text: "finished" },
+  ]);
+  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
+  const last = scripted.requests.at(-1);
+  const [found, ...called] = last ? toolResultTexts(last) : [];
+  expect(found).toContain("remote__echo(text: string)");
+  expect(found).toContain("The fixture of both eras.");
+  expect(called[0]).toBe("by a pipe");
+  expect(called[1]).toContain("by a request");
+
+  const before = server.asked.length;
+  const later = await model([
+    searchFor("select:remote__echo"),
+    call("remote__echo", { text: "again" }),
+    { text: "ok" },
+  ]);
+  const next = await runPrint({ home: at, model: later, extensions: ENTRY, prompt: "go" });
+  expect(next).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
+  const [first, ...others] = server.log.slice(before);
+  expect(first).toBe("POST tools/call");
+  expect(others.filter((line) => !line.endsWith("/list"))).toEqual([]);
+});
+
+test("a question of a server, over RPC -> the user answers it; /mcp tells the revision", async () => {
+  const server = await serveFixture();
+  const mcp = { mcpServers: { q: { url: server.url, directTools: true } } };
+  const opened = await open({ at: await home({ mcp }) });
+  const answers = ["Answer", "Ann", "Send"];
+  opened.rpc.answerUi(() => ({ value: answers.shift() ?? "" }));
+  const [end] = await opened.prompt(call("q__ask", {}));
+  expect(end?.text).toContain('"content":{"name":"Ann"}');
+  const [status] = notices(await opened.rpc.command("/mcp"));
+  expect(status?.message).toContain("2026-07-28");
+});
+
+test("a server of the new era that the entry forbids -> the model and the log are told what to change", async () => {
+  const at = await home({ mcp: { mcpServers: { s: { ...stdio, protocol: "legacy", directTools: true } } } });
+  const scripted = await model([call("ToolSearch", { query: "select:s__echo" }), { text: "ok" }]);
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  expect(await readLog(at)).toContain('"protocol": "legacy" forbids');
+});

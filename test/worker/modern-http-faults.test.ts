@@ -1,0 +1,266 @@
+/**
+ * Owns: servers of the stateless era over HTTP that fail: in a call, in a list, at any time. A call that may have run is
+ * never sent a second time, no request goes to another origin, and the next call works.
+ */
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { type Asked, answerWell, serve, startEvents, type TestServer } from "../support/http-server.ts";
+import { type Fault, MODERN, sendMessage, sentTo, serveFixture } from "../support/modern-http.ts";
+import { type Started, start, textOf } from "./support.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const json = { "content-type": "application/json" };
+
+/** A fault of the first `tools/call`. Those after it are answered well. */
+function firstCall(answer: (response: ServerResponse, asked: Asked) => void): Fault {
+  let isOver = false;
+  return (asked, response) => {
+    if (isOver || asked.message.method !== "tools/call") return false;
+    isOver = true;
+    answer(response, asked);
+    return true;
+  };
+}
+
+async function open(
+  fault: Fault,
+  entry: Record<string, unknown> = {},
+): Promise<{ at: Started; server: TestServer }> {
+  const server = await serveFixture("modern", fault);
+  const at = await start({ s: { url: server.url, protocol: MODERN, ...entry } });
+  await at.settled("s");
+  return { at, server };
+}
+
+const event = (message: object, id = ""): string =>
+  `${id === "" ? "" : `id: ${id}\nretry: 1\n`}data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
+const progress = (token: unknown): object => ({
+  method: "notifications/progress",
+  params: { progressToken: token, progress: 1, message: "begun" },
+});
+const tokenOf = ({ message }: Asked): unknown =>
+  (message.params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+
+interface Row {
+  answer: (response: ServerResponse, asked: Asked) => void;
+  code: string;
+  says: RegExp;
+}
+
+const ROWS: Record<string, Row> = {
+  "closes the connection before an answer": {
+    answer: (response) => response.destroy(),
+    code: "server_died",
+    says: /no (answer|result)/,
+  },
+  "closes the stream after progress": {
+    answer: (response, asked) => {
+      startEvents(response).write(event(progress(tokenOf(asked))));
+      setImmediate(() => response.destroy());
+    },
+    code: "server_died",
+    says: /no (answer|result)/,
+  },
+  "ends the stream without a result, and offers to resume it": {
+    answer: (response, asked) => startEvents(response).end(event(progress(tokenOf(asked)), "7")),
+    code: "server_died",
+    says: /no (answer|result)/,
+  },
+  "answers JSON that is no message": {
+    answer: (response) => response.writeHead(200, json).end('{"hello":1}'),
+    code: "server_died",
+    says: /no (answer|result)/,
+  },
+  "answers half of a message": {
+    answer: (response) => response.writeHead(200, json).end('{"jsonrpc":"2.0","id":'),
+    code: "server_died",
+    says: /no (answer|result)/,
+  },
+  "answers a web page": {
+    answer: (response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>hello"),
+    code: "server_died",
+    says: /./,
+  },
+  "answers nothing (202)": {
+    answer: (response) => response.writeHead(202).end(),
+    code: "server_died",
+    says: /./,
+  },
+  "answers a type of result that nobody knows": {
+    answer: (response, { message }) =>
+      sendMessage(response, { id: message.id, result: { resultType: "later", content: [] } }),
+    code: "call_rejected",
+    says: /later/,
+  },
+  "asks for input without a question or a state": {
+    answer: (response, { message }) =>
+      sendMessage(response, { id: message.id, result: { resultType: "input_required" } }),
+    code: "call_rejected",
+    says: /./,
+  },
+  "answers a JSON-RPC error with a status of its own": {
+    answer: (response, { message }) =>
+      sendMessage(response, { id: message.id, error: { code: -32602, message: "no such city" } }, 400),
+    code: "call_rejected",
+    says: /no such city/,
+  },
+  "is broken (500)": {
+    answer: (response) => response.writeHead(500).end("oops"),
+    code: "server_died",
+    says: /500/,
+  },
+};
+
+describe("a server that, in a call,", () => {
+  test.each(Object.entries(ROWS))(
+    "%s -> the call fails and is not repeated; the next one works",
+    async (_name, row) => {
+      const { at, server } = await open(firstCall(row.answer));
+      const failed = await at.failedCall("s", "echo", { text: "a" });
+      expect(failed).toMatchObject({ code: row.code, data: { server: "s" } });
+      expect(failed.message).toMatch(row.says);
+      expect(sentTo(server, "tools/call")).toHaveLength(1);
+      expect(textOf(await at.call("s", "echo", { text: "b" }))).toBe("b");
+      expect(new Set(server.asked.map(({ http }) => http))).toEqual(new Set(["POST"]));
+      expect(at.crashes).toEqual([]);
+    },
+  );
+
+  test.each([301, 302, 303, 307, 308])("redirects to another origin (%i) -> not followed", async (status) => {
+    const other = await serve(answerWell);
+    const { at } = await open(
+      firstCall((response) => response.writeHead(status, { location: `${other.origin}/steal` }).end()),
+      { headers: { "x-key": "header-secret-1" } },
+    );
+    const failed = await at.failedCall("s", "echo", { text: "a" });
+    expect(failed.message).toMatch(/redirects to .* not followed/);
+    expect(other.asked).toEqual([]);
+  });
+
+  test("sends a request of its own, and then the result -> the request gets no answer, the result counts", async () => {
+    const { at, server } = await open(
+      firstCall((response, { message }) => {
+        const ask = { id: "ask-1", method: "elicitation/create", params: { message: "Who?" } };
+        const result = { resultType: "complete", content: [{ type: "text", text: "done" }] };
+        startEvents(response).end(event(ask) + event({ id: message.id, result }));
+      }),
+    );
+    expect(textOf(await at.call("s", "echo", { text: "a" }))).toBe("done");
+    expect(at.events.filter(({ type }) => type === "ask")).toEqual([]);
+    expect(server.asked.filter(({ message }) => message.method === undefined)).toEqual([]);
+  });
+
+  test("answers 60 MiB -> the result is cut for the model and stored whole", async () => {
+    const { at } = await open(() => false, { timeout: 300 });
+    const result = await at.call("s", "big", { mebibytes: 60 });
+    expect(result.storedAt).toBeDefined();
+    expect(textOf(result).length).toBeLessThan(MEBIBYTE);
+    expect(at.crashes).toEqual([]);
+  });
+
+  test("answers more than the largest message -> message_too_large, and the next call works", async () => {
+    const most = LIMITS.messageBytes;
+    const { at, server } = await open(
+      firstCall((response, { message }) => {
+        response
+          .writeHead(200, json)
+          .write(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":{"a":"`);
+        const piece = "x".repeat(MEBIBYTE);
+        for (let sent = 0; sent <= most; sent += MEBIBYTE) response.write(piece);
+        response.end('"}}');
+      }),
+      { timeout: 300 },
+    );
+    const failed = await at.failedCall("s", "echo", { text: "a" });
+    expect(failed).toMatchObject({ code: "message_too_large", data: { server: "s" } });
+    expect(sentTo(server, "tools/call")).toHaveLength(1);
+    expect(textOf(await at.call("s", "echo", { text: "b" }))).toBe("b");
+  });
+});
+
+describe("a server whose first answer", () => {
+  const DISCOVERS: [string, (response: ServerResponse, asked: Asked) => void, RegExp][] = [
+    [
+      "is a web page",
+      (response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>"),
+      /HTML|page/,
+    ],
+    ["is not found", (response) => response.writeHead(404).end(), /404/],
+    ["is busy", (response) => response.writeHead(503).end(), /503/],
+    [
+      "has only newer revisions",
+      (response, { message }) =>
+        sendMessage(
+          response,
+          { id: message.id, error: { code: -32022, message: "no", data: { supported: ["2031-01-01"] } } },
+          400,
+        ),
+      /2031-01-01/,
+    ],
+  ];
+  test.each(DISCOVERS)("%s -> the server failed, and the error says why", async (_name, answer, says) => {
+    const { at, server } = await open((asked, response) => {
+      answer(response, asked);
+      return true;
+    });
+    const status = await at.settled("s");
+    expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
+    expect(status.error?.message).toMatch(says);
+    expect(sentTo(server, "initialize")).toEqual([]);
+  });
+
+  test("never comes -> connect_timeout", async () => {
+    const { at } = await open(() => true, { startupTimeoutMs: 100 });
+    expect(await at.settled("s")).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
+  });
+
+  test("wants a sign-in, also where the era is open -> needs-auth, not another era", async () => {
+    const deny: Fault = (_asked, response) => {
+      response.writeHead(401).end();
+      return true;
+    };
+    const server = await serveFixture("modern", deny);
+    const at = await start({ pinned: { url: server.url, protocol: MODERN }, open: { url: server.url } });
+    expect(await at.settled("pinned")).toMatchObject({ state: "needs-auth" });
+    expect(await at.settled("open")).toMatchObject({ state: "needs-auth" });
+  });
+});
+
+test("one tool of the list is broken -> only that tool is missing", async () => {
+  const { at } = await open((asked, response) => {
+    if (asked.message.method !== "tools/list") return false;
+    const inputSchema = { type: "object" };
+    const region = (header: string) => ({
+      type: "object",
+      properties: { region: { type: "string", "x-mcp-header": header } },
+    });
+    const tools = [
+      { name: "echo", inputSchema },
+      { name: "bad-header", inputSchema: region("two words") },
+      { name: 7, inputSchema },
+      { name: "good-header", inputSchema: region("Region") },
+    ];
+    sendMessage(response, { id: asked.message.id, result: { resultType: "complete", tools } });
+    return true;
+  });
+  expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 2 });
+  expect(await at.failedCall("s", "bad-header")).toMatchObject({ code: "unknown_tool" });
+  expect(await at.log()).toContain("bad-header");
+});
+
+test("the stream of changes ends again and again -> it is opened again, with pauses, and calls work", async () => {
+  let streams = 0;
+  const { at } = await open(
+    ({ message }, response) => {
+      if (message.method !== "subscriptions/listen") return false;
+      streams++;
+      startEvents(response).end();
+      return true;
+    },
+    { lifecycle: "eager" },
+  );
+  await expect.poll(() => streams, { timeout: 30_000 }).toBeGreaterThan(1);
+  expect(textOf(await at.call("s", "echo", { text: "a" }))).toBe("a");
+  expect(streams).toBeLessThan(20);
+});

@@ -1,0 +1,127 @@
+/**
+ * Owns: questions of servers in the stateless era, which come as results: each answer goes back with the repeated request,
+ * over stdio and over HTTP, and the same tool asks in the old era.
+ */
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
+import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
+import { fixtures, type Started, start, textOf } from "./support.ts";
+
+const WAYS = [
+  ["stdio", MODERN],
+  ["stdio", "legacy"],
+  ["http", MODERN],
+] as const;
+
+async function open(transport: "stdio" | "http", protocol: string, canAsk = true) {
+  const server = await serveFixture("both");
+  const over = {
+    stdio: { command: process.execPath, args: [join(fixtures, "modern", "stdio.mjs")] },
+    http: { url: server.url },
+  };
+  const at = await start({ s: { ...over[transport], protocol } }, { facts: { canAsk } });
+  await at.settled("s");
+  return { at, server };
+}
+
+/** Answers the questions of one call in order, and tells what they said. */
+async function called(
+  at: Started,
+  tool: string,
+  ...answers: AskAnswer[]
+): Promise<{ text: string; said: string[] }> {
+  let since = at.events.length;
+  const calling = at.call("s", tool);
+  const said: string[] = [];
+  for (const answer of answers) {
+    const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
+    if (!event) break;
+    since = at.events.indexOf(event) + 1;
+    said.push(event.ask.message);
+    await at.runtime.ask("answerAsk", { askId: event.askId, answer });
+  }
+  return { text: textOf(await calling), said };
+}
+
+const accept = (...values: string[]): AskAnswer => ({ action: "accept", values });
+
+describe.each(WAYS)("over %s, protocol %s", (transport, protocol) => {
+  test("a form -> the answer arrives, and the state comes back as it was", async () => {
+    const { at } = await open(transport, protocol);
+    const { text, said } = await called(at, "ask", accept("Ann"));
+    expect(said).toEqual(["Who are you?"]);
+    expect(JSON.parse(text)).toEqual({
+      answer: { kind: "elicit", action: "accept", content: { name: "Ann" } },
+      state: 'state: "ä" \u2028 1',
+    });
+  });
+
+  test.each(["decline", "cancel"] as const)("%s -> the server is told", async (action) => {
+    const { at } = await open(transport, protocol);
+    const { text } = await called(at, "ask", { action });
+    expect(JSON.parse(text).answer).toMatchObject({ action });
+  });
+
+  test("two rounds and a page -> each question is asked once", async () => {
+    const { at } = await open(transport, protocol);
+    const twice = await called(at, "ask-twice", accept("Ann"), accept("Bob"));
+    expect(twice).toEqual({ text: "Ann and Bob", said: ["Who is the first?", "Who is the second?"] });
+    const page = await called(at, "ask-page", { action: "accept", open: false });
+    expect(page.said).toEqual(["Sign in."]);
+    expect(JSON.parse(page.text).answer).toMatchObject({ action: "accept" });
+  });
+});
+
+test("each round over HTTP -> a new id, the same arguments, the state of the last answer", async () => {
+  const { at, server } = await open("http", MODERN);
+  await called(at, "ask-twice", accept("Ann"), accept("Bob"));
+  const sent = sentTo(server, "tools/call").map(({ message }) => message);
+  expect(sent.map(({ params }) => params?.requestState)).toEqual([undefined, undefined, "Ann"]);
+  expect(sent.map(({ params }) => params?.inputResponses)).toEqual([
+    undefined,
+    { who: { action: "accept", content: { name: "Ann" } } },
+    { who: { action: "accept", content: { name: "Bob" } } },
+  ]);
+  expect(sent[0]?.params).not.toHaveProperty("requestState");
+  expect(sent[1]?.params).not.toHaveProperty("requestState");
+  expect(new Set(sent.map(({ id }) => id)).size).toBe(3);
+  expect(new Set(sent.map(({ params }) => JSON.stringify(params?.arguments))).size).toBe(1);
+});
+
+test("a server that never has enough answers -> the call ends after ten rounds, and says so", async () => {
+  const { at, server } = await open("http", MODERN);
+  const calling = at.failedCall("s", "ask-for-ever");
+  let since = 0;
+  for (let round = 0; round < 20; round++) {
+    const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
+    if (!event) break;
+    since = at.events.indexOf(event) + 1;
+    await at.runtime.ask("answerAsk", { askId: event.askId, answer: accept("Ann") });
+  }
+  expect((await calling).message).toMatch(/10/);
+  expect(sentTo(server, "tools/call").length).toBeLessThanOrEqual(11);
+});
+
+test("nobody can answer -> no server is told that it may ask, and its question fails the call", async () => {
+  const { at, server } = await open("http", MODERN, false);
+  const { envelope } = JSON.parse(textOf(await at.call("s", "sees")));
+  expect(envelope["io.modelcontextprotocol/clientCapabilities"]).not.toHaveProperty("elicitation");
+  const calling = await at.call("s", "ask").catch((error: unknown) => error);
+  expect(String(calling instanceof Error ? calling.message : textOf(calling as never))).toMatch(
+    /elicitation|ask/i,
+  );
+  expect(sentTo(server, "tools/call")).toHaveLength(2);
+  expect(at.events.filter(({ type }) => type === "ask")).toEqual([]);
+});
+
+test("a call that is cancelled while it asks -> the question is withdrawn, and the call is not repeated", async () => {
+  const { at, server } = await open("http", MODERN);
+  const cancel = new AbortController();
+  const failed = at.failedCall("s", "ask", {}, cancel.signal);
+  const { askId } = await at.event("ask");
+  cancel.abort();
+  expect(await failed).toMatchObject({ code: "cancelled" });
+  await at.event("ask-over", (event) => event.askId === askId);
+  expect(sentTo(server, "tools/call")).toHaveLength(1);
+});

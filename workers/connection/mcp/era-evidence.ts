@@ -1,0 +1,25 @@
+/** What an error of a client tells about the era of the server. Pure. */
+import { McpError } from "@modelcontextprotocol/sdk/types.js";
+import type { Evidence } from "./modern/modern.ts";
+import { isTimeout } from "./sdk-errors.ts";
+
+/** A result that does not belong to the era that was tried. */
+export class OtherEra extends Error {
+  readonly result: Record<string, unknown>;
+
+  constructor(result: Record<string, unknown>) {
+    super("its answer belongs to another revision of the protocol");
+    this.name = "OtherEra";
+    this.result = result;
+  }
+}
+
+/** The SDK's own words. Servers answer the same code, -32000, for errors of any kind. */
+const CLOSED = "MCP error -32000: Connection closed";
+
+export function evidenceOf(error: unknown): Evidence {
+  if (error instanceof OtherEra) return { kind: "result", result: error.result };
+  if (!(error instanceof McpError)) return { kind: "other" };
+  if (isTimeout(error)) return { kind: "silence" };
+  return error.message === CLOSED ? { kind: "ended" } : { kind: "error", error };
+}

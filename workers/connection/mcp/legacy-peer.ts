@@ -1,0 +1,81 @@
+/** Speaks with a server of the old era, up to MCP 2025-11-25, through the SDK's client: `initialize`, then requests. */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import {
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResultSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { CLIENT_INFO } from "./client-info.ts";
+import type { ConnectOptions } from "./connection.ts";
+import { startLimitMs } from "./failures.ts";
+import type { Peer } from "./peer.ts";
+import { capabilitiesOf, takeQuestions } from "./questions.ts";
+import { isClosed, refusedAnswer } from "./sdk-errors.ts";
+import type { Wire } from "./wire-view.ts";
+
+const LOG_MESSAGE = "notifications/message";
+
+/** Results of any shape are accepted (results/), so the SDK's schema compiler, ajv, is never started. */
+const noValidator: jsonSchemaValidator = {
+  getValidator:
+    <T>(): JsonSchemaValidator<T> =>
+    (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
+};
+
+/** Sends `initialize`. Rejects with the SDK's error, or with `TooLarge` if the transport refused the answer. */
+export async function initialize(wire: Wire, options: ConnectOptions): Promise<Peer> {
+  const client = new Client(CLIENT_INFO, {
+    capabilities: capabilitiesOf(options),
+    jsonSchemaValidator: noValidator,
+  });
+  takeQuestions(client, options);
+  client.onerror = (error) => options.onNote(error.message);
+  const view = wire.view();
+  try {
+    const timeout = startLimitMs(options.definition);
+    await client.connect(view, { signal: options.signal, timeout });
+  } catch (error) {
+    throw refusedAnswer(error) ?? error;
+  }
+  client.onclose = options.onClosed;
+  askForLog(client, options);
+  client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
+  client.setNotificationHandler(PromptListChangedNotificationSchema, options.onListChanged);
+  return {
+    protocol: { era: "legacy", version: view.protocolVersion ?? "" },
+    capabilities: client.getServerCapabilities() ?? {},
+    instructions: client.getInstructions(),
+    get isOpen() {
+      return client.transport !== undefined;
+    },
+    send: (request, sent) => client.request(request, ResultSchema, sent),
+    call: ({ request, signal, onProgress }) =>
+      client.request(request, ResultSchema, {
+        signal,
+        timeout: LIMITS.longestTimerMs,
+        onprogress: onProgress,
+      }),
+    ping: async (timeout) => {
+      await client.ping({ timeout });
+    },
+  };
+}
+
+/**
+ * Hands the server's log messages on, whatever their shape: the SDK's own handler would refuse an unknown level. Asks for
+ * a level only if the server says that it can be asked; a server that refuses, or does not answer, works all the same.
+ */
+function askForLog(client: Client, { definition, onNote, onLogMessage }: ConnectOptions): void {
+  client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method === LOG_MESSAGE) onLogMessage(params);
+  };
+  if (!client.getServerCapabilities()?.logging) return;
+  client.setLoggingLevel(definition.debug ? "debug" : "info").catch((error: unknown) => {
+    if (!isClosed(error)) onNote(`does not take a log level: ${messageOf(error)}`);
+  });
+}
