@@ -8,5 +8,6 @@ import { fileSchema } from "./schema.ts";
 /** The text of schema/mcp.schema.json. Draft 7, because every editor knows it. */
 export function schemaText(): string {
   const schema = z.toJSONSchema(fileSchema(), { target: "draft-7", io: "input" });
-  return `${JSON.stringify(schema, null, 2)}\n`;
+  // Indented by tabs, because spaces were a third of the published file.
+  return `${JSON.stringify(schema, null, "\t")}\n`;
 }
