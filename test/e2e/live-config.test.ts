@@ -155,7 +155,7 @@ describe("an edit while calls are in flight", () => {
     expect((await pi.ask("s__work")).pid).toBe(first.pid);
     const [searched] = await pi.prompt(searchFor("select:s__extra"));
     expect(searched?.text).toContain("No such tool: s__extra");
-    expect(await pi.status()).toContain("s: connected (stdio, 2 tools, keep-alive)");
+    expect(await pi.status()).toMatch(/s: connected \(stdio, 2 tools, MCP [\d-]+, keep-alive\)/);
     expect(await serversOf(pi.at)).toEqual([first.pid]);
     expectClean(pi);
   });

@@ -88,7 +88,7 @@ describe.each(BUILDS)("%s", (build) => {
 
     const [status] = notices(await rpc.command("/mcp"));
     expect(status?.message).toMatch(
-      /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources\)$/,
+      /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources, MCP [\d-]+\)$/,
     );
 
     await rpc.request({ type: "new_session" });

@@ -62,7 +62,9 @@ test.each([60, 80, 120])(
     expect((await browse(addressOn(await terminal.until(/escape\/ctrl\+c cancel/)))).status).toBe(200);
     await terminal.until(/web: signed in, 1 tool\./);
     await terminal.prompt("/mcp");
-    await terminal.until(/web: connected \(http, 1 tool, signed in, expires in \d+\s+min, renews itself\)/);
+    await terminal.until(
+      /web: connected \(http, 1 tool, MCP\s+[\d-]+,\s+signed\s+in, expires in \d+\s+min, renews itself\)/,
+    );
 
     await terminal.prompt("search");
     await terminal.until(/^ found\./m);

@@ -110,7 +110,7 @@ test("a pasted address -> signed in with one line; a call works; /mcp logout end
   ]);
   expect(said.filter(({ level }) => level === "info").slice(1)).toEqual([SIGNED_IN]);
   expect(await pi.status()).toMatch(
-    /^web: connected \(http, 1 tool, signed in, expires in \d+ min, renews itself\)/m,
+    /^web: connected \(http, 1 tool, MCP [\d-]+, signed in, expires in \d+ min, renews itself\)/m,
   );
   const [, echoed] = await pi.prompt(find, echo(1));
   expect(echoed).toMatchObject({ text: '{"a":1}', isError: false });

@@ -382,6 +382,24 @@ test("input_required -> the user is asked, and the call repeated with the answer
   );
 });
 
+test("roots/list in a result -> the folders of the entry, which every request declares", async () => {
+  const roots = [{ uri: "file:///a", name: "a" }];
+  const server = await serve(
+    modernServer({
+      "tools/call": ({ params }) =>
+        params?.inputResponses
+          ? { content: [params.inputResponses] }
+          : { resultType: "input_required", inputRequests: { r: { method: "roots/list" } } },
+    }),
+  );
+  const { content } = await call(await connect(server.url, MODERN, { roots }));
+  expect(content).toEqual([{ r: { roots } }]);
+  expect(server.asked[0]?.message.params).toHaveProperty(
+    ["_meta", "io.modelcontextprotocol/clientCapabilities", "roots"],
+    {},
+  );
+});
+
 test("a call that became a task -> looked at over broken answers, its question answered, its status told", async () => {
   let looks = 0;
   const modern = modernServer({

@@ -7,6 +7,7 @@ import { FILES } from "./files.ts";
 import { FLOODS } from "./floods.ts";
 import { HTTP } from "./http.ts";
 import { MANNERS } from "./manners.ts";
+import { MODERN } from "./modern.ts";
 import { NAMES } from "./names.ts";
 import { STARTS } from "./npx.ts";
 import { PROMPT_ROWS } from "./prompts.ts";
@@ -29,7 +30,7 @@ const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
 
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
-  messages: [...SHAPES, ...MANNERS],
+  messages: [...SHAPES, ...MANNERS, ...MODERN],
   names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,

@@ -31,13 +31,13 @@ describe("renderStatus", () => {
 
   test("several servers -> one line each in their order; only connected ones are counted", () => {
     const servers = [
-      server("z", { transport: "sse" }),
+      server("z", { transport: "sse", protocol: "2026-07-28" }),
       server("a", { state: "idle", transport: "http", toolCount: 5, resourceCount: 2 }),
       server("n", { state: "connecting", toolsKnown: false, toolCount: 0 }),
     ];
     expect(renderStatus(report({ servers })).split("\n")).toEqual([
       "MCP: 1 of 3 servers connected, 7 tools known",
-      "z: connected (sse, 2 tools)",
+      "z: connected (sse, 2 tools, MCP 2026-07-28)",
       "a: idle (http, 5 tools, 2 resources)",
       "n: connecting (stdio, tools unknown)",
     ]);

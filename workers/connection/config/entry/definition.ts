@@ -133,6 +133,9 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
       ? mistake([], "neither command nor url is given", SHAPE)
       : mistake(["type"], "url is missing", SHAPE);
   }
+  if (type === "sse" && entry.protocol === "2026-07-28") {
+    return mistake(["protocol"], "no server speaks this revision over sse", "Remove type or protocol.");
+  }
   const { headers = {}, caFile } = entry;
   return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
 }

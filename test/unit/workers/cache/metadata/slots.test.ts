@@ -225,3 +225,38 @@ describe("changeSlots: entries that nobody uses", () => {
     expect(change({ s: { cachedAt: 0 } }, {})).toBeUndefined();
   });
 });
+
+describe("what a server said of the protocol", () => {
+  const protocol = { version: "2026-07-28", offers: ["tools"], freshUntil: NOW + MINUTE };
+  const found = (stored: unknown) =>
+    findEntry(slots({ s: { ...entry("h"), protocol: stored } }), "s", ["h"], NOW)?.entry.protocol;
+
+  it.each<[string, unknown, unknown]>([
+    ["well", protocol, protocol],
+    ["nothing", undefined, undefined],
+    ["a text", "2026-07-28", undefined],
+    ["no version", { ...protocol, version: 7 }, undefined],
+    ["a version of 5,000 characters", { ...protocol, version: "x".repeat(5_000) }, undefined],
+    ["offers of any shape", { ...protocol, offers: [7, null, "tools"] }, protocol],
+    ["offers that are a text", { ...protocol, offers: "tools" }, { ...protocol, offers: [] }],
+    ["no time", { ...protocol, freshUntil: "x" }, { ...protocol, freshUntil: 0 }],
+    ["fresh for ever", { ...protocol, freshUntil: 1e300 }, { ...protocol, freshUntil: NOW + DAY }],
+  ])("%s -> read as far as it can be used", (_, stored, read) => {
+    expect(found(stored)).toEqual(read);
+  });
+
+  test("an equal list that is fresh for longer -> written only once the stored one is stale", () => {
+    const stored = (freshUntil: number) => ({ s: { ...entry("h"), protocol: { ...protocol, freshUntil } } });
+    const listed = { ...entry("h"), protocol: { ...protocol, freshUntil: NOW + 60 * MINUTE } } as never;
+    expect(change(stored(NOW + MINUTE), { entries: { s: listed } })).toBeUndefined();
+    expect(change(stored(NOW - 1), { entries: { s: listed } })).toHaveProperty(
+      ["s", "protocol", "freshUntil"],
+      NOW + 60 * MINUTE,
+    );
+  });
+
+  test("a server that is of the old era now -> its entry says nothing of the protocol any more", () => {
+    const written = change({ s: { ...entry("h"), protocol } }, { entries: { s: entry("h") as never } });
+    expect(written?.s).not.toHaveProperty("protocol");
+  });
+});

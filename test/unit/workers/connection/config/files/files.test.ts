@@ -123,6 +123,11 @@ describe("parseConfigText", () => {
       "error 1:31: mcpServers.a.type: url is missing.",
     ],
     [
+      "the new era over sse",
+      '{"mcpServers": {"a": {"type": "sse", "url": "https://x.y", "protocol": "2026-07-28"}}}',
+      "error 1:72: mcpServers.a.protocol: no server speaks this revision over sse. Remove type or protocol.",
+    ],
+    [
       "a number in env",
       '{"mcpServers": {"a": {"command": "x", "env": {"PORT": 3000}}}}',
       "error 1:55: mcpServers.a.env.PORT: expected a string, found a number. Put the value in quotes.",
