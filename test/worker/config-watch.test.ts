@@ -209,6 +209,30 @@ describe("watchConfig", () => {
     },
   );
 
+  test("a link behind a link points elsewhere, of which no event tells -> noticed by a look at the file", async () => {
+    const at = (name: string): string => join(folder, "elsewhere", name);
+    const file = join(folder, "mcp.json");
+    await Promise.all(["one", "two"].map((name) => put(at(name), "1")));
+    await symlink(at("one"), at("between"));
+    await symlink(at("between"), file);
+    let notice = Promise.withResolvers<void>();
+    const watcher = watchConfig({
+      files: [file],
+      onChange: () => notice.resolve(),
+      onError: () => undefined,
+      settleMs: 20,
+      lookMs: 50,
+    });
+    onTestFinished(() => watcher.close());
+    await watcher.ready;
+    await symlink(at("two"), at("new"));
+    await rename(at("new"), at("between"));
+    await notice.promise;
+    notice = Promise.withResolvers();
+    await appendFile(at("two"), "2");
+    await notice.promise;
+  });
+
   test("many writes in one burst -> one change", async () => {
     const file = join(folder, "mcp.json");
     await put(file, "1");

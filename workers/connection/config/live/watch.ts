@@ -12,6 +12,12 @@ import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 /** Milliseconds without an event until a burst is over. */
 export const SETTLE_MS = 100;
 
+/**
+ * The files are looked at as well, so often: no event tells of a link behind a link, and now and then the events of a
+ * folder that is removed and made again at once are lost.
+ */
+export const LOOK_MS = 5_000;
+
 export interface ConfigWatcher {
   /** Folders and files that are really watched: the cost of watching. */
   watched(): string[];
@@ -72,6 +78,13 @@ async function waysTo(file: string): Promise<Ways> {
   return { files: [file, ...(real === undefined || real === file ? [] : [real])], links, inPlace: [] };
 }
 
+/** What changes with each edit of the file. */
+const stampOf = (file: string): Promise<string> =>
+  stat(file).then(
+    ({ ino, size, mtimeMs, mode }) => [ino, size, mtimeMs, mode].join(" "),
+    (error: NodeJS.ErrnoException) => String(error.code),
+  );
+
 interface PathSet {
   readonly watcher: FSWatcher;
   update(paths: readonly string[]): void;
@@ -120,12 +133,15 @@ export function watchConfig(options: {
   onFirstChange?: () => void;
   onError: (message: string) => void;
   settleMs?: number;
+  lookMs?: number;
 }): ConfigWatcher {
-  const { onChange, onFirstChange, onError, settleMs = SETTLE_MS } = options;
+  const { onChange, onFirstChange, onError, settleMs = SETTLE_MS, lookMs = LOOK_MS } = options;
   let wanted = [...options.files];
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
   let started = false;
+  /** The stamps of the files before they were read last; undefined: the next look takes them. */
+  let seen: string | undefined;
   /** Folders at the paths of wanted files. */
   let inPlace = new Set<string>();
   const files = createPathSet({ followSymlinks: true });
@@ -155,12 +171,33 @@ export function watchConfig(options: {
     if (!started) return;
     if (timer === undefined) onFirstChange?.();
     clearTimeout(timer);
-    timer = setTimeout(() => {
+    const settled = setTimeout(async () => {
+      const now = await stamps();
+      // Another event has begun the wait anew.
+      if (closed || timer !== settled) return;
       timer = undefined;
+      seen = now;
       void update();
       onChange();
     }, settleMs);
+    timer = settled;
     timer.unref();
+  };
+
+  const stamps = async (): Promise<string> => (await Promise.all(wanted.map(stampOf))).join("\n");
+  const look = async (): Promise<void> => {
+    const before = seen;
+    const now = await stamps();
+    if (closed) return;
+    if (timer === undefined && seen === before) {
+      seen = now;
+      if (before !== undefined && before !== now) settle();
+    }
+    lookAgain();
+  };
+  let looking: NodeJS.Timeout | undefined;
+  const lookAgain = (): void => {
+    looking = setTimeout(look, lookMs).unref();
   };
 
   const failed = (error: unknown): void => {
@@ -177,7 +214,9 @@ export function watchConfig(options: {
   );
   const ready = update().then(async (used) => {
     await Promise.all(used.map((set) => readiness.get(set)));
+    seen = await stamps();
     started = true;
+    if (!closed) lookAgain();
   });
 
   return {
@@ -191,11 +230,13 @@ export function watchConfig(options: {
     ready,
     follow: async (next) => {
       wanted = [...next];
+      seen = undefined;
       await update();
     },
     close: async () => {
       closed = true;
       clearTimeout(timer);
+      clearTimeout(looking);
       await Promise.all(sets.map(({ watcher }) => watcher.close()));
     },
   };
