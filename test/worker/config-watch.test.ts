@@ -213,8 +213,11 @@ describe("watchConfig", () => {
     const at = (name: string): string => join(folder, "elsewhere", name);
     const file = join(folder, "mcp.json");
     await Promise.all(["one", "two"].map((name) => put(at(name), "1")));
-    await symlink(at("one"), at("between"));
-    await symlink(at("between"), file);
+    // Nothing else lies in the folder of this link, so nobody watches that folder.
+    const between = join(folder, "links", "between");
+    await mkdir(join(folder, "links"));
+    await symlink(at("one"), between);
+    await symlink(between, file);
     let notice = Promise.withResolvers<void>();
     const watcher = watchConfig({
       files: [file],
@@ -225,8 +228,11 @@ describe("watchConfig", () => {
     });
     onTestFinished(() => watcher.close());
     await watcher.ready;
-    await symlink(at("two"), at("new"));
-    await rename(at("new"), at("between"));
+    await writeFile(at("one"), "2");
+    await notice.promise;
+    notice = Promise.withResolvers();
+    await symlink(at("two"), `${between}.new`);
+    await rename(`${between}.new`, between);
     await notice.promise;
     notice = Promise.withResolvers();
     await appendFile(at("two"), "2");
