@@ -63,7 +63,7 @@ test.each([60, 80, 120])(
     await terminal.until(/web: signed in, 1 tool\./);
     await terminal.prompt("/mcp");
     await terminal.until(
-      /web: connected \(http, 1 tool, MCP\s+[\d-]+,\s+signed\s+in, expires in \d+\s+min, renews itself\)/,
+      /web: connected \(http,\s+1\s+tool,\s+MCP\s+[\d-]+,\s+signed\s+in,\s+expires\s+in\s+\d+\s+min,\s+renews\s+itself\)/,
     );
 
     await terminal.prompt("search");
