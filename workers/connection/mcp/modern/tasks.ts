@@ -18,7 +18,7 @@ export interface TaskOptions {
   isUnanswered: (error: unknown) => boolean;
   /** The error for the JSON-RPC error with which the task failed. */
   failure: (error: unknown) => Error;
-  /** The status of the task changed; `message` is the server's, or the name of the status. */
+  /** The server told the status of the task, perhaps the same as before; `message` is the server's, or the status. */
   onStatus: (message: string) => void;
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
@@ -53,7 +53,6 @@ class FollowedTask {
   readonly #delivered = new Set<string>();
   #rounds = 0;
   #failed = 0;
-  #seen = "";
 
   constructor(id: string, options: TaskOptions) {
     this.#id = id;
@@ -62,8 +61,10 @@ class FollowedTask {
 
   async follow(created: Result): Promise<Result> {
     const { party, failure, wait = realWait } = this.#options;
-    for (let task = created; ; ) {
-      this.#tell(task);
+    let [task, isNews] = [created, true];
+    while (true) {
+      // A server that still says "working" is at work, so each answer counts as progress.
+      if (isNews) this.#tell(task);
       const { status, result } = task;
       if (status === "completed") {
         if (isObject(result)) return result;
@@ -75,14 +76,12 @@ class FollowedTask {
       else if (status !== "working")
         throw outOfOrder(party, `became a task of the unknown status ${quoted(status)}`);
       await wait(pollMs(task.pollIntervalMs, this.#failed), party.signal);
-      task = (await this.#ask("tasks/get", {})) ?? task;
+      const next = await this.#ask("tasks/get", {});
+      [task, isNews] = [next ?? task, next !== undefined];
     }
   }
 
-  #tell({ status, statusMessage, lastUpdatedAt }: Result): void {
-    const seen = JSON.stringify([status, statusMessage, lastUpdatedAt]);
-    if (seen === this.#seen) return;
-    this.#seen = seen;
+  #tell({ status, statusMessage }: Result): void {
     this.#options.onStatus(
       typeof statusMessage === "string" && statusMessage !== "" ? statusMessage : String(status),
     );

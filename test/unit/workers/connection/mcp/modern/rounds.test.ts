@@ -159,7 +159,7 @@ test("followTask: working, then completed -> the result; each change of its stat
     { status: "completed", result: { content: [1] } },
   ]);
   expect(at.outcome).toEqual({ content: [1] });
-  expect(at.status).toEqual(["working", "half", "completed"]);
+  expect(at.status).toEqual(["working", "half", "half", "completed"]);
   expect(at.waits).toEqual([1_000, 2_000, 2_000]);
   expect(at.requests).toEqual(Array.from({ length: 3 }, () => ["tasks/get", { taskId: "1" }]));
 });
