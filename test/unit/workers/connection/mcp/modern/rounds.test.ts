@@ -152,7 +152,7 @@ async function follow(looks: (Result | Error)[], more: { who?: Asked; created?: 
   return { outcome, requests, status, waits, cancelled, asked: who.asked };
 }
 
-test("followTask: working, then completed -> the result; each change of its status is told once", async () => {
+test("followTask: working, then completed -> the result; its status is told with each answer", async () => {
   const at = await follow([
     { status: "working", statusMessage: "half", pollIntervalMs: 2_000 },
     { status: "working", statusMessage: "half", pollIntervalMs: 2_000 },
