@@ -54,6 +54,12 @@ const failedCall = (connection: Connection, more: object = {}): Promise<ThreadsE
     (error: ThreadsError) => error,
   );
 
+/** Answers `initialize`, the first request, with a version that the old era does not have. */
+const agree = (response: Parameters<Handler>[1], protocolVersion: string): void => {
+  const result = { protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } };
+  sendJson(response, 200, { jsonrpc: "2.0", id: 0, result });
+};
+
 const MODERN = { protocol: VERSION };
 const textOf = (result: unknown) => JSON.stringify((result as { content: unknown }).content);
 
@@ -98,6 +104,9 @@ test.each<[string, (response: Parameters<Handler>[1]) => void, string]>([
   ],
   ["404 with -32601", (to) => refuse(to, 404, { code: -32601, message: "Method not found" }), "modern"],
   ["200 with -32601", (to) => refuse(to, 200, { code: -32601, message: "Method not found" }, 0), "modern"],
+  ["a handshake to the newer version", (to) => agree(to, VERSION), "modern"],
+  ["a handshake to a later version", (to) => agree(to, "2027-01-01"), "modern"],
+  ["a handshake to no version", (to) => agree(to, "1.0"), "not supported: 1.0"],
   ["400 with text", (to) => to.writeHead(400, { "content-type": "text/plain" }).end("no"), "status 400: no"],
   ["400 with -32000", (to) => refuse(to, 400, { code: -32000, message: "bad" }), "bad"],
   ["401", (to) => to.writeHead(401).end(), "answered 401"],

@@ -1,6 +1,6 @@
 /** What an error of a client tells about the era of the server. Pure. */
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
-import type { Evidence } from "./modern/modern.ts";
+import { type Evidence, UNSUPPORTED_VERSION } from "./modern/modern.ts";
 import { isTimeout } from "./sdk-errors.ts";
 
 /** A result that does not belong to the era that was tried. */
@@ -17,8 +17,14 @@ export class OtherEra extends Error {
 /** The SDK's own words. Servers answer the same code, -32000, for errors of any kind. */
 const CLOSED = "MCP error -32000: Connection closed";
 
+/** The SDK's words about a handshake that a server answers with a version that the SDK does not know. */
+const OTHER_VERSION = /^Server's protocol version is not supported: (\S{1,100})$/;
+
 export function evidenceOf(error: unknown): Evidence {
   if (error instanceof OtherEra) return { kind: "result", result: error.result };
+  const [message, version] = (error instanceof Error && OTHER_VERSION.exec(error.message)) || [];
+  if (message !== undefined)
+    return { kind: "error", error: { code: UNSUPPORTED_VERSION, message, data: { supported: [version] } } };
   if (!(error instanceof McpError)) return { kind: "other" };
   if (isTimeout(error)) return { kind: "silence" };
   return error.message === CLOSED ? { kind: "ended" } : { kind: "error", error };
