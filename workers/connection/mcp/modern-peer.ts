@@ -28,7 +28,9 @@ import type { SendRequest } from "./list-pages.ts";
 import { listTools } from "./list-tools.ts";
 import { MODERN_VERSION, MustNegotiate } from "./memory/memory.ts";
 import {
+  capabilitiesFrom,
   changesFilter,
+  EVERY_LIST,
   FRESH_LEAST_MS,
   FRESH_MOST_MS,
   followChanges,
@@ -37,6 +39,7 @@ import {
   judgeEra,
   type MirroredHeaders,
   metaOf,
+  offersOf,
   outOfOrder,
   type Party,
   quoted,
@@ -101,24 +104,6 @@ export async function speakModern(
   return peer;
 }
 
-const OFFERS = ["tools", "resources", "prompts", "completions", "logging"];
-const CHANGED = ".listChanged";
-
-const offersOf = (capabilities: Answer): string[] =>
-  OFFERS.flatMap((key) => {
-    const can = capabilities[key];
-    if (!isObject(can)) return [];
-    return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
-  });
-
-const capabilitiesFrom = (offers: readonly string[]): Answer =>
-  Object.fromEntries(
-    OFFERS.filter((key) => offers.includes(key)).map((key) => [
-      key,
-      offers.includes(`${key}${CHANGED}`) ? { listChanged: true } : {},
-    ]),
-  );
-
 class ModernPeer implements Peer {
   readonly protocol: SpokenProtocol = { era: "modern", version: MODERN_VERSION };
   capabilities: Answer;
@@ -171,8 +156,7 @@ class ModernPeer implements Peer {
     const { supportedVersions: versions, capabilities, instructions } = result;
     if (Array.isArray(versions) && !versions.includes(MODERN_VERSION))
       throw tooNew(definition.name, versions);
-    // A server that does not say what it can do is asked for everything.
-    this.capabilities = isObject(capabilities) ? capabilities : capabilitiesFrom(OFFERS.slice(0, 3));
+    this.capabilities = isObject(capabilities) ? capabilities : EVERY_LIST;
     this.instructions = typeof instructions === "string" ? instructions : undefined;
   }
 

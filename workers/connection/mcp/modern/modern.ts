@@ -20,5 +20,6 @@ export {
 export { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
 export { changesFilter, followChanges } from "./listen.ts";
 export { MirroredHeaders } from "./mirrored.ts";
+export { capabilitiesFrom, EVERY_LIST, offersOf } from "./offers.ts";
 export { type Result, throughRounds } from "./rounds.ts";
 export { followTask } from "./tasks.ts";
