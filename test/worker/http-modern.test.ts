@@ -2,12 +2,13 @@
  * Owns: MCP 2026-07-28 over HTTP with real servers on loopback: which era is spoken and how many requests that costs, the
  * headers, cancelling, questions in results, tasks, and what a failed request means.
  */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { ServerAsks } from "../../workers/connection/asks/asks.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../workers/connection/mcp/mcp.ts";
 import { MustNegotiate } from "../../workers/connection/mcp/memory/memory.ts";
+import { FRESH_LEAST_MS, FRESH_MOST_MS } from "../../workers/connection/mcp/modern/modern.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import { faultOf, modernServer, refuse, sendJson, TOOL, VERSION } from "../fixtures/modern-raw/http.ts";
 import {
@@ -470,6 +471,28 @@ test("a task that is given up -> tasks/cancel", async () => {
   given.abort();
   expect(await failed).toMatchObject({ code: "cancelled" });
   await cancelled.promise;
+});
+
+test.each([
+  ["120 s", 120_000, 119_000, 121_000],
+  ["a moment, which is taken for the least time", 1, FRESH_LEAST_MS - 1_000, FRESH_LEAST_MS + 1_000],
+  [
+    "a year, which is taken for the most time",
+    365 * 24 * 3_600_000,
+    FRESH_MOST_MS - 1_000,
+    FRESH_MOST_MS + 1_000,
+  ],
+])("a list that counts for %s -> stale after that time, not before", async (_, ttlMs, freshMs, staleMs) => {
+  const server = await serve(modernServer({ "tools/list": () => ({ tools: [TOOL], ttlMs }) }));
+  const connection = await connect(server.url, MODERN);
+  const listedAt = Date.now();
+  await connection.listTools(NEVER);
+  onTestFinished(() => void vi.useRealTimers());
+  const after = (ms: number): boolean => {
+    vi.useFakeTimers({ toFake: ["Date"], now: listedAt + ms });
+    return connection.isStale();
+  };
+  expect([after(0), after(freshMs), after(staleMs)]).toEqual([false, false, true]);
 });
 
 test("an eager server that tells of changes -> one stream, opened again when it ends", async () => {
