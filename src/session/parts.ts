@@ -1,6 +1,7 @@
 /** Makes the parts of a session that live as long as the factory's instance, and joins them to each other. */
 import { createCatalogStore } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
@@ -45,14 +46,15 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   const searchTools = createSearchTools(pi, host);
   const snapshotKey = createSnapshotKey({ key, store, registrar, searchTools });
   const shared = { store, registrar, searchTools, running };
+  const ask: Runtime["ask"] = async (method, params) => runningOrThrow().runtime.ask(method, params);
   const prompts = createPromptCommands({
     pi,
-    ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
+    ask,
     catalog: store.current,
     settle: () => host.settle(undefined),
   });
   const resources = createResourceMentions({
-    ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
+    ask,
     servers: () => [
       ...new Set([...serversOf(running()), ...store.current().servers].map(({ name }) => name)),
     ],

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ConfigFacts } from "../../workers/connection/config/files/sources.ts";
 import { followConfig, type LiveConfig } from "../../workers/connection/config/live/follow.ts";
-import { watchConfig } from "../../workers/connection/config/live/watch.ts";
+import { LOOK_MS, watchConfig } from "../../workers/connection/config/live/watch.ts";
 import { type LoadedConfig, loadConfig } from "../../workers/connection/config/merge/merge.ts";
 import { put, temporaryFolder } from "../unit/workers/connection/config/support.ts";
 
@@ -20,7 +20,10 @@ beforeEach(async () => {
 
 describe("watchConfig", () => {
   /** Watches one file and answers a function that runs an action and settles when the watcher has noticed a change. */
-  async function watching(file: string): Promise<(action: () => Promise<unknown>) => Promise<void>> {
+  async function watching(
+    file: string,
+    lookMs = LOOK_MS,
+  ): Promise<(action: () => Promise<unknown>) => Promise<void>> {
     let notice = Promise.withResolvers<void>();
     const errors: string[] = [];
     const watcher = watchConfig({
@@ -28,6 +31,7 @@ describe("watchConfig", () => {
       onChange: () => notice.resolve(),
       onError: (message) => errors.push(message),
       settleMs: 20,
+      lookMs,
     });
     onTestFinished(() => watcher.close());
     await watcher.ready;
@@ -218,25 +222,13 @@ describe("watchConfig", () => {
     await mkdir(join(folder, "links"));
     await symlink(at("one"), between);
     await symlink(between, file);
-    let notice = Promise.withResolvers<void>();
-    const watcher = watchConfig({
-      files: [file],
-      onChange: () => notice.resolve(),
-      onError: () => undefined,
-      settleMs: 20,
-      lookMs: 50,
+    const changed = await watching(file, 50);
+    await changed(() => writeFile(at("one"), "2"));
+    await changed(async () => {
+      await symlink(at("two"), `${between}.new`);
+      await rename(`${between}.new`, between);
     });
-    onTestFinished(() => watcher.close());
-    await watcher.ready;
-    await writeFile(at("one"), "2");
-    await notice.promise;
-    notice = Promise.withResolvers();
-    await symlink(at("two"), `${between}.new`);
-    await rename(`${between}.new`, between);
-    await notice.promise;
-    notice = Promise.withResolvers();
-    await appendFile(at("two"), "2");
-    await notice.promise;
+    await changed(() => appendFile(at("two"), "2"));
   });
 
   test("many writes in one burst -> one change", async () => {
@@ -269,7 +261,7 @@ describe("watchConfig", () => {
     const watch = join(import.meta.dirname, "../../workers/connection/config/live/watch.ts");
     await writeFile(
       program,
-      `import { watchConfig } from ${JSON.stringify(watch)};
+      `import { LOOK_MS, watchConfig } from ${JSON.stringify(watch)};
        const files = [import.meta.filename, "/nowhere/at/all.json"];
        await watchConfig({ files, onChange() {}, onError() {} }).ready;
        console.log("ready");`,

@@ -119,6 +119,10 @@ export function describeError(error: { message: string; remedy?: string | undefi
   return error.remedy ? `${error.message} ${error.remedy}` : error.message;
 }
 
+/** What a person reads of anything thrown: its message, and the remedy of a `ThreadsError`. */
+export const describeThrown = (error: unknown): string =>
+  error instanceof ThreadsError ? describeError(error) : messageOf(error);
+
 /** The message without the server's name at its start, for use below a heading that names the server. */
 export const withoutServer = (server: string, message: string): string => message.replace(`${server}: `, "");
 

@@ -1,4 +1,8 @@
-/** A text as one of Pi's content blocks. Pure. */
+/** Texts among Pi's content blocks. Pure. */
 import type { ResultContent } from "../protocol/calls.ts";
 
-export const textBlock = (text: string): Extract<ResultContent, { type: "text" }> => ({ type: "text", text });
+type TextBlock = Extract<ResultContent, { type: "text" }>;
+
+export const textBlock = (text: string): TextBlock => ({ type: "text", text });
+
+export const isTextBlock = (block: ResultContent): block is TextBlock => block.type === "text";

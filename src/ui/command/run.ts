@@ -5,7 +5,7 @@ import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
-import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { describeThrown } from "../../shared/protocol/errors.ts";
 import { BOM } from "../../shared/text/bom.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
@@ -116,7 +116,6 @@ export async function runMcp(args: string, ctx: PiContext, host: McpCommandHost)
   try {
     await run(args, ctx, host);
   } catch (error) {
-    const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
-    notify(ctx, `/mcp: ${describeError(known)}`, "error");
+    notify(ctx, `/mcp: ${describeThrown(error)}`, "error");
   }
 }

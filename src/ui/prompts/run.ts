@@ -1,9 +1,10 @@
 /** What a prompt's command does: asks for missing arguments, gets the prompt, and hands its text to the model. */
-import type { ImageContent, InputResult, PiCommandContext, PiContext, TextContent } from "../../pi/api.ts";
+import type { InputResult, PiCommandContext, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
-import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { describeThrown } from "../../shared/protocol/errors.ts";
+import { isTextBlock } from "../../shared/text/text-block.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { readArguments, usageOf } from "./arguments.ts";
 import type { NamedPrompt, PromptHost, TypedCommand } from "./contract.ts";
@@ -44,9 +45,8 @@ async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallRes
 }
 
 function report(ctx: PiContext, name: string, error: unknown): void {
-  const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
   const level = error instanceof Refusal ? "warning" : "error";
-  notify(ctx, `/${oneLine(name, NAME_CHARS)}: ${describeError(known)}`, level);
+  notify(ctx, `/${oneLine(name, NAME_CHARS)}: ${describeThrown(error)}`, level);
 }
 
 /** For a command that Pi knows. A failure becomes a notice. */
@@ -63,8 +63,6 @@ export async function runCommand(
   }
 }
 
-const isText = (part: TextContent | ImageContent): part is TextContent => part.type === "text";
-
 /** Other extensions' commands come before inputs, but files that Pi expands come after them. */
 const isForeign = ({ pi }: PromptHost, name: string): boolean =>
   pi.getCommands().some((command) => command.name === name);
@@ -78,10 +76,10 @@ export async function promptAsInput(host: PromptHost, typed: TypedCommand): Prom
     if (!promptNamed(host, name)) throw new Refusal("no server offers this prompt.");
     const content = await contentOf(host, typed);
     const text = content
-      .filter(isText)
+      .filter(isTextBlock)
       .map((part) => part.text)
       .join("\n");
-    const images = content.filter((part) => !isText(part));
+    const images = content.filter((part) => !isTextBlock(part));
     // Pi would expand a text that starts with a slash: a server must not run skills or templates of the user.
     return { action: "transform", text: text.startsWith("/") ? `\n${text}` : text, images };
   } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention.
- * run.ts, loaded with the first of them, owns the reading and the suggestions; mentions.ts finds mentions. Must not: know the worker's inside. Called by: session.
+ * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention. run.ts,
+ * loaded with the first of them, owns the reading and the suggestions; mentions.ts finds mentions. Must not: know the
+ * worker's inside. Called by: session.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { guardStale } from "../../pi/guarded.ts";

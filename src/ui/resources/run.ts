@@ -1,18 +1,12 @@
 /** Reads the resources that an input names into the message, and suggests resources for what is being typed. */
-import type {
-  CompletionProvider,
-  ImageContent,
-  InputEvent,
-  InputResult,
-  PiContext,
-  TextContent,
-} from "../../pi/api.ts";
+import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
-import { describeError, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ReadResourceParams, SuggestedResource } from "../../shared/protocol/resources.ts";
+import { isTextBlock } from "../../shared/text/text-block.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import type { ResourceHost } from "./contract.ts";
 import { mentionsIn } from "./mentions.ts";
@@ -26,8 +20,6 @@ const TYPED = /(?:^|[\s([{<`])@(\S+)$/;
 /** Pi's own suggestions wait no longer for ours. */
 const SUGGEST_MS = 300;
 
-const isText = (part: TextContent | ImageContent): part is TextContent => part.type === "text";
-
 /** A resource that cannot be read becomes a sentence: the model knows what is missing, and what is typed is not lost. */
 async function read(host: ResourceHost, mention: ReadResourceParams, ctx: PiContext): Promise<Content> {
   const name = oneLine(`${shownName(mention.server)}:${mention.uri}`, TITLE_CHARS);
@@ -35,8 +27,7 @@ async function read(host: ResourceHost, mention: ReadResourceParams, ctx: PiCont
     const { content } = decode(await host.ask("readResource", mention)) as CallResult;
     return [{ type: "text", text: `[@${name}]` }, ...content];
   } catch (error) {
-    const known = error instanceof ThreadsError ? error : { message: messageOf(error) };
-    const text = `@${name} could not be read: ${describeError(known)}`;
+    const text = `@${name} could not be read: ${describeThrown(error)}`;
     notify(ctx, text, "warning");
     return [{ type: "text", text: `[${text}]` }];
   }
@@ -57,11 +48,11 @@ export async function readMentions(
   const parts = (
     await Promise.all(mentions.slice(0, most).map((mention) => read(host, mention, ctx)))
   ).flat();
-  const texts = parts.filter(isText).map((part) => part.text);
+  const texts = parts.filter(isTextBlock).map((part) => part.text);
   return {
     action: "transform",
     text: [text, ...texts].join("\n\n"),
-    images: [...images, ...parts.filter((part) => !isText(part))],
+    images: [...images, ...parts.filter((part) => !isTextBlock(part))],
   };
 }
 
@@ -70,7 +61,9 @@ export const withResources = (host: ResourceHost, current: CompletionProvider): 
   ...(current.triggerCharacters && { triggerCharacters: current.triggerCharacters }),
   getSuggestions: (lines, line, column, options) => {
     const others = current.getSuggestions(lines, line, column, options);
-    const typed = TYPED.exec((lines[line] ?? "").slice(0, column))?.[1];
+    // No mention is longer, and the expression would begin anew at each `@` of a long line.
+    const before = (lines[line] ?? "").slice(Math.max(0, column - LIMITS.mentionChars), column);
+    const typed = TYPED.exec(before)?.[1];
     return typed === undefined ? others : suggest(host, typed, others);
   },
   applyCompletion: (...args) => current.applyCompletion(...args),

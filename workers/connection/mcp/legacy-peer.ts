@@ -1,17 +1,13 @@
 /** Speaks with a server of the old era, up to MCP 2025-11-25, through the SDK's client: `initialize`, then requests. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import {
-  PromptListChangedNotificationSchema,
-  ResourceListChangedNotificationSchema,
-  ResultSchema,
-  ToolListChangedNotificationSchema,
-} from "@modelcontextprotocol/sdk/types.js";
+import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { CLIENT_INFO } from "./client-info.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { startLimitMs } from "./failures.ts";
+import { onListChanges } from "./list-changes.ts";
 import type { Peer } from "./peer.ts";
 import { capabilitiesOf, takeQuestions } from "./questions.ts";
 import { isClosed, refusedAnswer } from "./sdk-errors.ts";
@@ -43,9 +39,7 @@ export async function initialize(wire: Wire, options: ConnectOptions): Promise<P
   }
   client.onclose = options.onClosed;
   askForLog(client, options);
-  client.setNotificationHandler(ToolListChangedNotificationSchema, options.onListChanged);
-  client.setNotificationHandler(ResourceListChangedNotificationSchema, options.onListChanged);
-  client.setNotificationHandler(PromptListChangedNotificationSchema, options.onListChanged);
+  onListChanges(client, options.onListChanged);
   return {
     protocol: { era: "legacy", version: view.protocolVersion ?? "" },
     capabilities: client.getServerCapabilities() ?? {},

@@ -8,12 +8,9 @@ import {
   CancelledNotificationSchema,
   McpError,
   type Notification,
-  PromptListChangedNotificationSchema,
   type Request,
-  ResourceListChangedNotificationSchema,
   type Result,
   ResultSchema,
-  ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
@@ -24,6 +21,7 @@ import { CLIENT_INFO } from "./client-info.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
 import { OtherEra } from "./era-evidence.ts";
 import { startLimitMs } from "./failures.ts";
+import { onListChanges } from "./list-changes.ts";
 import type { SendRequest } from "./list-pages.ts";
 import { listTools } from "./list-tools.ts";
 import { MODERN_VERSION, MustNegotiate } from "./memory/memory.ts";
@@ -86,6 +84,7 @@ export async function speakModern(
     isNoted = true;
   });
   const client = new StatelessClient();
+  // The SDK offers no other way. A late answer to the client before must not be taken for one of this client's.
   Reflect.set(client, "_requestMessageId", wire.requests);
   client.onerror = (error) => options.onNote(error.message);
   await client.connect(view);
@@ -245,9 +244,7 @@ class ModernPeer implements Peer {
   #handleNotifications(): void {
     const { onListChanged, onLogMessage } = this.#options;
     const client = this.#client;
-    client.setNotificationHandler(ToolListChangedNotificationSchema, onListChanged);
-    client.setNotificationHandler(ResourceListChangedNotificationSchema, onListChanged);
-    client.setNotificationHandler(PromptListChangedNotificationSchema, onListChanged);
+    onListChanges(client, onListChanged);
     client.setNotificationHandler(CancelledNotificationSchema, ({ params }) => {
       const listening = this.#endListening;
       if (listening?.id !== undefined && listening.id === params.requestId) listening.end();

@@ -34,4 +34,6 @@ test.each<[string, string[]]>([
 test("a megabyte of almost mentions -> read in linear time, and none is found", () => {
   expect(mentionsIn("@docs:x:".repeat(120_000), SERVERS)).toEqual([]);
   expect(mentionsIn(" @docs:".repeat(140_000), SERVERS)).toEqual([]);
+  const signs = `'@docs:x:${"!".repeat(LIMITS.mentionChars)}a `;
+  expect(mentionsIn(signs.repeat(500), SERVERS)).toEqual([]);
 });

@@ -167,6 +167,8 @@ export function watchConfig(options: {
     return sets.filter((_, i) => (paths[i] ?? []).length > 0);
   };
 
+  const stamps = async (): Promise<string> => (await Promise.all(wanted.map(stampOf))).join("\n");
+
   const settle = (): void => {
     if (!started) return;
     if (timer === undefined) onFirstChange?.();
@@ -184,7 +186,6 @@ export function watchConfig(options: {
     timer.unref();
   };
 
-  const stamps = async (): Promise<string> => (await Promise.all(wanted.map(stampOf))).join("\n");
   const look = async (): Promise<void> => {
     const before = seen;
     const now = await stamps();

@@ -81,12 +81,14 @@ const headers = (entries: Record<string, string>): string[] =>
     })),
   );
 
+/** The folders that the entry names. */
 const foldersOf = ({ roots }: ServerDefinition): readonly string[] => (Array.isArray(roots) ? roots : []);
 
 function foldersTold(definition: ServerDefinition): string[] {
-  if (definition.roots === undefined) return [];
-  const folders = foldersOf(definition).map(shown).join(", ");
-  return [`is told ${folders === "" ? "the folder in which Pi runs" : `the folders ${folders}`}`];
+  const { roots } = definition;
+  if (roots === undefined) return [];
+  if (roots === true) return ["is told the folder in which Pi runs"];
+  return [`is told the folders ${roots.map(shown).join(", ")}`];
 }
 
 /**
