@@ -1,6 +1,7 @@
 /**
  * Builds the published files: `dist/index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
- * paint, `dist/chunk.js`, which both share, and one self-contained file per worker.
+ * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, and one
+ * self-contained file per worker.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -116,6 +117,16 @@ const oneLaterFile: Plugin = {
   },
 };
 
+/** The file that main loads when the person opens a screen: `import("./screens.ts")` stays an import. */
+const screensApart: Plugin = {
+  name: "screens-apart",
+  setup(build) {
+    build.onResolve({ filter: /\/screens\.ts$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "./screens.js", external: true } : undefined,
+    );
+  },
+};
+
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -145,11 +156,13 @@ const worker: BuildOptions = {
 const builds: BuildOptions[] = [
   {
     entryPoints: ["src/index.ts"],
-    plugins: [leaveOut, pureMsgpackr, oneLaterFile],
+    plugins: [leaveOut, pureMsgpackr, oneLaterFile, screensApart],
     splitting: true,
     outdir: "dist",
     chunkNames: "[name]",
   },
+  // Complete in itself: what it shared with the other files would become chunks that each start had to load.
+  { entryPoints: ["src/ui/command/screens.ts"], outfile: "dist/screens.js" },
   { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
   { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
   // piscina starts its threads from a separate file, which it expects beside the bundle.

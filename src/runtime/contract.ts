@@ -1,5 +1,12 @@
 /** The contract of a session and its runtime. Types only. */
-import type { ConnectionMethod, ConnectionMethods, LogLevel } from "../shared/protocol/api.ts";
+import type {
+  ConnectionMethod,
+  ConnectionMethods,
+  LogLevel,
+  PromptRequests,
+  ResourceRequests,
+  UserRequests,
+} from "../shared/protocol/api.ts";
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
@@ -29,29 +36,11 @@ export interface KeepLimits extends Partial<CrashPolicy> {
 
 /** The requests of `/mcp`, of dialogs and of answers to the model. */
 export type UserRequest =
-  | "status"
+  | keyof UserRequests
+  | keyof PromptRequests
+  | keyof ResourceRequests
   | "explainMissing"
-  | "matchTools"
-  | "stats"
-  | "declaredSchema"
-  | "reconnect"
-  | "answerConsent"
-  | "answerApproval"
-  | "askAgain"
-  | "applyHeld"
-  | "setEnabled"
-  | "readConfig"
-  | "writeConfig"
-  | "signIn"
-  | "pasteSignIn"
-  | "cancelSignIn"
-  | "signOut"
-  | "answerAsk"
-  | "getPrompt"
-  | "completePrompt"
-  | "listResources"
-  | "readResource"
-  | "suggestResources";
+  | "matchTools";
 
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;

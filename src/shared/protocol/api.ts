@@ -48,7 +48,7 @@ interface CallRequests {
 }
 
 /** Asked by the person, in a dialog or by `/mcp`. */
-interface UserRequests {
+export interface UserRequests {
   status: { params: Record<string, never>; value: StatusReport };
   /** Answers the captured statistics of calls. */
   stats: { params: Record<string, never>; value: StatsReport };
@@ -93,7 +93,7 @@ interface UserRequests {
 }
 
 /** Asked for the person who types a prompt's command. */
-interface PromptRequests {
+export interface PromptRequests {
   /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the prompt's messages as one user message. */
   getPrompt: { params: GetPromptParams; value: Uint8Array<ArrayBuffer> };
   /** Answers values that the server suggests for an argument; none if the server is not connected. Does not fail. */
@@ -101,7 +101,7 @@ interface PromptRequests {
 }
 
 /** Asked for the person who hands a resource to the model. */
-interface ResourceRequests {
+export interface ResourceRequests {
   /** Answers the known resources of one server, or of all. Connects to none. */
   listResources: { params: { server: string | undefined }; value: ServerResources[] };
   /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the resource as part of a user message. */

@@ -74,8 +74,21 @@ export interface WireError {
 /** The answer to every request: never an exception, so that nothing is lost in a clone. */
 export type Reply<T> = { ok: true; value: T } | { ok: false; error: WireError };
 
-/** The error that every side throws and catches. */
+const BRAND = Symbol.for("pi-mcp-threads.error");
+
+/**
+ * The error that every side throws and catches. Main's screens are a file of their own with a copy of this class, so
+ * `instanceof` asks for the brand.
+ */
 export class ThreadsError extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this method, and keeps the usual rule.
+    const asked: unknown = this;
+    if (asked !== ThreadsError) return Function.prototype[Symbol.hasInstance].call(asked, value);
+    return value instanceof Error && BRAND in value;
+  }
+
+  readonly [BRAND] = true;
   readonly code: ErrorCode;
   readonly remedy: string | undefined;
   readonly data: ErrorData | undefined;

@@ -1,7 +1,7 @@
 /**
- * The commands `/mcp` and `/mcp-auth`. Owns: the subcommands (words.ts), their completion, and what each does (run.ts, loaded with the
+ * The commands `/mcp` and `/mcp-auth`. Owns: the subcommands (words.ts), their completion, and what each does (screens.ts, loaded with the
  * first one). Must not: know the runtime's inside; it asks through `McpCommandHost`. Called by: src/index.ts.
- * To add a subcommand: a row in words.ts, a case in run.ts, its text in src/report.
+ * To add a subcommand: a row in words.ts, a case in screens.ts, its text in src/report.
  */
 
 import type { PiCommand, PiContext } from "../../pi/api.ts";
@@ -33,7 +33,7 @@ export function completeMcp(prefix: string, servers: readonly string[]): Complet
 const namesOf = (host: McpCommandHost): string[] => host.servers().map(({ name }) => name);
 
 async function runLater(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const { runMcp } = await import("./run.ts");
+  const { runMcp } = await import("./screens.ts");
   await runMcp(args, ctx, host);
 }
 

@@ -1,4 +1,4 @@
-/** What each subcommand of `/mcp` does. */
+/** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
 import { renderResources } from "../../report/resources.ts";
