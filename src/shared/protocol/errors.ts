@@ -81,13 +81,6 @@ const BRAND = Symbol.for("pi-mcp-threads.error");
  * `instanceof` asks for the brand.
  */
 export class ThreadsError extends Error {
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this method, and keeps the usual rule.
-    const asked: unknown = this;
-    if (asked !== ThreadsError) return Function.prototype[Symbol.hasInstance].call(asked, value);
-    return value instanceof Error && BRAND in value;
-  }
-
   readonly [BRAND] = true;
   readonly code: ErrorCode;
   readonly remedy: string | undefined;
@@ -105,6 +98,14 @@ export class ThreadsError extends Error {
     this.data = details.data;
   }
 }
+
+Object.defineProperty(ThreadsError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    // A subclass inherits this method, and keeps the usual rule.
+    if (this !== ThreadsError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return value instanceof Error && BRAND in value;
+  },
+});
 
 const isErrorCode = (code: unknown): code is ErrorCode => ERROR_CODES.includes(code as ErrorCode);
 
