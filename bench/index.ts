@@ -14,6 +14,7 @@ import { memory } from "./scenarios/memory.ts";
 import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
+import { shortRun } from "./scenarios/short-run.ts";
 import { signIn } from "./scenarios/sign-in.ts";
 import { stall } from "./scenarios/stall.ts";
 import { start } from "./scenarios/start.ts";
@@ -34,6 +35,7 @@ const SCENARIOS: readonly Scenario[] = [
   start,
   connect,
   firstCall,
+  shortRun,
   signIn,
   reload,
   stall,

@@ -413,6 +413,21 @@ describe("servers beside each other", () => {
     expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(names);
   });
 
+  test("the session ends before a server has answered -> it gets SIGTERM at once, its process is gone", async () => {
+    const place = await createPlace();
+    const record = join(place.cwd, "record");
+    const { runtime, events } = await start(
+      { slow: fixture("hears-term.mjs", { RECORD: record }) },
+      { place },
+    );
+    await expect.poll(() => readIfThere(record)).toBe("start\n");
+    const spawned = events.find((event) => event.type === "spawned");
+    await runtime.stop();
+    expect(spawned?.pid).toBeGreaterThan(0);
+    expect(await waitGone(spawned ? [spawned.pid] : [], 10_000)).toEqual([]);
+    expect(await readIfThere(record)).toBe("start\nSIGTERM\n");
+  });
+
   test("two calls to a server that hangs, the second cancelled -> it ends at once, the first still waits", async () => {
     const at = await start({ s: fixture("hangs.mjs") });
     const controller = new AbortController();

@@ -58,6 +58,8 @@ export interface RunningConfiguration {
 export interface ConfigurationOptions {
   facts: SessionFacts;
   log: Log;
+  /** Fires when the session ends: the files are then not followed any more. */
+  signal: AbortSignal;
   /** Carries a plan out. The first call is the start of the session. */
   onPlan: (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
   /** An edit waits for the user. `change`: what the edit would do. */
@@ -93,9 +95,10 @@ class Running implements RunningConfiguration {
 
   /** Settles when the first plan has been carried out and the files are followed. */
   async start(): Promise<void> {
-    const { log, onFirstChange } = this.#options;
+    const { log, onFirstChange, signal } = this.#options;
     const first = this.#queue.applied;
     await this.#queue.apply(() => first);
+    if (signal.aborted) return;
     this.#live = await followConfig({
       facts: this.#facts,
       first,

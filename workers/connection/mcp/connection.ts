@@ -8,6 +8,7 @@ import type { TransportKind } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CloseTimes } from "../../shared/programs/close-times.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
@@ -15,11 +16,6 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { ResolvedHttp, Root } from "../config/values/values.ts";
 import type { Redactor, Secrets } from "../secrets/secrets.ts";
 import type { CallToolResult } from "./wire/wire.ts";
-
-export interface CloseTimes {
-  termMs: number;
-  killMs: number;
-}
 
 /** A list is undefined if the server could not list it: then the list that was known before stays. */
 export interface ListedResources {

@@ -7,7 +7,6 @@
 export { toConnection } from "./client.ts";
 export type {
   CallRequest,
-  CloseTimes,
   Connection,
   ConnectOptions,
   ListedResources,

@@ -3,19 +3,20 @@
  * and writes the outcome into the log. Owns no state; the server takes the connection and changes its phase.
  * Called by: server.ts.
  */
+
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
-import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
+import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/programs/close-times.ts";
 import { withName } from "../../shared/server-name.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { AuthServer, RequestAuth } from "../auth/auth.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ResolvedHttp } from "../config/values/values.ts";
-import type { CloseTimes, Connection, ConnectOptions } from "../mcp/mcp.ts";
+import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
 import { type Redactor, redactError } from "../secrets/secrets.ts";
 import type { ServerParts } from "./parts.ts";
 import type { Talkers } from "./talkers.ts";
@@ -83,9 +84,6 @@ export interface Attempt {
   hurry(): void;
 }
 
-/** For a connection that ends with the session, or before it was of use. */
-export const SHUTDOWN_TIMES: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
-
 export function startAttempt(server: AttemptedServer, context: AttemptContext): Attempt {
   const urgent = new AbortController();
   const promise = attempt(server, context, urgent.signal).finally(() => server.onSettled());
@@ -147,7 +145,7 @@ async function open(
     const failure = signal.aborted
       ? new ThreadsError("cancelled", `${server.name} was closed while it was being connected.`)
       : error;
-    await connection.close(SHUTDOWN_TIMES);
+    await connection.close(signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
     throw failure;
   }
   const tookMs = Math.round(performance.now() - startedAt);

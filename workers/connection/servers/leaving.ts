@@ -1,7 +1,9 @@
 /** Closes the connections that a server has given up, at once or when their calls are done. Called by: server.ts. */
+
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
-import type { CloseTimes, Connection } from "../mcp/mcp.ts";
+import type { CloseTimes } from "../../shared/programs/close-times.ts";
+import type { Connection } from "../mcp/mcp.ts";
 
 export interface Leaving {
   /** Does not wait for the connection's end. `after`: it is closed when this settles, or when the server is closed. */

@@ -1,8 +1,9 @@
 /** What a definition, the settings and the limits of a session decide about a server's life. Pure. */
+
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
+import type { CloseTimes } from "../../shared/programs/close-times.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { CloseTimes } from "../mcp/mcp.ts";
 import type { LifecyclePolicy } from "./state.ts";
 
 /** The limits of a server's life that a session may be given. */

@@ -4,19 +4,21 @@
  * attempt.ts, the clocks and lists beside an open connection in watch.ts, a call in call.ts, the server's tools and
  * resources in offer.ts. Called by: supervisor.ts.
  */
+
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import { type CloseTimes, SHUTDOWN_TIMES } from "../../shared/programs/close-times.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CloseTimes, Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/secrets.ts";
-import { type Attempt, type AttemptContext, SHUTDOWN_TIMES, startAttempt } from "./attempt.ts";
+import { type Attempt, type AttemptContext, startAttempt } from "./attempt.ts";
 import { type AskedOfServer, callServer, isExcluded, orAgain } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createLeaving, type Leaving } from "./leaving.ts";

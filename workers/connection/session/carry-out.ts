@@ -8,6 +8,7 @@ import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import { aborted } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import {
   type CachePool,
@@ -34,6 +35,8 @@ export interface PlanCarrierOptions {
   emit: (event: WorkerEvent) => void;
   /** A plan after the first one changed something and is carried out. */
   onChanged: (change: Plan) => void;
+  /** Fires when the session ends: a plan that is being carried out then connects nothing more. */
+  signal: AbortSignal;
 }
 
 /** The plan that runs, as the rest of the session reads it. */
@@ -51,7 +54,8 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const { generation, cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged } = options;
+  const { generation, cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal } = options;
+  const over = aborted(signal);
   let isFirst = true;
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
@@ -60,7 +64,9 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
       .map(({ definition }) => definition)
       .filter(({ name }) => names.has(name));
     const query = cacheQuery(cachePath, definitions, cwd);
-    const [{ entries, used }] = await Promise.all([cache.readCache(query), hashed]);
+    const known = await Promise.race([Promise.all([cache.readCache(query), hashed]), over]);
+    if (known === undefined) return;
+    const [{ entries, used }] = known;
     catalog.noteUsed(used);
     supervisor.restoreAndConnect(
       Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
@@ -68,6 +74,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   };
 
   return async (change, state, accepted) => {
+    if (signal.aborted) return;
     current.take(change.settings.after, state.files);
     supervisor.carryOut(change, withheldServers(state));
     emit({
@@ -81,6 +88,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     const starting = startedBy(change);
     // A plan that starts no server need not wait for the cache.
     if (starting.length > 0) await start(new Set(starting), hashed);
+    if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
     if (!isFirst && !isIdle(change)) onChanged(change);

@@ -124,6 +124,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const started = runConfiguration({
     facts,
     log,
+    signal: lifetime.signal,
     onPlan: createPlanCarrier(current, {
       generation,
       cwd,
@@ -133,6 +134,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       hashes,
       cache,
       emit,
+      signal: lifetime.signal,
       onChanged: (change) => {
         auth.abandon(endedBy(change));
         void reportEffect(change, notice);
@@ -160,9 +162,9 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       cancelPreload();
       // A start that failed has opened something, too, and has reported why it failed.
       const running = await started.catch(() => undefined);
-      await closeAll(log, running?.close());
       await closeAll(
         log,
+        running?.close(),
         catalog.finish(),
         supervisor.close(),
         results.close(),

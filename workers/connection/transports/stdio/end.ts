@@ -2,10 +2,11 @@
  * How the process of a server ends. Owns: waiting for its exit and its last output; the steps end of stdin, SIGTERM,
  * SIGKILL; giving up on a process that the system does not let us end. Knows nothing of MCP.
  */
+
 import { once } from "node:events";
 import { settledWithin } from "../../../shared/pace/abort.ts";
+import type { CloseTimes } from "../../../shared/programs/close-times.ts";
 import { type Killed, killTree, type ServerProcess } from "../../../shared/programs/processes.ts";
-import type { CloseTimes } from "../../mcp/mcp.ts";
 
 /** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -69,7 +70,7 @@ export class ProcessEnd {
   }
 
   /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
-  async closeWithin({ termMs, killMs }: CloseTimes): Promise<void> {
+  async closeWithin({ termMs, killMs, isLast = false }: CloseTimes): Promise<void> {
     if (this.#child.pid === undefined || this.#isOver) return;
     this.#child.stdin.end();
     if (!(await this.endsWithin(termMs))) {
@@ -83,7 +84,7 @@ export class ProcessEnd {
         }
       }
     }
-    await this.exited;
+    if (!isLast) await this.exited;
   }
 
   async #onProcessEnd(exit: string): Promise<void> {

@@ -5,12 +5,13 @@
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
 import { childEnvironment } from "../../../shared/programs/environment.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder } from "../../config/entry/chosen-folder.ts";
-import type { StdioTarget } from "../../config/entry/definition.ts";
+import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
 import {
   answerTooLarge,
@@ -96,9 +97,22 @@ async function withoutNpm(command: Command, options: ConnectOptions): Promise<Co
     const launch = await resolveNpx({ ...command, neutral }, { ...options, cacheFile: npxCacheFile });
     return { ...command, ...launch };
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new ThreadsError("cancelled", `${definition.name} was closed before it was started.`);
+    throw signal.aborted ? stoppedEarly(definition) : error;
   }
+}
+
+const stoppedEarly = ({ name }: ServerDefinition): ThreadsError =>
+  new ThreadsError("cancelled", `${name} was closed before it was started.`);
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/**
+ * Settles in a turn of the event loop that no other start has. The system needs milliseconds to start a process, and
+ * between two starts the worker hears whether the session has ended.
+ */
+function spawnTurn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => setImmediate());
+  return lastTurn;
 }
 
 /** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
@@ -157,7 +171,7 @@ class Started {
     // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
     const failure = stdioFailure(transport, this.#options, error);
-    await transport.closeWithin({ termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs });
+    await transport.closeWithin(this.#options.signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
     return failure;
   }
 }
@@ -168,6 +182,8 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
   const server = definition.name;
   const command = await withoutNpm(commandOf(target, options), options);
   const launch = await launchOf(command, server);
+  await spawnTurn();
+  if (options.signal.aborted) throw stoppedEarly(definition);
   const start = (): Started =>
     new Started(
       new StdioTransport({

@@ -7,9 +7,9 @@
 import { once } from "node:events";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { CloseTimes } from "../../../shared/programs/close-times.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { spawnFailure } from "../../../shared/programs/spawn-failure.ts";
-import type { CloseTimes } from "../../mcp/mcp.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
 import type { TooLarge } from "../../messages/messages.ts";
 import { ProcessEnd } from "./end.ts";

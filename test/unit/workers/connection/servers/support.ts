@@ -1,19 +1,17 @@
 /** Owns: servers in this thread whose connections are fakes, opened and ended by the test. */
+
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import {
   parseEntry,
   type ServerDefinition,
 } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
-import type {
-  CloseTimes,
-  Connection,
-  ConnectOptions,
-} from "../../../../../workers/connection/mcp/connection.ts";
+import type { Connection, ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import type { Connect } from "../../../../../workers/connection/servers/attempt.ts";
 import { Server, type ServerContext } from "../../../../../workers/connection/servers/server.ts";
 import { createGate } from "../../../../../workers/shared/pace/gate.ts";
+import type { CloseTimes } from "../../../../../workers/shared/programs/close-times.ts";
 import { recordingLog } from "../../recording-log.ts";
 
 /** A definition of the user's own file. */

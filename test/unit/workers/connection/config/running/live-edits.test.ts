@@ -111,7 +111,12 @@ describe("a plan that cannot be carried out", () => {
     snapshotChecksum: undefined,
   });
   const quiet = { debug() {}, info() {}, warn() {}, error() {}, write() {}, flush: async () => undefined };
-  const calls = { onHeld: () => undefined, onFirstChange: () => undefined, log: quiet };
+  const calls = {
+    onHeld: () => undefined,
+    onFirstChange: () => undefined,
+    signal: new AbortController().signal,
+    log: quiet,
+  };
 
   test("the first one -> the start fails with its reason", async () => {
     const home = await createHome();

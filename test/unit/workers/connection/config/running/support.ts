@@ -100,6 +100,7 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
     },
     onHeld: ({ id, change }) => held.push({ id, text: describeEffect(change, new Map()) ?? "" }),
     onFirstChange: () => undefined,
+    signal: new AbortController().signal,
   });
   onTestFinished(() => running.close());
   return {
