@@ -5,7 +5,7 @@ import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
 /** What a person sees is tested in a real terminal, which is the one tool that the tests do not bring along. */
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
-if (!hasTmux) process.stderr.write("No tmux here: test/e2e/terminal.test.ts does not run.\n");
+if (!hasTmux) process.stderr.write("No tmux here: test/e2e/*terminal.test.ts do not run.\n");
 
 /**
  * Tests of real threads, processes and Pi runs wait more than they compute: two cores run four files at a time.
@@ -80,7 +80,7 @@ export default defineConfig({
       },
       realProject("worker", { execArgv: WHOLE_FILES_COMPILED, exclude: OWN_COMPILE_CACHE }),
       realProject("compile-cache", { include: OWN_COMPILE_CACHE }),
-      realProject("e2e", { exclude: hasTmux ? [] : ["test/e2e/terminal.test.ts"] }),
+      realProject("e2e", { exclude: hasTmux ? [] : ["test/e2e/*terminal.test.ts"] }),
       realProject("hostile"),
       realProject("oauth", { execArgv: WHOLE_FILES_COMPILED }),
       realProject("conformance"),

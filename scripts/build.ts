@@ -1,7 +1,8 @@
 /**
- * Builds the published files: `dist/index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
+ * Builds the published files: `index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
  * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, and one
- * self-contained file per worker.
+ * self-contained file per worker. `index.js` lies in the package's own folder, since Pi shows an extension under the name
+ * of the folder of its `index.js`.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -117,12 +118,12 @@ const oneLaterFile: Plugin = {
   },
 };
 
-/** The file that main loads when the person opens a screen: `import("./screens.ts")` stays an import. */
+/** The file that main loads when the person opens a screen: `import("./screens.ts")` of `index.js` stays an import. */
 const screensApart: Plugin = {
   name: "screens-apart",
   setup(build) {
     build.onResolve({ filter: /\/screens\.ts$/ }, ({ kind }) =>
-      kind === "dynamic-import" ? { path: "./screens.js", external: true } : undefined,
+      kind === "dynamic-import" ? { path: "./dist/screens.js", external: true } : undefined,
     );
   },
 };
@@ -155,11 +156,11 @@ const worker: BuildOptions = {
 
 const builds: BuildOptions[] = [
   {
-    entryPoints: ["src/index.ts"],
+    entryPoints: { index: "src/index.ts" },
     plugins: [leaveOut, pureMsgpackr, oneLaterFile, screensApart],
     splitting: true,
-    outdir: "dist",
-    chunkNames: "[name]",
+    outdir: ".",
+    chunkNames: "dist/[name]",
   },
   // Complete in itself: what it shared with the other files would become chunks that each start had to load.
   { entryPoints: ["src/ui/command/screens.ts"], outfile: "dist/screens.js" },
@@ -173,7 +174,9 @@ const builds: BuildOptions[] = [
   },
 ];
 
-await rm(new URL("../dist", import.meta.url), { recursive: true, force: true });
+for (const built of ["../dist", "../index.js"]) {
+  await rm(new URL(built, import.meta.url), { recursive: true, force: true });
+}
 /** The source files of each output, for a boundary test. */
 const sources: Record<string, string[]> = {};
 for (const options of builds) {

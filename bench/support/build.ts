@@ -1,5 +1,5 @@
 /**
- * Owns: the built extension that the benches measure. `dist/` is built once per run, so that no figure comes from older
+ * Owns: the built extension that the benches measure. The extension is built once per run, so that no figure comes from older
  * code, and the package is the one that npm would publish.
  * Must not: measure.
  */

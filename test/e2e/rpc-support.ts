@@ -1,5 +1,5 @@
 /** Owns: a Pi over RPC with a scripted model, and waits for notices, dialogs and the status line. */
-import { cp, rename, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ModelTurn, ScriptedModel } from "../support/model.ts";
 import {
@@ -18,7 +18,7 @@ import {
   toDialog,
   toolEnds,
 } from "../support/rpc-events.ts";
-import { call, ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
+import { call, copyExtension, ENTRY, fixtureServer, home, model, onCleanup } from "./support.ts";
 
 /** This limit catches hangs only: Pi, its worker and servers may start on two busy cores. */
 export const PATIENCE_MS = 40_000;
@@ -137,10 +137,8 @@ export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
 
 /** Starts Pi with a copy of the built extension whose connection worker ends at `breakWorker`. */
 export async function openBreakable(at: PiHome): Promise<Opened> {
-  const folder = join(at.dir, "ext");
-  await cp(join(root, "dist"), folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  const worker = (name: string): string => join(folder, "workers", name);
+  const folder = await copyExtension(at);
+  const worker = (name: string): string => join(folder, "dist", "workers", name);
   await rename(worker("connection.js"), worker("real.js"));
   const lines = [
     'import { existsSync, rmSync } from "node:fs";',

@@ -2,7 +2,7 @@
  * Owns: the stories of sign-ins in the real Pi without a terminal: an authorization server, an MCP server that trusts
  * it, a home with both, a browser that notes its starts, and the search for secrets in all that Pi wrote and said.
  */
-import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
@@ -15,7 +15,7 @@ import { findSecrets, readBelow, type Said } from "../support/find-secrets.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { allPids, processesWithMarker } from "../support/processes.ts";
 import { type ProtectedServer, startProtectedServer } from "../support/protected-server.ts";
-import { home, onCleanup, root } from "./support.ts";
+import { copyExtension, home, onCleanup, root } from "./support.ts";
 
 /** The name of the only server. */
 export const SERVER = "web";
@@ -98,11 +98,9 @@ async function installBrowser({ dir }: PiHome): Promise<string> {
  * A copy of the built extension in which one place of the connection worker is another: some limits and some events can
  * be reached in no other way through the real Pi.
  */
-export async function changedExtension({ dir }: PiHome, from: string, to: string): Promise<string> {
-  const folder = join(dir, "ext");
-  await cp(join(root, "dist"), folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  const worker = join(folder, "workers", "connection.js");
+export async function changedExtension(at: PiHome, from: string, to: string): Promise<string> {
+  const folder = await copyExtension(at);
+  const worker = join(folder, "dist", "workers", "connection.js");
   const parts = (await readFile(worker, "utf8")).split(from);
   if (parts.length !== 2) throw new Error(`the built worker has ${parts.length - 1} times ${from}`);
   await writeFile(worker, parts.join(to));

@@ -1,5 +1,5 @@
 /** Owns: shared code of the end-to-end tests: the builds of the extension, real servers, homes, models and cleanup. */
-import { readFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
@@ -12,7 +12,7 @@ export { onCleanup } from "../support/cleanup.ts";
 export const root = join(import.meta.dirname, "..", "..");
 
 /** The built extension, which users run. It loads much faster than the raw TypeScript. */
-export const ENTRY = join(root, "dist", "index.js");
+export const ENTRY = join(root, "index.js");
 
 /** The raw TypeScript of the checkout, and the unpacked tarball alone in a folder named `node_modules`. */
 export const BUILDS = ["raw TypeScript", "packed package"] as const;
@@ -21,6 +21,16 @@ export type Build = (typeof BUILDS)[number];
 export async function entryOf(build: Build): Promise<string> {
   if (build === "raw TypeScript") return join(root, "src", "index.ts");
   return packedEntry();
+}
+
+/** Copies the built extension into the home, where a test may change it. Resolves with the copy's folder. */
+export async function copyExtension({ dir }: PiHome): Promise<string> {
+  const folder = join(dir, "ext");
+  for (const built of ["index.js", "dist"]) {
+    await cp(join(root, built), join(folder, built), { recursive: true });
+  }
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  return folder;
 }
 
 const npmServer = (name: string, ...args: string[]): { command: string; args: string[] } => ({

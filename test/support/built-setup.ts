@@ -1,4 +1,4 @@
-/** Builds `dist/` before the tests that run it if a source is newer, so that no test runs an old build. */
+/** Builds the extension before the tests that run it if a source is newer, so that no test runs an old build. */
 import { execFileSync } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

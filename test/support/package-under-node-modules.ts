@@ -14,7 +14,7 @@ const PACKAGE_NAME = "pi-mcp-threads";
 const PROJECT_DIR = join(import.meta.dirname, "..", "..");
 
 export interface UnpackedPackage {
-  /** Absolute path of `dist/index.js`, the extension that Pi loads. */
+  /** Absolute path of `index.js`, the extension that Pi loads. */
   entry: string;
   /** `<tmp>/node_modules/pi-mcp-threads`. */
   dir: string;
@@ -32,8 +32,8 @@ export function unpackTarball(): Promise<UnpackedPackage> {
 
 /** Packs the package and unpacks it to `<root>/node_modules/pi-mcp-threads`, whose path is the answer. */
 export async function unpackBelow(root: string): Promise<string> {
-  if (!existsSync(join(PROJECT_DIR, "dist", "index.js"))) {
-    throw new Error("dist/index.js is missing: run `npm run build` before the tests that use the package");
+  if (!existsSync(join(PROJECT_DIR, "index.js"))) {
+    throw new Error("index.js is missing: run `npm run build` before the tests that use the package");
   }
   const destination = join(root, "tarball");
   const dir = join(root, "node_modules", PACKAGE_NAME);
@@ -54,5 +54,5 @@ async function unpack(): Promise<UnpackedPackage> {
     process.off("exit", removeAtExit);
     await rm(root, { recursive: true, force: true });
   };
-  return { entry: join(dir, "dist", "index.js"), dir, dispose };
+  return { entry: join(dir, "index.js"), dir, dispose };
 }

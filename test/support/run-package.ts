@@ -10,12 +10,12 @@ import { inject } from "vitest";
 import { madeOnce } from "./made-once.ts";
 import { unpackBelow } from "./package-under-node-modules.ts";
 
-/** Absolute path of the `dist/index.js` that Pi loads. */
+/** Absolute path of the `index.js` that Pi loads. */
 export async function packedEntry(): Promise<string> {
   const folder = join(inject("piCaches"), "package");
   await madeOnce(folder, async (unfinished) => {
     await mkdir(unfinished);
     await unpackBelow(unfinished);
   });
-  return join(await realpath(folder), "node_modules", "pi-mcp-threads", "dist", "index.js");
+  return join(await realpath(folder), "node_modules", "pi-mcp-threads", "index.js");
 }

@@ -18,7 +18,8 @@ const PATIENCE_MS = 30_000;
 export interface TerminalOptions {
   home: PiHome;
   model: ScriptedModel;
-  extension: string;
+  /** Path for `-e`; without it, Pi loads what its settings name. */
+  extension?: string;
   columns: number;
   rows?: number;
   /** More arguments of Pi, for example `["--continue"]`. */
@@ -58,7 +59,8 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     });
     return stdout;
   };
-  const pi = [process.execPath, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL, "-e", extension];
+  const pi = [process.execPath, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
+  if (extension !== undefined) pi.push("-e", extension);
   const size = ["-x", String(columns), "-y", String(rows)];
   await tmux("new-session", "-d", ...size, "-c", home.cwd, ...pi, ...(options.args ?? []));
 

@@ -7,9 +7,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Registry } from "../../support/npm-registry.ts";
 import { createHome, type HomeOptions } from "../../support/pi-home.ts";
 import { type Canary, startCanary } from "./canary.ts";
-import { PACKAGE, type Registry, startRegistry } from "./registry.ts";
+import { PACKAGE, startUserRegistry } from "./registry.ts";
 import type { Entry, Place } from "./row.ts";
 
 const SERVERS = join(import.meta.dirname, "..", "servers");
@@ -83,7 +84,7 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
       return { url };
     },
     npx: async () => {
-      registry ??= await startRegistry();
+      registry ??= await startUserRegistry();
       const npmrc = `registry=${registry.url}\nupdate-notifier=false\naudit=false\nfund=false\n`;
       await writeFile(join(home.dir, ".npmrc"), npmrc);
       return { command: "npx", args: ["-y", PACKAGE, "."] };

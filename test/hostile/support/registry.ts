@@ -5,13 +5,11 @@
  * Called by: rows about npx.
  */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { type Registry, startRegistry } from "../../support/npm-registry.ts";
 
 export const PACKAGE = "user-server";
 
@@ -34,31 +32,6 @@ async function packTarball(): Promise<Buffer> {
   }
 }
 
-export interface Registry {
-  url: string;
-  close(): Promise<void>;
-}
-
-export async function startRegistry(): Promise<Registry> {
-  const tarball = await packTarball();
-  const server = createServer((request, response) => {
-    const url = `http://${request.headers.host}`;
-    if (request.url === `/${PACKAGE}.tgz`) response.writeHead(200).end(tarball);
-    else if (request.url?.startsWith(`/${PACKAGE}`)) {
-      const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
-      const version = { ...MANIFEST, dist: { tarball: `${url}/${PACKAGE}.tgz`, integrity } };
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({ name: PACKAGE, "dist-tags": { latest: "1.0.0" }, versions: { "1.0.0": version } }),
-      );
-    } else response.writeHead(404).end("{}");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+export async function startUserRegistry(): Promise<Registry> {
+  return startRegistry({ manifest: MANIFEST, tarball: await packTarball() });
 }

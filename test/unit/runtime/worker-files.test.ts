@@ -25,8 +25,8 @@ async function packed(): Promise<{ folder: string; url: URL; temp: string }> {
 describe("connectionWorkerUrl", () => {
   it.each([
     ["file:///p/src/runtime/worker-files.ts", "file:///p/workers/connection.ts"],
-    ["file:///p/dist/index.js", "file:///p/dist/workers/connection.js"],
-    ["file:///a%20b/node_modules/p/dist/index.js", "file:///a%20b/node_modules/p/dist/workers/connection.js"],
+    ["file:///p/dist/later.js", "file:///p/dist/workers/connection.js"],
+    ["file:///a%20b/node_modules/p/dist/later.js", "file:///a%20b/node_modules/p/dist/workers/connection.js"],
   ])("%s -> %s", (here, url) => {
     expect(connectionWorkerUrl(here).href).toBe(url);
   });
