@@ -41,6 +41,7 @@ test("requests of main to the connection worker", () => {
     "explainMissing",
     "matchTools",
     "status",
+    "diagnose",
     "stats",
     "declaredSchema",
     "reconnect",

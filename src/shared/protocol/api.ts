@@ -6,6 +6,7 @@
 import type { ApprovalAnswer } from "./approval.ts";
 import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
+import type { DoctorRequests } from "./doctor.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
 import type { ReadResourceParams, ServerResources, SuggestedResource } from "./resources.ts";
@@ -48,7 +49,7 @@ interface CallRequests {
 }
 
 /** Asked by the person, in a dialog or by `/mcp`. */
-export interface UserRequests {
+export interface UserRequests extends DoctorRequests {
   status: { params: Record<string, never>; value: StatusReport };
   /** Answers the captured statistics of calls. */
   stats: { params: Record<string, never>; value: StatsReport };
@@ -142,6 +143,7 @@ const METHODS: Record<ConnectionMethod, true> = {
   explainMissing: true,
   matchTools: true,
   status: true,
+  diagnose: true,
   stats: true,
   declaredSchema: true,
   reconnect: true,

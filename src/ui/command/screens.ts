@@ -1,6 +1,7 @@
 /** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
+import { renderDoctor } from "../../report/doctor.ts";
 import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
@@ -59,7 +60,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
   const switches = word === "enable" || word === "disable";
   const needsServer = switches || word === "logout" || word === "tool";
-  const takesServer = needsServer || ["tools", "resources", "reconnect", "auth"].includes(word);
+  const takesServer = needsServer || ["tools", "resources", "reconnect", "auth", "doctor"].includes(word);
   const takesProject = switches || word === "edit";
   if (
     (server !== undefined && !takesServer) ||
@@ -105,6 +106,10 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
       return edit(project, ctx, host);
     case "stats":
       return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
+    case "doctor": {
+      const report = await host.ask("diagnose", server === undefined ? {} : { server });
+      return notify(ctx, renderDoctor(report, columnsOf(ctx)), "info");
+    }
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

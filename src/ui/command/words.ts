@@ -14,6 +14,7 @@ export const WORDS = {
   edit: "[--project]",
   trust: "",
   stats: "",
+  doctor: "[server]",
 } as const;
 
 /** Names under which other MCP clients have a subcommand. */

@@ -8,6 +8,7 @@ import type { Approvals } from "../approval/approval.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
+import { createDiagnose } from "../doctor/doctor.ts";
 import type { Results } from "../results/results.ts";
 import type { Supervisor } from "../servers/servers.ts";
 import { createAnswerApproval } from "./approvals.ts";
@@ -31,6 +32,8 @@ export interface SessionParts {
   signIns: SignInRequests;
   asks: Pick<SessionAsks, "answer" | "turnEnded">;
   emit: (event: WorkerEvent) => void;
+  agentDir: string;
+  cwd: string;
 }
 
 export function createSessionRequests(parts: SessionParts): SessionRequests {
@@ -91,6 +94,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
     ...signIns,
     ...createPromptRequests({ started, supervisor, results }),
     ...createResourceRequests({ started, supervisor, results }),
+    diagnose: createDiagnose(parts),
     status: async () => statusReport(supervisor, (await started).state),
   };
 }

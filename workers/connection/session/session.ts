@@ -155,6 +155,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       signIns: createSignInRequests(auth, started, signInOptions),
       asks,
       emit,
+      agentDir,
+      cwd,
     }),
     planned: started.then(() => undefined),
     close: async () => {

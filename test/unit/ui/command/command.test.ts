@@ -17,7 +17,7 @@ import { makeReport, makeStatus } from "../../server-status.ts";
 
 const USAGE =
   "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
-  " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats";
+  " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | doctor [server]";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
@@ -347,6 +347,7 @@ describe("completeMcp", () => {
         "edit",
         "trust",
         "stats",
+        "doctor",
       ],
     ],
     ["s", ["status", "stats"]],

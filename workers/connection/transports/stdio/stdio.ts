@@ -8,10 +8,10 @@ import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
-import { childEnvironment } from "../../../shared/programs/environment.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder } from "../../config/entry/chosen-folder.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
+import { serverEnvironment } from "../../config/entry/server-environment.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
 import {
   answerTooLarge,
@@ -77,11 +77,11 @@ function describeLeftOut(entries: readonly string[]): string {
 function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: ConnectOptions): Command {
   const { platform } = process;
   const cwd = target.cwd ?? session;
-  const env = childEnvironment({
+  const env = serverEnvironment(definition, target.env, {
     base: process.env,
-    own: target.env,
+    session,
+    home: homedir(),
     platform,
-    independentOf: definition.definedByProject ? undefined : { cwd: session, home: homedir() },
     onLeftOut: (entries) => onNote(describeLeftOut(entries)),
   });
   const isIndependent =

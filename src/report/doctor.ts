@@ -1,0 +1,125 @@
+/** What `/mcp doctor` and the command line show: the findings for a person, and the report for an issue. Pure. */
+import type { DoctorReport, Finding } from "../shared/protocol/doctor.ts";
+import { counted } from "../shared/text/counts.ts";
+import { formatMs } from "../shared/text/size.ts";
+import { isTrouble, worstFirst } from "../shared/text/worst-first.ts";
+import { serverName } from "./server-name.ts";
+
+/** Narrower lines would be harder to read than lines that the terminal breaks. */
+const LEAST_COLUMNS = 40;
+const INDENT = "  ";
+const NAME_CHARS = 40;
+
+/** Lines of at most `columns` characters, broken at spaces; a longer word stays whole. */
+function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+const place = ({ file, line }: Finding): string =>
+  file === undefined ? "" : ` (${file}${line === undefined ? "" : `:${line}`})`;
+
+const subject = ({ server }: Finding): string => (server === undefined ? "" : `${serverName(server)}: `);
+
+function findingLines(finding: Finding, columns: number): string[] {
+  const { severity, title, detail, remedy } = finding;
+  const below = columns - INDENT.length;
+  const more = [detail, remedy && `To do: ${remedy}`].filter((text) => text !== undefined && text !== "");
+  const [first = "", ...rest] = wrap(`${severity}: ${subject(finding)}${title}${place(finding)}`, columns);
+  return [
+    first,
+    ...rest.flatMap((text) => wrap(text, below).map((line) => INDENT + line)),
+    ...more.flatMap((text) => wrap(text as string, below).map((line) => INDENT + line)),
+  ];
+}
+
+const countOf = (findings: readonly Finding[], severity: Finding["severity"], noun: string): string[] => {
+  const count = findings.filter((finding) => finding.severity === severity).length;
+  return count === 0 ? [] : [counted(count, noun)];
+};
+
+function headline({ findings, tookMs }: DoctorReport): string {
+  const counts = [
+    ...countOf(findings, "error", "error"),
+    ...countOf(findings, "warning", "warning"),
+    ...countOf(findings, "note", "note"),
+  ];
+  const took = `in ${formatMs(tookMs)}`;
+  return findings.some(isTrouble)
+    ? `MCP doctor: ${counts.join(", ")}, ${took}`
+    : `MCP doctor: all is well, ${[...counts, took].join(", ")}`;
+}
+
+const stageLines = ({ stages }: DoctorReport): string[] =>
+  stages.map(({ name, ms, ok }) => `${INDENT}${ok ? "ok" : "failed"}: ${name}, ${formatMs(ms)}`);
+
+/** The report with what only its reader knows, for example other extensions of Pi. */
+export const withFindings = (report: DoctorReport, more: readonly Finding[]): DoctorReport => ({
+  ...report,
+  findings: worstFirst([...more, ...report.findings]),
+});
+
+/** The findings, the worst first, without what is well. `columns`: width of a line. */
+export function renderDoctor(report: DoctorReport, columns: number): string {
+  const width = Math.max(LEAST_COLUMNS, columns);
+  const shown = report.findings.filter(({ severity }) => severity !== "ok");
+  const left = report.leftOut > 0 ? [`and ${report.leftOut} more`] : [];
+  return [
+    headline(report),
+    ...stageLines(report),
+    ...shown.flatMap((finding) => findingLines(finding, width)),
+    ...left,
+  ].join("\n");
+}
+
+const name = (text: string): string => {
+  const shown = serverName(text);
+  return shown.length > NAME_CHARS ? `${shown.slice(0, NAME_CHARS - 1)}…` : shown;
+};
+
+function serverLine(server: DoctorReport["servers"][number]): string {
+  const { transport, state, lifecycle, tools, protocol, startMs, directTokens } = server;
+  const parts = [
+    transport,
+    state,
+    lifecycle,
+    counted(tools, "tool"),
+    ...(protocol === undefined ? [] : [`MCP ${protocol}`]),
+    ...(startMs === undefined ? [] : [`started in ${formatMs(startMs)}`]),
+    ...(directTokens ? [`${directTokens.toLocaleString("en")} tokens`] : []),
+  ];
+  return `${name(server.name)}: ${parts.join(", ")}`;
+}
+
+function reportLine(finding: Finding): string {
+  const { id, severity, title, detail, remedy } = finding;
+  const text = [title, detail, remedy].filter(Boolean).join(" ");
+  return `${severity} [${id}] ${subject(finding)}${text}${place(finding)}`;
+}
+
+/**
+ * The report for an issue: a block of Markdown. Nothing in it can end the block, because foreign texts lose their
+ * backticks.
+ */
+export function renderIssueReport(report: DoctorReport): string {
+  const { facts, servers, findings, leftOut, stages } = report;
+  const lines = [
+    `pi-mcp-threads ${facts.version}, ${facts.runtime}, ${facts.platform}`,
+    `${facts.connected} of ${counted(facts.servers, "server")} connected, ${facts.waiting} waiting, ${counted(facts.tools, "tool")}`,
+    ...(facts.proxies.length > 0 ? [`Set: ${facts.proxies.join(", ")}`] : []),
+    "",
+    ...servers.map(serverLine),
+    ...(stages.length > 0 ? ["", ...stageLines(report).map((line) => line.trim())] : []),
+    "",
+    ...findings.map(reportLine),
+    ...(leftOut > 0 ? [`and ${leftOut} more`] : []),
+  ];
+  return ["```text", ...lines.map((line) => line.replaceAll("`", "'")), "```", ""].join("\n");
+}

@@ -1,0 +1,44 @@
+/** Makes servers, a machine and an input for the checks of the doctor. */
+import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
+import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
+import type { DoctorInput, Examined } from "../../../../../workers/connection/doctor/check.ts";
+import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";
+import { makeStatus } from "../../../server-status.ts";
+import { definition } from "../config/support.ts";
+
+export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
+  env: { PATH: "/usr/bin:/bin" },
+  home: "/home/me",
+  platform: "linux",
+  cwd: "/work/app",
+  findProgram: async () => undefined,
+  kindOf: async () => "missing",
+  ...over,
+});
+
+export const examined = (
+  name: string,
+  entry: Record<string, unknown>,
+  status: Partial<ServerStatus> = {},
+  more: Partial<Examined> = {},
+): Examined => ({
+  name,
+  definition: definition(name, entry),
+  tools: undefined,
+  redact: (text) => text,
+  status: () => makeStatus(name, status),
+  connect: async () => undefined,
+  ...more,
+});
+
+export const makeInput = (servers: readonly Examined[], over: Partial<DoctorInput> = {}): DoctorInput => ({
+  state: { problems: [], files: [], questions: [], refused: [] },
+  settings: DEFAULT_SETTINGS,
+  servers,
+  all: servers,
+  named: undefined,
+  agentDir: "/home/me/.pi/agent",
+  machine: makeMachine(),
+  signal: new AbortController().signal,
+  ...over,
+});

@@ -1,0 +1,50 @@
+/** What a check gets and answers. Types, and the words that checks share. */
+
+import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
+import type { WireError } from "../../../src/shared/protocol/errors.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { ConfigState } from "../config/config.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import type { Machine } from "./machine.ts";
+
+/** A server as the checks see it. */
+export interface Examined {
+  readonly name: string;
+  readonly definition: ServerDefinition;
+  readonly tools: readonly CachedTool[] | undefined;
+  /** Takes secrets out of a text about this server. */
+  readonly redact: (text: string) => string;
+  status(): ServerStatus;
+  /** Connects the server as a person asks for it. Rejects with `ThreadsError`. */
+  connect(by: "user"): Promise<unknown>;
+}
+
+export interface DoctorInput {
+  state: ConfigState;
+  settings: Settings;
+  /** The servers to look at: the one that was named, or all. */
+  servers: readonly Examined[];
+  all: readonly Examined[];
+  named: string | undefined;
+  agentDir: string;
+  machine: Machine;
+  /** Aborted when the person gives up. */
+  signal: AbortSignal;
+}
+
+/** Looks at one kind of thing. `signal`: aborted when the doctor's time is over. */
+export type Check = (
+  input: DoctorInput,
+  signal: AbortSignal,
+) => Promise<readonly Finding[]> | readonly Finding[];
+
+export type Stages = DoctorStage[];
+
+/** A check that found nothing wrong says so in one line. */
+export const allWell = (id: Finding["id"], title: string): Finding => ({ id, severity: "ok", title });
+
+/** Name of the kind of failure that a server's error carries; undefined for an error that carries none. */
+export const reasonOf = ({ data }: Pick<WireError, "data">): string | undefined =>
+  typeof data?.reason === "string" ? data.reason : undefined;

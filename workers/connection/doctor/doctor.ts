@@ -1,0 +1,57 @@
+/**
+ * Looks for what is wrong with the configuration, the servers and this machine, and says what to do about each of it.
+ * Owns: the checks, their order and their bounds. Must not: start a server that nobody asked for, send credentials, or
+ * reach an address that a file of the project names; an attempt to connect a server goes the normal way (servers).
+ * Called by: session. To add a check: a file here with its pure decision and its look at the machine (machine.ts), a
+ * line in CHECKS (diagnose.ts), its word in src/shared/protocol/doctor.ts, and a row in the hostile suite if a server or
+ * a file can fill it.
+ */
+import { homedir } from "node:os";
+import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import type { Supervisor } from "../servers/servers.ts";
+import { SERVERS_SHOWN } from "./limits.ts";
+
+export interface DoctorParts {
+  /** Settles when the first plan is carried out. */
+  started: Promise<RunningConfiguration>;
+  supervisor: Pick<Supervisor, "servers">;
+  agentDir: string;
+  cwd: string;
+}
+
+const unknown = (server: string, known: readonly { name: string }[]): ThreadsError =>
+  new ThreadsError("unknown_server", `No server named ${server} is configured.`, {
+    remedy: "/mcp lists the servers.",
+    data: { known: known.slice(0, SERVERS_SHOWN).map(({ name }) => name) },
+  });
+
+export type Diagnose = (params: { server?: string }, signal: AbortSignal) => Promise<DoctorReport>;
+
+/** Rejects with `unknown_server` or `cancelled`. */
+export const createDiagnose =
+  ({ started, supervisor, agentDir, cwd }: DoctorParts): Diagnose =>
+  async ({ server: named }, signal) => {
+    const { state, now } = await started;
+    // The checks are loaded with the first question: most sessions ask none.
+    const [{ diagnose, isMentioned }, { thisMachine }] = await Promise.all([
+      import("./diagnose.ts"),
+      import("./machine.ts"),
+    ]);
+    const { servers } = supervisor;
+    const wanted = named === undefined ? servers : servers.filter(({ name }) => name === named);
+    if (named !== undefined && wanted.length === 0 && !isMentioned(state, named))
+      throw unknown(named, servers);
+    const machine = thisMachine({ env: process.env, home: homedir(), platform: process.platform, cwd });
+    return diagnose({
+      state,
+      settings: now.settings,
+      servers: wanted,
+      all: servers,
+      named,
+      agentDir,
+      machine,
+      signal,
+    });
+  };
