@@ -10,6 +10,7 @@ import type {
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
+import type { SetupRequests } from "../shared/protocol/setup.ts";
 
 export interface Crash {
   /** Why the worker ended, in words for people. */
@@ -37,6 +38,7 @@ export interface KeepLimits extends Partial<CrashPolicy> {
 /** The requests of `/mcp`, of dialogs and of answers to the model. */
 export type UserRequest =
   | keyof UserRequests
+  | keyof SetupRequests
   | keyof PromptRequests
   | keyof ResourceRequests
   | "explainMissing"
@@ -48,10 +50,11 @@ export interface Runtime {
     params: ConnectionMethods["settleTools"]["params"],
     signal: AbortSignal | undefined,
   ): Promise<ConnectionMethods["settleTools"]["value"]>;
-  /** Resolves when the request is done. Rejects with a `ThreadsError`. */
+  /** Resolves when the request is done. Rejects with a `ThreadsError`; with `cancelled` as soon as the signal fires. */
   ask<M extends UserRequest>(
     method: M,
     params: ConnectionMethods[M]["params"],
+    signal?: AbortSignal,
   ): Promise<ConnectionMethods[M]["value"]>;
   /** Sends a request whose answer nobody needs. Does not fail, and does not keep the process alive. */
   post<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;

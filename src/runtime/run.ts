@@ -106,8 +106,10 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     settleTools: (params, signal) =>
       request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
     // `reconnect` and an applied edit wait for servers, so the deadline is that of a server's start.
-    ask: (method, params) =>
-      request(method, params, { deadlineMs: LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs }),
+    ask: (method, params, signal) => {
+      const longestMs = method === "tryServer" ? LIMITS.tryMs : LIMITS.startupTimeoutMs;
+      return request(method, params, { deadlineMs: longestMs + LIMITS.rpcGraceMs, signal });
+    },
     post,
     log: (level, message) => post("log", { level, message }),
     stop: async () => {

@@ -34,7 +34,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   return {
     callTool: async (params, signal) => (await ready()).callTool(params, signal),
     settleTools: async (params, signal) => (await ready()).settleTools(params, signal),
-    ask: async (method, params) => (await ready()).ask(method, params),
+    ask: async (method, params, signal) => (await ready()).ask(method, params, signal),
     post: (method, params) => quietly((runtime) => runtime.post(method, params)),
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
     stop: async () => {

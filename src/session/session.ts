@@ -152,7 +152,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
     turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
-    ask: (method, params) => runningOrThrow().runtime.ask(method, params),
+    ask: (...request) => runningOrThrow().runtime.ask(...request),
     askConsents: async () => {
       const { runtime, dialogs } = runningOrThrow();
       dialogs.forget();

@@ -11,6 +11,7 @@ import type { Reply, WireError } from "./errors.ts";
 import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
 import type { ReadResourceParams, ServerResources, SuggestedResource } from "./resources.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
+import type { SetupRequests } from "./setup.ts";
 import type { SignInAgreed, SignInStep } from "./sign-in.ts";
 import type { StatusReport } from "./status.ts";
 
@@ -126,6 +127,7 @@ export interface ConnectionMethods
   extends SessionRequests,
     CallRequests,
     UserRequests,
+    SetupRequests,
     PromptRequests,
     ResourceRequests,
     UpkeepRequests {}
@@ -159,6 +161,12 @@ const METHODS: Record<ConnectionMethod, true> = {
   cancelSignIn: true,
   signOut: true,
   answerAsk: true,
+  previewServer: true,
+  tryServer: true,
+  addServer: true,
+  removeServer: true,
+  findImports: true,
+  takeImports: true,
   getPrompt: true,
   completePrompt: true,
   listResources: true,

@@ -70,6 +70,15 @@ export const LIMITS = {
   envFileShownBytes: 256 * 1024,
   envFilesLookedAt: 20,
 
+  /** The trial of a server that is to be added: a package may have to be downloaded first. The names that it tells. */
+  tryMs: 60_000,
+  triedToolNames: 10,
+  /** Servers of other programs that are shown for a choice, and the characters of all that they would run. */
+  foundServers: 1_000,
+  foundChars: 500_000,
+  /** Servers that are copied at once. */
+  copiedServers: 200,
+
   /** The version that npm installed for an npx command counts as the newest for this long. */
   npxFreshMs: 24 * 60 * 60 * 1_000,
   /** One run of npm for an npx command. */

@@ -4,6 +4,7 @@
  * settle.ts waits. Called by: session.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
 import { createGate } from "../../shared/pace/gate.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
@@ -12,6 +13,7 @@ import type { KnownTools } from "./offer.ts";
 import { reconcile } from "./reconcile.ts";
 import { Server, type ServerContext } from "./server.ts";
 import { createSettling } from "./settle.ts";
+import { tryServer } from "./trial.ts";
 
 export interface Supervisor {
   /** In the order of the configuration. */
@@ -36,6 +38,8 @@ export interface Supervisor {
   reconnectDropped(): Promise<void>;
   /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
   reconnect(name: string | undefined): Promise<void>;
+  /** Tries a server that is not one of these, and ends it. Rejects with `cancelled`, also at the end of the session. */
+  tryServer(definition: ServerDefinition, signal: AbortSignal): Promise<TriedServer>;
   close(): Promise<void>;
 }
 
@@ -59,8 +63,9 @@ class RunningServers implements Supervisor {
   /** Each counts once: a person who edits the server's definition wants the server to be tried. */
   readonly #heldBack: Map<string, string>;
   #withheld: ReadonlyMap<string, string> = new Map();
-  /** The ends of servers that were replaced or removed. */
+  /** The ends of servers that were replaced, removed or tried. */
   readonly #leaving = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
   #servers = new Map<string, Server>();
   /** Servers that the last plan created. */
   #created: Server[] = [];
@@ -153,7 +158,19 @@ class RunningServers implements Supervisor {
       throw outcome.reason;
   }
 
+  tryServer(definition: ServerDefinition, signal: AbortSignal): Promise<TriedServer> {
+    const trial = tryServer(definition, this.#context, AbortSignal.any([signal, this.#closing.signal]));
+    const ended = trial.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#leaving.add(ended);
+    ended.finally(() => this.#leaving.delete(ended));
+    return trial;
+  }
+
   async close(): Promise<void> {
+    this.#closing.abort();
     const open = this.servers.map((server) => server.close());
     await Promise.all([...open, ...this.#leaving]);
   }

@@ -19,6 +19,7 @@ import { declaredSchema, explainMissing } from "./explain-tool.ts";
 import type { SessionRequests } from "./handler.ts";
 import { createPromptRequests } from "./prompts.ts";
 import { createResourceRequests } from "./resources.ts";
+import { createSetupRequests } from "./setup.ts";
 import type { SignInRequests } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
 
@@ -92,6 +93,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
       return declaredSchema(supervisor.get(server), tool);
     },
     ...signIns,
+    ...createSetupRequests({ started, supervisor }),
     ...createPromptRequests({ started, supervisor, results }),
     ...createResourceRequests({ started, supervisor, results }),
     diagnose: createDiagnose(parts),

@@ -1,79 +1,18 @@
 /**
  * Owns: changes of a configuration file on the user's word, as its owner would make them: `enabled` of one server, a
- * tool that runs unasked, or the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
+ * tool that runs unasked, servers that come or go, or the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
  */
-import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { BOM } from "../../../../src/shared/text/bom.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type ConfigFacts, type ConfigSource, configSources, parseJsonc } from "../files/files.ts";
+import { type ConfigFacts, type ConfigSource, configSources } from "../files/files.ts";
 import { changeConfigFile } from "./change-file.ts";
+import { editAdded, editImports, editRemoved, type NewEntry } from "./entries.ts";
+import { entryAt } from "./entry-at.ts";
 import { setValue } from "./insert.ts";
 
 export { textOf } from "./change-file.ts";
-
-const NEW_OBJECT = "{}\n";
-
-/** The root object. Throws `bad_config` if the text cannot be changed without guessing. */
-function checked(text: string, file: string): Record<string, unknown> {
-  const parsed = parseJsonc(text);
-  if ("problem" in parsed) {
-    const { message, line = 1, column = 1 } = parsed.problem;
-    throw new ThreadsError("bad_config", `${file}:${line}:${column} cannot be changed: ${message}.`, {
-      remedy: "Correct it first.",
-      data: { file, line, column },
-    });
-  }
-  if (isObject(parsed.document.value)) return parsed.document.value;
-  throw new ThreadsError("bad_config", `${file} cannot be changed: it holds no object.`, {
-    remedy: 'Write {"mcpServers": {}} first.',
-  });
-}
-
-/** A text that is empty or holds only comments gets an empty object at its end. */
-function withObject(text: string): string {
-  const scanner = jsonc.createScanner(text, true);
-  if (scanner.scan() !== jsonc.SyntaxKind.EOF) return text;
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  if (text.trim() === "") return NEW_OBJECT;
-  return text + (text.endsWith("\n") ? "" : eol) + NEW_OBJECT.replace("\n", eol);
-}
-
-/** Both spellings; the one that is read last, and so counts, comes first. */
-const SERVER_KEYS = ["mcp-servers", "mcpServers"] as const;
-
-interface EntryAt {
-  bom: string;
-  /** The text without the BOM, with a root object. */
-  text: string;
-  path: [key: string, server: string];
-  /** Empty if there is no such entry yet. */
-  entry: Record<string, unknown>;
-}
-
-/** Where the server's entry is, or is to be. Throws `bad_config` if the text cannot be changed without guessing. */
-function entryAt(given: string | undefined, server: string, file: string): EntryAt {
-  const bom = given?.startsWith(BOM) ? BOM : "";
-  const text = withObject((given ?? "").slice(bom.length));
-  const root = checked(text, file);
-  const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
-  const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
-  for (const path of [[key], [key, server]]) {
-    const value = path.reduce<unknown>(
-      (at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
-      root,
-    );
-    if (value !== undefined && !isObject(value)) {
-      throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is no object.`, {
-        remedy: "Correct it first.",
-      });
-    }
-  }
-  const servers = root[key] as Record<string, Record<string, unknown> | undefined> | undefined;
-  const entry = (servers !== undefined && Object.hasOwn(servers, server) && servers[server]) || {};
-  return { bom, text, path: [key, server], entry };
-}
+export { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "./entries.ts";
 
 /**
  * The text with the server enabled or disabled. `text`: undefined or empty for a new file. `file`: for errors. If the
@@ -170,3 +109,15 @@ export const writeEdited = (file: string, edited: { before: string; text: string
       data: { file },
     });
   });
+
+/** Throws `bad_config` if the file cannot be read, changed or written, or has one of the names and may not replace it. */
+export const writeAdded = (file: string, entries: readonly NewEntry[], replace: boolean): Promise<void> =>
+  changeConfigFile(file, (text) => editAdded(text, entries, { file, replace }));
+
+/** Throws `bad_config` if the file cannot be read, changed or written. */
+export const writeRemoved = (file: string, server: string): Promise<void> =>
+  changeConfigFile(file, (text) => editRemoved(text, server, file));
+
+/** Throws `bad_config` if the file cannot be read, changed or written. */
+export const writeImports = (file: string, hosts: readonly string[]): Promise<void> =>
+  changeConfigFile(file, (text) => editImports(text, hosts, file));

@@ -4,7 +4,10 @@
  */
 import * as jsonc from "jsonc-parser";
 
-export type Plain = boolean | string | { [key: string]: Plain };
+export type Plain = null | boolean | number | string | readonly Plain[] | { readonly [key: string]: Plain };
+
+/** Lists stay on one line up to this length. */
+const LINE_CHARS = 100;
 
 interface Style {
   eol: string;
@@ -43,19 +46,30 @@ function styleOf(text: string): Style {
 
 const property = (key: string, value: string, gap: string): string => `${JSON.stringify(key)}:${gap}${value}`;
 
+const isList = (value: Plain): value is readonly Plain[] => Array.isArray(value);
+
 function onOneLine(value: Plain, { gap, pad }: Pick<Style, "gap" | "pad">): string {
-  if (typeof value !== "object") return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isList(value)) return `[${value.map((item) => onOneLine(item, { gap, pad })).join(`,${gap}`)}]`;
   const entries = Object.entries(value).map(([key, below]) =>
     property(key, onOneLine(below, { gap, pad }), gap),
   );
+  if (entries.length === 0) return "{}";
   return `{${pad}${entries.join(`,${gap}`)}${pad}}`;
 }
 
 /** `indent`: the indentation of the line where the value begins. */
 function onLines(value: Plain, indent: string, style: Pick<Style, "eol" | "unit">): string {
-  if (typeof value !== "object") return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const { eol, unit } = style;
   const inner = indent + unit;
+  if (isList(value)) {
+    const line = onOneLine(value, { gap: " ", pad: "" });
+    if (indent.length + line.length <= LINE_CHARS) return line;
+    return ["[", value.map((item) => inner + onLines(item, inner, style)).join(`,${eol}`), `${indent}]`].join(
+      eol,
+    );
+  }
   const entries = Object.entries(value).map(
     ([key, below]) => inner + property(key, onLines(below, inner, style), " "),
   );
@@ -64,6 +78,17 @@ function onLines(value: Plain, indent: string, style: Pick<Style, "eol" | "unit"
 
 const splice = (text: string, start: number, end: number, added: string): string =>
   text.slice(0, start) + added + text.slice(end);
+
+/** Puts a value in the place of another one: an object has lines of its own if the old value has. */
+function replaceValue(text: string, property: jsonc.Node, found: jsonc.Node, value: Plain): string {
+  const old = text.slice(found.offset, endOf(found));
+  const style = styleOf(text);
+  const isObject = typeof value === "object" && value !== null && !isList(value);
+  const hasLines = old.includes("\n");
+  const written =
+    isObject && hasLines ? onLines(value, indentAt(text, property.offset), style) : onOneLine(value, style);
+  return splice(text, found.offset, endOf(found), written);
+}
 
 /** Inserts on the next line behind a property that begins its line. A comment beside that property stays beside it. */
 function insertLine(text: string, last: jsonc.Node, added: string, { eol }: Style): string {
@@ -121,7 +146,7 @@ function insertAfter(text: string, last: jsonc.Node, key: string, value: Plain):
   return insertLine(
     text,
     last,
-    typeof value !== "object" || isObjectOnLine(text, last) ? line : lines,
+    typeof value !== "object" || value === null || isObjectOnLine(text, last) ? line : lines,
     style,
   );
 }
@@ -132,9 +157,10 @@ export function setValue(text: string, path: readonly string[], value: Plain): s
   if (!root) throw new Error("not valid JSONC");
   let object = root;
   for (const [depth, key] of path.entries()) {
-    const found = propertyOf(object, key)?.children?.[1];
+    const property = propertyOf(object, key);
+    const found = property?.children?.[1];
     const isLast = depth === path.length - 1;
-    if (found && isLast) return splice(text, found.offset, endOf(found), onOneLine(value, styleOf(text)));
+    if (property && found && isLast) return replaceValue(text, property, found, value);
     if (found) {
       object = found;
       continue;
@@ -144,4 +170,16 @@ export function setValue(text: string, path: readonly string[], value: Plain): s
     return last ? insertAfter(text, last, key, added) : insertFirst(text, object, key, added, styleOf(text));
   }
   return text;
+}
+
+/** Adds items behind the last one of the list at `path`, which has at least one: beside it, or on lines as it has. */
+export function appendItems(text: string, path: readonly string[], items: readonly Plain[]): string {
+  const root = jsonc.parseTree(text, [], { allowTrailingComma: true });
+  const list = root && jsonc.findNodeAtLocation(root, [...path]);
+  const last = list?.type === "array" ? list.children?.at(-1) : undefined;
+  if (!last) throw new Error("no list with an item");
+  const { eol, gap } = styleOf(text);
+  const between = startsItsLine(text, last.offset) ? eol + indentAt(text, last.offset) : gap;
+  const added = items.map((item) => `,${between}${onOneLine(item, { gap, pad: "" })}`).join("");
+  return splice(text, endOf(last), endOf(last), added);
 }

@@ -28,12 +28,16 @@ import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hos
 import { mergeLayers } from "./layers.ts";
 import { boundProblems } from "./reported.ts";
 
+export { boundProblems } from "./reported.ts";
+
 export interface LoadedConfig {
   servers: ServerDefinition[];
   settings: Settings;
   problems: ConfigProblem[];
   /** Every file that was read or looked for, lowest precedence first: the files to watch. */
   files: string[];
+  /** Programs that the files import. */
+  imports: HostName[];
   /** Files of which nothing can be used now. */
   broken: string[];
   /** The text of each file when it was last whole. */
@@ -170,6 +174,7 @@ export async function loadConfig(
     settings: merged.settings,
     problems: boundProblems([...hosts, ...files, merged].flatMap(({ problems }) => problems)),
     files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
+    imports,
     broken: reading.broken,
     texts: reading.texts,
     reads,

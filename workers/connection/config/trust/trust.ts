@@ -25,6 +25,7 @@ import { openStore } from "./store.ts";
 
 export type { PendingConsent, TrustDecision } from "./decide.ts";
 export { changedSinceStart, rememberLastEdit } from "./last-edit.ts";
+export { describeTarget, leastChars } from "./question.ts";
 
 export interface Consents {
   /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */

@@ -1,0 +1,156 @@
+/** Owns: which words of `add` give which entry, and what is said of each mistake. */
+import { describe, expect, test } from "vitest";
+import { parseAdd } from "../../../../src/shared/setup/add-words.ts";
+import { splitWords } from "../../../../src/shared/setup/split-words.ts";
+
+/** A variable, which stays as it is written. */
+const TOKEN = "$" + "{TOKEN}";
+
+/** The words of a line, then what `add` makes of them. */
+function added(line: string) {
+  const split = splitWords(line);
+  return "problem" in split ? split : parseAdd(split.words);
+}
+
+function problemOf(line: string): string {
+  const parsed = added(line);
+  return "problem" in parsed ? parsed.problem : "no problem";
+}
+
+function addOf(line: string) {
+  const parsed = added(line);
+  if ("problem" in parsed) throw new Error(parsed.problem);
+  return parsed.add;
+}
+
+describe("the words of a line", () => {
+  test.each<[string, string[]]>([
+    ["a  b\tc", ["a", "b", "c"]],
+    ["'a b' \"c d\"", ["a b", "c d"]],
+    ["a'b c'd", ["ab cd"]],
+    ['""', [""]],
+    ["", []],
+    ["a\\ b", ["a b"]],
+    [String.raw`"a\"b" 'c\d'`, ['a"b', String.raw`c\d`]],
+    [String.raw`C:\Users\me "C:\Program Files\x"`, [String.raw`C:\Users\me`, String.raw`C:\Program Files\x`]],
+    [`$HOME *.ts ${TOKEN}`, ["$HOME", "*.ts", TOKEN]],
+    ["a\\", ["a\\"]],
+  ])("%j -> %j", (line, words) => {
+    expect(splitWords(line)).toEqual({ words });
+  });
+
+  test.each(["'open", 'a "b'])("an open quote is a problem: %j", (line) => {
+    expect(splitWords(line)).toHaveProperty("problem", expect.stringContaining("not closed"));
+  });
+});
+
+describe("words -> entry", () => {
+  test.each<[string, string, object]>([
+    ["fs npx -y server-filesystem .", "fs", { command: "npx", args: ["-y", "server-filesystem", "."] }],
+    ["fs -- npx -y server", "fs", { command: "npx", args: ["-y", "server"] }],
+    ["one ./server", "one", { command: "./server" }],
+    ["docs https://example.com/mcp", "docs", { url: "https://example.com/mcp" }],
+    ["--transport http notion https://mcp.notion.com/mcp", "notion", { url: "https://mcp.notion.com/mcp" }],
+    [
+      "--transport sse asana https://mcp.asana.com/sse --header 'Authorization: Bearer a=b'",
+      "asana",
+      { type: "sse", url: "https://mcp.asana.com/sse", headers: { Authorization: "Bearer a=b" } },
+    ],
+    [
+      "-t http -H X-Key=a:b -H 'X-Other: c' api https://a.example/mcp",
+      "api",
+      { url: "https://a.example/mcp", headers: { "X-Key": "a:b", "X-Other": "c" } },
+    ],
+    [
+      `--env AIRTABLE_API_KEY=${TOKEN} -e B=c=d airtable -- npx -y airtable-mcp-server`,
+      "airtable",
+      {
+        command: "npx",
+        args: ["-y", "airtable-mcp-server"],
+        env: { AIRTABLE_API_KEY: TOKEN, B: "c=d" },
+      },
+    ],
+    // The name before the options, as `claude mcp add` and `codex mcp add` take it.
+    [
+      "my -e KEY=1 -- /path/to/server a",
+      "my",
+      { command: "/path/to/server", args: ["a"], env: { KEY: "1" } },
+    ],
+    [
+      "gh --url https://a.example/mcp --bearer-token-env-var GH_TOKEN",
+      "gh",
+      { url: "https://a.example/mcp", bearerTokenEnv: "GH_TOKEN" },
+    ],
+    [`a --transport=http ${TOKEN}/mcp`, "a", { url: `${TOKEN}/mcp` }],
+    [
+      "--cwd ~/x --lifecycle eager --description 'All notes' notes node server.js",
+      "notes",
+      { command: "node", args: ["server.js"], cwd: "~/x", lifecycle: "eager", description: "All notes" },
+    ],
+    [
+      "docker docker run -i -e KEY image",
+      "docker",
+      { command: "docker", args: ["run", "-i", "-e", "KEY", "image"] },
+    ],
+    ["d -- docker run --env KEY image", "d", { command: "docker", args: ["run", "--env", "KEY", "image"] }],
+    ["'my server' ls", "my server", { command: "ls" }],
+    ["__proto__ ls", "__proto__", { command: "ls" }],
+  ])("%s", (line, name, entry) => {
+    expect(addOf(line)).toMatchObject({ name, project: false, replace: false });
+    expect(addOf(line).entry).toEqual(entry);
+  });
+
+  test.each<[string, { project: boolean; saysWhere: boolean; replace: boolean }]>([
+    ["a ls", { project: false, saysWhere: false, replace: false }],
+    ["--project a ls", { project: true, saysWhere: true, replace: false }],
+    ["-s project a ls", { project: true, saysWhere: true, replace: false }],
+    ["--scope user --replace a ls", { project: false, saysWhere: true, replace: true }],
+  ])("%s says where the entry goes", (line, where) => {
+    expect(addOf(line)).toMatchObject(where);
+  });
+
+  test("a variable named like a property of every object is a variable", () => {
+    const { env } = addOf("-e __proto__=1 -e constructor=2 a ls").entry;
+    expect(Object.entries(env ?? {})).toEqual([
+      ["__proto__", "1"],
+      ["constructor", "2"],
+    ]);
+  });
+});
+
+describe("each mistake has words of its own", () => {
+  test.each<[string, RegExp]>([
+    ["", /name of the server is missing/],
+    ["a", /command or the URL is missing behind the name a/],
+    ["a --", /is missing/],
+    ["https://example.com/mcp", /A name comes first: add <name> https/],
+    ["a https://x.example/mcp more", /takes no arguments: more/],
+    ["a ftp://x.example", /must begin with https:\/\//],
+    ["--transport http a x.example/mcp", /x\.example\/mcp is no URL/],
+    ["--transport stdio a https://x.example", /for a command, and a URL/],
+    ["--transport web a https://x.example", /--transport needs http, sse, stdio/],
+    ["--lifecycle often a ls", /--lifecycle needs lazy, eager or keep-alive/],
+    ["--scope local a ls", /local is not known here/],
+    ["--env TOKEN a ls", /--env needs NAME=value/],
+    ["--env =x a ls", /--env needs NAME=value/],
+    ["--env A=1 --env A=2 a ls", /A is given twice/],
+    ["--header X a https://x.example", /--header needs Name=value/],
+    ["--header 'a b: c' a https://x.example", /letters, digits and hyphens/],
+    ["--bearer-token-env sk-123 a https://x.example", /name of an environment variable, not the token/],
+    ["--env A=1 a https://x.example", /--env is for a command/],
+    ["--cwd /x a https://x.example", /--cwd is for a command/],
+    ["--header A=1 a ls", /--header is for a URL/],
+    ["--bearer-token-env T a ls", /--bearer-token-env is for a URL/],
+    ["--evn A=1 a ls", /no option of add\. Did you mean --env\?/],
+    ["--nonsense a ls", /--nonsense is no option of add\. The options/],
+    ["--env", /--env needs a value/],
+    ["--project=yes a ls", /--project takes no value/],
+    ["a ls --project", /--project stands behind the command/],
+    ["a ls --env A=1", /write -- before the command/],
+    ["a --url https://x.example ls", /ls is a word too many/],
+    ["'open ls", /quote ' is not closed/],
+    ["a ''", /is missing/],
+  ])("%s", (line, problem) => {
+    expect(problemOf(line)).toMatch(problem);
+  });
+});

@@ -1,0 +1,160 @@
+/**
+ * The requests by which a person sets servers up: look at an entry, try it, add it, remove a server, and take over what
+ * other programs have configured. What is written is applied like any edit. Called by: requests.ts.
+ */
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/shared/protocol/setup.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import type { NewEntry } from "../config/edit/edit.ts";
+import { editAdded, editRemoved, namesIn, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import { configSources } from "../config/files/files.ts";
+import type { Supervisor } from "../servers/servers.ts";
+import { explainAbsent } from "./explain-server.ts";
+import { type Applied, findImports, takeImports } from "./found-imports.ts";
+import type { SessionRequests } from "./handler.ts";
+import { checkedDefinition, definedIn, parseProposed, previewServer } from "./proposed.ts";
+
+export type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
+
+export interface SetupParts {
+  started: Promise<RunningConfiguration>;
+  supervisor: Pick<Supervisor, "servers" | "tryServer">;
+}
+
+/** Applies an own write: the text that runs with this change alone, or the whole file if that text cannot be edited. */
+const appliedBy =
+  (running: RunningConfiguration): Applied =>
+  async (file, edit) => {
+    let text: string;
+    try {
+      text = edit(running.applied.texts.get(file));
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) throw error;
+      text = (await textOf(file)) ?? "";
+    }
+    await running.written({ file, text });
+  };
+
+/** Why the server that was written does not run; undefined if it may. */
+function whyIdle(
+  name: string,
+  file: string,
+  { supervisor, running }: { supervisor: SetupParts["supervisor"]; running: RunningConfiguration },
+): string | undefined {
+  const counts = running.configured(name);
+  if (counts && counts.file !== file) return `The server ${name} of ${counts.file} counts in its place.`;
+  if (supervisor.servers.some((server) => server.name === name)) return undefined;
+  return explainAbsent(name, running.state)?.message;
+}
+
+async function addServer(
+  proposal: ProposedServer & { replace?: boolean },
+  running: RunningConfiguration,
+  supervisor: SetupParts["supervisor"],
+): ReturnType<SetupHandlers["addServer"]> {
+  const { name, entry, project, replace = false } = proposal;
+  const proposed = parseProposed(proposal, running);
+  const definition = checkedDefinition(proposed, name);
+  const { file } = proposed;
+  const existing = running.configured(name);
+  if (existing && !replace) throw nameTaken(name, existing.file);
+  const entries = [{ name, entry: entry as NewEntry["entry"] }];
+  await writeAdded(file, entries, replace);
+  // The person who adds a server to the project has seen it: nothing is asked once more.
+  const unsaved = project
+    ? await running.allowAsUser(definition).catch((error: unknown) => error)
+    : undefined;
+  await appliedBy(running)(file, (text) => editAdded(text, entries, { file, replace: true }));
+  if (unsaved) throw unsaved;
+  const but = whyIdle(name, file, { supervisor, running });
+  return { file, ...(but === undefined ? {} : { but }) };
+}
+
+const nameTaken = (name: string, file: string): ThreadsError =>
+  new ThreadsError("bad_config", `A server named ${name} is configured in ${file} already.`, {
+    remedy: "Choose another name, or replace it with --replace.",
+    data: { file },
+  });
+
+/** Why a server that is in no file of ours cannot be removed. */
+function notOurs({ name, origin, file }: ServerDefinition): ThreadsError {
+  const whose =
+    origin === "extension"
+      ? `The extension ${file} registers`
+      : `${file}, a file of another program, defines`;
+  const remedy =
+    origin === "extension"
+      ? `Disable it: /mcp disable ${name}.`
+      : `Disable it: /mcp disable ${name}. Or take the program out of imports in your mcp.json.`;
+  return new ThreadsError("bad_config", `${whose} the server ${name}, so it cannot be removed here.`, {
+    remedy,
+    data: { file, server: name },
+  });
+}
+
+/** The file of ours from which the server is removed. Throws what explains that there is none. */
+async function fileOf(name: string, running: RunningConfiguration): Promise<string> {
+  const own = configSources(running.facts).map(({ file }) => file);
+  const definition = running.configured(name);
+  if (definition && own.includes(definition.file)) return definition.file;
+  if (definition) throw notOurs(definition);
+  // An entry with a mistake defines no server, and can be removed all the same.
+  for (const file of own.toReversed()) {
+    const text = await textOf(file).catch(() => undefined);
+    if (namesIn(text).has(name)) return file;
+  }
+  throw (
+    explainAbsent(name, running.state) ??
+    new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
+      remedy: "/mcp lists the servers.",
+      data: { known: [] },
+    })
+  );
+}
+
+async function removeServer(name: string, running: RunningConfiguration): Promise<RemovedServer> {
+  const file = await fileOf(name, running);
+  const overrides = running.configured(name)?.overrides ?? [];
+  const applied = appliedBy(running);
+  const remove = async (from: string): Promise<void> => {
+    await writeRemoved(from, name);
+    await applied(from, (text) => (text === undefined ? "" : editRemoved(text, name, from)));
+  };
+  await remove(file);
+  const still = running.configured(name);
+  if (still) return { file, still: definedIn(still) };
+  // What other files change of the server is a mistake without it.
+  const also = overrides.filter((from) => from !== file);
+  for (const from of also) await remove(from);
+  return { file, ...(also.length === 0 ? {} : { also }) };
+}
+
+export function createSetupRequests({ started, supervisor }: SetupParts): SetupHandlers {
+  let isTrying = false;
+  return {
+    previewServer: async (proposal) => previewServer(proposal, await started),
+    tryServer: async (proposal, signal) => {
+      const running = await started;
+      const definition = checkedDefinition(parseProposed(proposal, running), proposal.name);
+      if (isTrying) {
+        throw new ThreadsError("bad_config", "Another server is being tried.", {
+          remedy: "Wait for its end, or cancel it.",
+        });
+      }
+      isTrying = true;
+      try {
+        return await supervisor.tryServer(definition, signal);
+      } finally {
+        isTrying = false;
+      }
+    },
+    addServer: async (proposal) => addServer(proposal, await started, supervisor),
+    removeServer: async ({ server }) => removeServer(server, await started),
+    findImports: async () => findImports(await started),
+    takeImports: async (wish) => {
+      const running = await started;
+      return takeImports(wish, running, appliedBy(running));
+    },
+  };
+}
