@@ -26,7 +26,17 @@ export interface Component {
   invalidate(): void;
 }
 
-export type ThemeColor = "toolTitle" | "toolOutput" | "muted" | "error";
+export type ThemeColor =
+  | "toolTitle"
+  | "toolOutput"
+  | "accent"
+  | "border"
+  | "success"
+  | "warning"
+  | "error"
+  | "muted"
+  | "dim"
+  | "text";
 
 export interface RenderTheme {
   fg(color: ThemeColor, text: string): string;
@@ -114,6 +124,35 @@ export interface DialogOptions {
   signal?: AbortSignal;
 }
 
+/** The terminal, as a component of its own screen sees it. */
+export interface PanelTui {
+  /** Draws again, soon and once for several requests. */
+  requestRender(): void;
+  terminal: { readonly rows: number; readonly columns: number };
+}
+
+/** The actions of Pi's lists and its line editor, whose keys a person may have bound anew. */
+export type KeyAction =
+  | "tui.select.up"
+  | "tui.select.down"
+  | "tui.select.pageUp"
+  | "tui.select.pageDown"
+  | "tui.select.confirm"
+  | "tui.select.cancel"
+  | "tui.editor.cursorLineStart"
+  | "tui.editor.cursorLineEnd"
+  | "tui.editor.deleteCharBackward";
+
+export interface Keybindings {
+  matches(data: string, action: KeyAction): boolean;
+}
+
+/** A component that takes the keys while it is shown. */
+export interface ScreenComponent extends Component {
+  handleInput(data: string): void;
+  dispose(): void;
+}
+
 export interface PiContext {
   ui: {
     notify(message: string, type?: NoticeLevel): void;
@@ -123,6 +162,18 @@ export interface PiContext {
     /** Over RPC the value is whatever the other program sends. */
     input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;
+    /**
+     * Shows the component in place of the editor until `done` is called. A dialog that comes later covers it for its time.
+     * Only in mode `tui`. `keybindings` are `Keybindings`: their published type leaves `matches` to a package within Pi.
+     */
+    custom<T>(
+      factory: (
+        tui: PanelTui,
+        theme: RenderTheme,
+        keybindings: object,
+        done: (result: T) => void,
+      ) => ScreenComponent,
+    ): Promise<T>;
     /** Does nothing without a terminal. `factory` gets the completion so far and answers what takes its place. */
     addAutocompleteProvider(factory: (current: CompletionProvider) => CompletionProvider): void;
   };

@@ -62,6 +62,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     });
   };
 
+  const listeners = new Set<Parameters<McpCommandHost["onChange"]>[0]>();
   const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
   const {
     store,
@@ -83,6 +84,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     stopped?.dialogs.interrupt();
     stopped?.signIns.interrupt();
     stopped?.asks.interrupt();
+    for (const listener of listeners) listener(undefined);
     await stopped?.runtime.stop();
   };
 
@@ -107,6 +109,9 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       },
       onPrompts: () => prompts.register(ctx),
       onProgress: calls.onProgress,
+      onHandled: (event) => {
+        for (const listener of listeners) listener(event);
+      },
       startRuntime,
       ifCurrent: () => (current?.generation === generation ? current : undefined),
       runningOrThrow,
@@ -161,5 +166,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     signIn: (server) => runningOrThrow().signIns.byUser(server),
     catalog: store.current,
     servers: () => serversOf(current),
+    declared: () => (current ? pi.getActiveTools() : []),
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
   };
 }

@@ -9,6 +9,7 @@ import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LOG_FILE } from "../shared/snapshot/file-name.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import { createAsks } from "../ui/asks/asks.ts";
@@ -25,6 +26,8 @@ export interface StartOptions {
   onPlanned: EventTargets["onPlanned"];
   onPrompts: EventTargets["onPrompts"];
   onProgress: EventTargets["onProgress"];
+  /** Called after each event of the session that runs. */
+  onHandled: (event: WorkerEvent) => void;
   startRuntime: (options: RuntimeOptions) => Runtime;
   /** The session that this call starts, while it is the one that runs. */
   ifCurrent: WhileRunning;
@@ -109,7 +112,11 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         snapshotChecksum: store.checksum(),
       };
     },
-    onEvent: (event) => guarded(() => handle(event)),
+    onEvent: (event) =>
+      guarded(() => {
+        handle(event);
+        options.onHandled(event);
+      }),
     onCrash: (crash) => {
       dialogs.interrupt();
       signIns.interrupt();

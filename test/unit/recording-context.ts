@@ -1,5 +1,5 @@
 /** Owns: a Pi context in memory that records what the user sees. */
-import type { NoticeLevel, PiCommandContext } from "../../src/pi/api.ts";
+import type { NoticeLevel, PiCommandContext, ScreenComponent } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
   method: "select" | "confirm" | "input" | "editor";
@@ -32,6 +32,8 @@ export interface RecordingContext {
   notices: [message: string, level: NoticeLevel | undefined][];
   statuses: [key: string, text: string | undefined][];
   dialogs: ShownDialog[];
+  /** Components that have the screen now, on a terminal of 80 columns and 24 rows without colours. */
+  screens: ScreenComponent[];
 }
 
 const closedBy = (signal: AbortSignal | undefined): Promise<undefined> =>
@@ -44,6 +46,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
   const statuses: RecordingContext["statuses"] = [];
   const dialogs: ShownDialog[] = [];
   const refreshes: unknown[] = [];
+  const screens: ScreenComponent[] = [];
   const ctx: PiCommandContext = {
     ui: {
       notify: (message, level) => notices.push([message, level]),
@@ -64,6 +67,23 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
         dialogs.push({ method: "editor", title, prefill });
         return options.editor?.(title, prefill);
       },
+      custom: (factory) =>
+        new Promise((resolve) => {
+          const tui = { requestRender: () => undefined, terminal: { rows: 24, columns: 80 } };
+          const theme = { fg: (_colour: string, text: string) => text, bold: (text: string) => text };
+          const bound = {
+            "\u001b": "tui.select.cancel",
+            "\r": "tui.select.confirm",
+            "\u001b[B": "tui.select.down",
+          };
+          const matches = (data: string, action: string) =>
+            Object.entries(bound).some(([key, id]) => key === data && id === action);
+          const screen = factory(tui, theme, { matches }, (result) => {
+            screens.splice(screens.indexOf(screen), 1);
+            resolve(result);
+          });
+          screens.push(screen);
+        }),
       addAutocompleteProvider: (factory) => void refreshes.push(factory),
     },
     isIdle: () => options.isIdle?.() ?? true,
@@ -73,5 +93,5 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     isProjectTrusted: () => options.trusted ?? true,
     sessionManager: { getBranch: () => options.branch ?? [] },
   };
-  return { ctx, notices, statuses, dialogs, refreshes };
+  return { ctx, notices, statuses, dialogs, refreshes, screens };
 }

@@ -7,7 +7,8 @@ import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
-import { BOM } from "../../shared/text/bom.ts";
+import { editConfig } from "../edit-config.ts";
+import { openPanel } from "../panel/panel.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -21,18 +22,6 @@ function readOptions(rest: string | undefined): { server: string | undefined; pr
   const words = (rest ?? "").split(/\s+/).filter((word) => word !== "");
   const server = words.filter((word) => word !== PROJECT).join(" ");
   return { server: server === "" ? undefined : server, project: words.includes(PROJECT) };
-}
-
-async function edit(project: boolean, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const { file, text: before } = await host.ask("readConfig", { project });
-  // An editor may show a BOM as a character, or drop it, so the editor gets the text without it.
-  const bom = before.startsWith(BOM) ? BOM : "";
-  const text = before.slice(bom.length);
-  if (!ctx.hasUI) return notify(ctx, `Edit ${file}; the change is applied when it is saved.`, "info");
-  const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
-  if (edited === undefined || edited === text) return notify(ctx, `${file} is unchanged.`, "info");
-  await host.ask("writeConfig", { project, before, text: bom + edited });
-  notify(ctx, `${file} is written.`, "info");
 }
 
 async function tool(name: string, host: McpCommandHost): Promise<string> {
@@ -69,6 +58,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
   ) {
     return notify(ctx, USAGE, "warning");
   }
+  if (written === "" && ctx.mode === "tui") return openPanel(ctx, host);
   switch (word || "status") {
     case "status":
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");
@@ -103,7 +93,7 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
       return notify(ctx, [`${server} is ${word}d in ${file}.`, ...(but ? [but] : [])].join(" "), "info");
     }
     case "edit":
-      return edit(project, ctx, host);
+      return notify(ctx, await editConfig(project, ctx, host.ask), "info");
     case "stats":
       return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
     case "doctor": {

@@ -69,6 +69,8 @@ function commandWith(
     },
     catalog: () => CATALOG,
     servers,
+    declared: () => [],
+    onChange: () => () => undefined,
   };
   return { command: createMcpCommand(host), authCommand: createMcpAuthCommand(host), asked };
 }

@@ -1,0 +1,47 @@
+/** Carries out what a key asked for, through the session. */
+import type { PiContext } from "../../pi/api.ts";
+import { editConfig } from "../edit-config.ts";
+import type { PanelHost } from "./host.ts";
+import type { Effect } from "./model/model.ts";
+
+export type Act = Exclude<Effect, { type: "close" }>;
+
+/** What the panel says while the action is under way; undefined for an action with a dialog of its own. */
+export function busyText(effect: Act): string | undefined {
+  switch (effect.type) {
+    case "reconnect":
+      return `Connecting ${effect.server}`;
+    case "enable":
+      return `${effect.enabled ? "Enabling" : "Disabling"} ${effect.server}`;
+    case "sign-out":
+      return `Signing out of ${effect.server}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Answers one sentence for the person, or nothing if the screen shows the effect. Rejects with what went wrong. */
+export async function act(effect: Act, ctx: PiContext, host: PanelHost): Promise<string | undefined> {
+  switch (effect.type) {
+    case "reconnect":
+      await host.ask("reconnect", { server: effect.server });
+      return `${effect.server} is connected.`;
+    case "enable": {
+      const { server, enabled, project } = effect;
+      const { file, but } = await host.ask("setEnabled", { server, enabled, project });
+      return [`${server} is ${enabled ? "enabled" : "disabled"} in ${file}.`, ...(but ? [but] : [])].join(
+        " ",
+      );
+    }
+    case "sign-in":
+      await host.signIn(effect.server);
+      return undefined;
+    case "sign-out":
+      return (await host.ask("signOut", { server: effect.server })).text;
+    case "trust":
+      await host.askConsents();
+      return undefined;
+    case "edit":
+      return editConfig(effect.project, ctx, host.ask);
+  }
+}

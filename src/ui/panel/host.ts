@@ -1,0 +1,22 @@
+/** The part of the session that the panel needs. Types only. */
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { WorkerEvent } from "../../shared/protocol/events.ts";
+import type { ServerStatus } from "../../shared/protocol/status.ts";
+
+export interface PanelHost {
+  ask: Runtime["ask"];
+  /** Asks the user again about the project's servers that were refused or put off. */
+  askConsents(): Promise<void>;
+  /** Signs in to a server; without a name to the one that needs it. Resolves when the user has read how it ended. */
+  signIn(server: string | undefined): Promise<void>;
+  catalog(): Catalog;
+  servers(): readonly ServerStatus[];
+  /** Names in Pi of the tools that are declared to the model now. */
+  declared(): readonly string[];
+  /**
+   * Calls the listener after each event of the worker, and with `undefined` when the session has ended. Answers how to
+   * stop that.
+   */
+  onChange(listener: (event: WorkerEvent | undefined) => void): () => void;
+}

@@ -1,0 +1,65 @@
+/**
+ * A list that a person moves through while its rows change: the chosen row is remembered by its key, and by its position
+ * if it is gone. Pure.
+ */
+import { cut } from "../../../shared/text/unprintable.ts";
+import type { Key } from "./keys.ts";
+
+export interface Row {
+  /** Names the row as long as it exists. */
+  key: string;
+}
+
+export interface ListState {
+  filter: string;
+  /** The chosen row; undefined: the first one. */
+  key: string | undefined;
+  /** Its position when it was chosen. */
+  at: number;
+}
+
+export const FIRST: ListState = { filter: "", key: undefined, at: 0 };
+
+const FILTER_CHARS = 100;
+
+/** Position of the chosen row; -1 in an empty list. `find`: the position of a key, or -1. */
+export function chosenAt(
+  { key, at }: ListState,
+  rows: readonly Row[],
+  find: (key: string) => number = (wanted) => rows.findIndex((row) => row.key === wanted),
+): number {
+  if (rows.length === 0 || key === undefined) return rows.length === 0 ? -1 : 0;
+  if (rows[at]?.key === key) return at;
+  const found = find(key);
+  return found === -1 ? Math.min(at, rows.length - 1) : found;
+}
+
+const STEPS = { up: -1, down: 1, pageUp: -1, pageDown: 1, home: 0, end: 0 } as const;
+export type Move = keyof typeof STEPS;
+export const isMove = (key: Key): key is Move => typeof key === "string" && Object.hasOwn(STEPS, key);
+
+/** The position after a key. Single steps go round, as in Pi's lists; `page`: rows that are seen at once. */
+export function moved(at: number, count: number, key: Move, page: number): number {
+  if (count === 0) return -1;
+  if (key === "home") return 0;
+  if (key === "end") return count - 1;
+  if (key === "up" || key === "down") return (at + STEPS[key] + count) % count;
+  return Math.max(0, Math.min(count - 1, at + STEPS[key] * Math.max(1, page)));
+}
+
+/** The list after a key that moves in it. */
+export function moveIn(state: ListState, rows: readonly Row[], key: Move, page: number): ListState {
+  const at = moved(chosenAt(state, rows), rows.length, key, page);
+  return at === -1 ? state : { ...state, at, key: rows[at]?.key };
+}
+
+/** The filter after a key that types; undefined: the key does not type. */
+export function typed(filter: string, key: Key): string | undefined {
+  if (key === "backspace") return filter === "" ? undefined : [...filter].slice(0, -1).join("");
+  if (typeof key === "string") return undefined;
+  return cut(filter + key.text, FILTER_CHARS);
+}
+
+/** First row that is shown, so that the chosen one is in the middle where that is possible. */
+export const windowFrom = (at: number, count: number, size: number): number =>
+  Math.max(0, Math.min(at - Math.floor(size / 2), count - size));

@@ -1,0 +1,115 @@
+/**
+ * Owns: the panel of `/mcp` in the real Pi in a real terminal, key by key: what a person sees of servers that run, fail,
+ * ask and change, and that the screen is as before when the panel is closed.
+ */
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { openTerminal, type Terminal } from "../support/terminal.ts";
+import { ENTRY, fixtureServer, home, model, onCleanup, SERVERS } from "./support.ts";
+
+const EAGER = { lifecycle: "eager" };
+
+async function open(
+  mcpServers: Record<string, unknown> | undefined,
+  { columns, rows }: { columns: number; rows: number },
+  files: Record<string, unknown> = {},
+) {
+  const at = await home({ ...(mcpServers ? { mcp: { mcpServers } } : {}), files });
+  const terminal = await openTerminal({ home: at, model: await model([]), extension: ENTRY, columns, rows });
+  onCleanup(() => terminal.close());
+  return { at, terminal };
+}
+
+const press = async (terminal: Terminal, ...keys: string[]): Promise<void> => {
+  for (const key of keys) await terminal.press(key);
+};
+
+test.each([
+  { columns: 60, rows: 24 },
+  { columns: 120, rows: 45 },
+])("$columns x $rows -> the servers; one is switched off and on; Escape closes", async (size) => {
+  const mcpServers = {
+    everything: { ...SERVERS.everything, ...EAGER, directTools: ["echo"] },
+    broken: { command: "no-such-program-of-a-test", ...EAGER },
+    idle: SERVERS.memory,
+  };
+  const { at, terminal } = await open(mcpServers, size);
+  await terminal.until(/was not found/);
+  await terminal.until(/MCP \d\/3/);
+  await terminal.prompt("/mcp");
+  const screen = (await terminal.until(/● everything +connected[\s\S]*✗ broken +failed/)).join("\n");
+  expect(screen).toMatch(/^ MCP servers {2}\d of 3 connected · \d+ tools/m);
+  expect(screen).toContain("esc close");
+
+  await press(terminal, "Down");
+  await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
+  await press(terminal, "Up", "Enter");
+  await terminal.until(/^ everything {2}● connected[\s\S]*→ Reconnect/m);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/Disable everything\?[\s\S]*→ No, go back/);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/everything is disabled in ~\/\.pi\/agent\/mcp\.json\./);
+  await terminal.until(/^ everything {2}– disabled/m);
+  expect(await readFile(at.mcpFile, "utf8")).toContain('"enabled": false');
+  await press(terminal, "Home", "Enter");
+  await terminal.until(/everything is enabled in/);
+  await terminal.until(/^ everything {2}● connected/m);
+
+  await press(terminal, "Escape");
+  await terminal.until(/→ ● everything/);
+  await press(terminal, "Escape");
+  await terminal.until(/^(?![\s\S]*MCP servers {2})/);
+  await terminal.type("still here");
+  await terminal.until(/still here/);
+});
+
+test("nothing is pressed but Escape -> the screen is the same to the letter", async () => {
+  const { terminal } = await open({ idle: SERVERS.memory }, { columns: 80, rows: 24 });
+  await terminal.until(/MCP 0\/1|MCP 1\/1/);
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ . idle/);
+  await press(terminal, "Escape");
+  const before = (await terminal.until(/^(?![\s\S]*MCP servers {2})/)).join("\n");
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ . idle/);
+  await press(terminal, "Escape");
+  expect((await terminal.until(/^(?![\s\S]*MCP servers {2})/)).join("\n")).toBe(before);
+});
+
+test("no servers -> how to begin", async () => {
+  const { terminal } = await open(undefined, { columns: 60, rows: 24 });
+  await terminal.prompt("/mcp");
+  await terminal.until(/No servers are configured\.[\s\S]*\/mcp edit[\s\S]*~\/\.pi\/agent\/mcp\.json/);
+});
+
+test("a server dies, another comes and goes while one looks -> the panel follows", async () => {
+  const dying = fixtureServer("dies-soon.mjs");
+  const { at, terminal } = await open(
+    { idle: SERVERS.memory, mortal: { ...dying, ...EAGER } },
+    { columns: 80, rows: 24 },
+  );
+  await terminal.prompt("/mcp");
+  await terminal.until(/[●◐] mortal/);
+  await terminal.until(/[✗○] mortal/);
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory, fresh: SERVERS.memory } });
+  await terminal.until(/fresh/);
+  await terminal.until(/^(?![\s\S]*mortal +(failed|idle))/);
+  await press(terminal, "Down");
+  await terminal.until(/→ . fresh/);
+  await press(terminal, "Enter");
+  await terminal.until(/^ fresh {2}/m);
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory } });
+  await terminal.until(/fresh is no longer configured\./);
+  await terminal.until(/MCP servers/);
+});
+
+test("a project's server asks for consent while the panel is open -> the question covers it, and it comes back", async () => {
+  const files = { ".mcp.json": { mcpServers: { site: SERVERS.memory } } };
+  const { at, terminal } = await open({ idle: SERVERS.memory }, { columns: 100, rows: 40 });
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ . idle/);
+  await at.writeFile(".mcp.json", files[".mcp.json"]);
+  await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
+  await press(terminal, "Enter");
+  await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
+});

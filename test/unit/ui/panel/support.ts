@@ -1,0 +1,95 @@
+/** Owns: what the panel's tests share: a reading of the session, keys, and a picture without colours. */
+import { draw } from "../../../../src/ui/panel/draw/draw.ts";
+import {
+  type Effect,
+  type Key,
+  onKey,
+  START,
+  type State,
+  type World,
+} from "../../../../src/ui/panel/model/model.ts";
+import { makeReport, makeStatus } from "../../server-status.ts";
+
+export const NOW = 1_800_000_000_000;
+
+export const makeWorld = (rest: Partial<World> = {}): World => ({
+  ...makeReport(),
+  costs: new Map(),
+  home: "/home/ann",
+  now: NOW,
+  ...rest,
+});
+
+export const PLAIN = { fg: (_colour: string, text: string) => text, bold: (text: string) => text };
+
+/** Presses the keys one after another. A word in quotes, such as `"abc"`, is typed. */
+export function press(
+  keys: string,
+  world: World,
+  { from = START, page = 5 }: { from?: State; page?: number } = {},
+): { state: State; effects: Effect[] } {
+  const effects: Effect[] = [];
+  let state = from;
+  for (const word of keys.split(" ").filter((one) => one !== "")) {
+    const key = word.startsWith('"') ? { text: word.slice(1, -1) } : (word as Key);
+    const step = onKey(state, key, { world, page });
+    state = step.state;
+    if (step.effect) effects.push(step.effect);
+  }
+  return { state, effects };
+}
+
+/** The screen as text, without the borders' cells at the right end. */
+export const picture = (state: State, world: World, width = 60, height = 19): string =>
+  `\n${draw(state, world, { width, height, theme: PLAIN })
+    .map((line) => line.trimEnd())
+    .join("\n")}\n`;
+
+export const USUAL: World = makeWorld({
+  servers: [
+    makeStatus("github", {
+      transport: "http",
+      toolCount: 42,
+      resourceCount: 3,
+      direct: true,
+      protocol: "2026-07-28",
+      source: "/home/ann/.pi/agent/mcp.json",
+      description: "Issues, pull requests and code of github.com",
+      signIn: { state: "signed-in", expiresAt: NOW + 42 * 60_000, renews: true },
+    }),
+    makeStatus("files", { pid: 4711, protocol: "2025-11-25", source: "/home/ann/.pi/agent/mcp.json" }),
+    makeStatus("linear", {
+      transport: "http",
+      state: "needs-auth",
+      toolsKnown: false,
+      signIn: { state: "needed" },
+    }),
+    makeStatus("browser", {
+      state: "failed",
+      toolsKnown: false,
+      error: {
+        code: "spawn_failed",
+        message: 'browser: the command "npx" was not found.',
+        remedy: "Check command, cwd and PATH in mcp.json.",
+      },
+    }),
+    makeStatus("old", { state: "disabled", toolCount: 0, source: "/home/ann/.config/mcp/mcp.json" }),
+  ],
+  questions: [{ server: "site", hash: "1", question: 'site: make "serve", from /home/ann/site/.mcp.json' }],
+  refused: [{ name: "shady", reason: "you refused it in this folder" }],
+  problems: [
+    {
+      severity: "error",
+      file: "/home/ann/.pi/agent/mcp.json",
+      line: 12,
+      column: 5,
+      key: "mcpServers.x.args",
+      message: "expected a list, found a string",
+      remedy: 'Write ["-y", "server"].',
+    },
+  ],
+  costs: new Map([
+    ["github", { declared: 1_240, all: 18_300, declaredTools: 4, isWhole: true }],
+    ["files", { declared: 0, all: 960, declaredTools: 0, isWhole: true }],
+  ]),
+});
