@@ -1,11 +1,12 @@
 /**
  * Builds the published files: `index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
- * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, and one
- * self-contained file per worker. `index.js` lies in the package's own folder, since Pi shows an extension under the name
+ * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, one
+ * self-contained file per worker, and the command: `dist/cli.js`, with the parts `dist/cli-*.js` that it loads when a
+ * command needs them. `index.js` lies in the package's own folder, since Pi shows an extension under the name
  * of the folder of its `index.js`.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
@@ -128,6 +129,16 @@ const screensApart: Plugin = {
   },
 };
 
+/** The command's first file is read by an old Node, too, so it is built apart: `import("./main.ts")` stays an import. */
+const mainApart: Plugin = {
+  name: "main-apart",
+  setup(build) {
+    build.onResolve({ filter: /\/main\.ts$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "./cli-main.js", external: true } : undefined,
+    );
+  },
+};
+
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -166,6 +177,21 @@ const builds: BuildOptions[] = [
   { entryPoints: ["src/ui/command/screens.ts"], outfile: "dist/screens.js" },
   { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
   { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
+  {
+    entryPoints: ["src/cli/cli.ts"],
+    outfile: "dist/cli.js",
+    target: "node14",
+    banner: { js: "#!/usr/bin/env node" },
+    plugins: [mainApart],
+  },
+  {
+    entryPoints: { "cli-main": "src/cli/main.ts" },
+    splitting: true,
+    outdir: "dist",
+    chunkNames: "cli-[name]-[hash]",
+    plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest],
+    banner: { js: COMMONJS_GLOBALS },
+  },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {
     entryPoints: ["node_modules/piscina/dist/worker.js"],
@@ -186,6 +212,7 @@ for (const options of builds) {
     console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
   }
 }
+await chmod(new URL("../dist/cli.js", import.meta.url), 0o755);
 const cache = new URL("../node_modules/.cache/", import.meta.url);
 await mkdir(cache, { recursive: true });
 await writeFile(new URL("build-sources.json", cache), JSON.stringify(sources, null, 1));

@@ -5,7 +5,7 @@
  * To add a field of a tool: shared/snapshot (contract, columns), then known.ts. Searching is catalog/search, whose code
  * is loaded later.
  */
-export { snapshotIsOlder } from "./file.ts";
+export { snapshotIsOlder, snapshotWrittenAt } from "./file.ts";
 export { holdsToolsOf } from "./holds-tools.ts";
 export {
   type Catalog,

@@ -23,6 +23,16 @@ export function snapshotIsOlder(agentDir: string, key: SnapshotKey, files: reado
   }
 }
 
+/** When the snapshot was written, in milliseconds since the epoch; undefined if there is none. */
+export function snapshotWrittenAt(agentDir: string, key: SnapshotKey): number | undefined {
+  try {
+    return statSync(snapshotPath(agentDir, key), { throwIfNoEntry: false })?.mtimeMs;
+  } catch {
+    // A snapshot that cannot be examined cannot be read either.
+    return undefined;
+  }
+}
+
 /** Opening must not block Pi's main thread (a pipe) nor take over a terminal. Windows has neither flag. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 

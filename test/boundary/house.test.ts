@@ -30,6 +30,10 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
     ["src/report/status.ts", "src/pi/api.ts"],
     ["src/session/session.ts", "src/pi/api.ts"],
   ],
+  "nobody but the command knows the command, and it knows no session of Pi": [
+    ["src/session/session.ts", "src/cli/console/console.ts"],
+    ["src/cli/main.ts", "src/cli/console/console.ts"],
+  ],
   "only src/pi may know Pi's packages": [
     ["src/session/session.ts", "@earendil-works/pi-coding-agent"],
     ["src/pi/api.ts", "@earendil-works/pi-coding-agent"],

@@ -1,9 +1,10 @@
 /**
  * Owns: the limits of the built files: what they may contain and import, and their size. `npm test` builds first.
  */
+import { readdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { describe, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -15,8 +16,13 @@ const MAIN_BYTES = 150 * 1024;
 /** What `npm install` lays on the disk, beside the names in `files` of package.json. */
 const ALWAYS_PACKED = ["package.json", "README.md"];
 const PACKAGE_BYTES = 1_500_000;
+/** The command: its first file, and the parts that it loads. Their names hold a hash of their content. */
+const COMMAND = readdirSync(join(root, "dist"))
+  .filter((name) => /^cli[.-].*js$/.test(name))
+  .map((name) => `dist/${name}`);
 const OUTPUTS = [
   ...MAIN,
+  ...COMMAND,
   "dist/screens.js",
   "dist/workers/cache.js",
   "dist/workers/connection.js",
@@ -146,9 +152,29 @@ describe("built files", () => {
       /^node:|^(assert|buffer|child_process|crypto|events|fs|http|https|module|net|os|path|perf_hooks|stream|string_decoder|tls|url|util|worker_threads|zlib)(\/|$)/;
     const imports = await importsOf(file);
     expect(imports.length).toBeGreaterThan(0);
-    const beside = MAIN.includes(file) ? ["dist/chunk.js", "dist/later.js", "dist/screens.js"] : [];
+    const ofMain = MAIN.includes(file) ? ["dist/chunk.js", "dist/later.js", "dist/screens.js"] : [];
+    const beside = COMMAND.includes(file) ? COMMAND : ofMain;
     const others = imports.filter((path) => !builtin.test(path)).map((path) => join(dirname(file), path));
     expect(others.filter((path) => !beside.includes(path))).toEqual([]);
+  });
+
+  test("the command holds nothing of Pi, of a session of Pi, of its tools and of its screens", async () => {
+    const sources = (await Promise.all(COMMAND.map(sourcesOf))).flat();
+    expect(sources).toContain("src/runtime/run.ts");
+    expect(sources.filter((source) => /^(src\/(pi|session|tools|ui|index)|workers)\b/.test(source))).toEqual(
+      [],
+    );
+    const packages = [...new Set(sources.map(packageOf).filter(Boolean))].sort();
+    expect(packages).toEqual(["comlink", "get-east-asian-width", "msgpackr"]);
+  });
+
+  test("the command's first file can be run, imports nothing at once, and an old Node can read it", async () => {
+    const text = await readFile(join(root, "dist/cli.js"), "utf8");
+    expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
+    expect((await stat(join(root, "dist/cli.js"))).mode & 0o111).toBe(0o111);
+    expect(text.match(/\bimport\b/g)).toEqual(["import"]);
+    expect(text).toContain('import("./cli-main.js")');
+    await expect(transform(text, { target: "node14" })).resolves.toMatchObject({ warnings: [] });
   });
 
   test("the connection worker imports no heavy module of Node before it is needed", async () => {

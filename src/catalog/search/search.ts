@@ -4,5 +4,5 @@
  * unknown calls. Loaded after Pi's first paint, because the ranker is as large as everything that Pi needs before it.
  * To accept another spelling of a name: resolve.ts for servers, shared/search for tools.
  */
-export { hasTool, likelyHits, searchCatalog } from "./query.ts";
+export { type CatalogHit, hasTool, likelyHits, searchCatalog } from "./query.ts";
 export { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "./resolve.ts";

@@ -36,6 +36,8 @@ export interface CallResult {
   scriptResult?: Uint8Array;
   /** In place of `scriptResult`: why the result is too large for a script, and where the result is stored. */
   scriptProblem?: string;
+  /** With `scriptProblem`: the file with that JSON, if it could be stored. */
+  scriptStoredAt?: string;
 }
 
 /** How far a call is, as the server counts. */

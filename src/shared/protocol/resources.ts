@@ -4,6 +4,8 @@
 export interface ReadResourceParams {
   server: string;
   uri: string;
+  /** True for a program that reads what the server sent, as `CallToolParams.wantsStructured`. */
+  wantsStructured?: boolean;
 }
 
 /** A resource, or a template of resources, as a list shows it. Every text is one cleaned line. */

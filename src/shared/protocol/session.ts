@@ -39,6 +39,11 @@ export interface SessionFacts {
    * session died. `why` is a sentence without its full stop.
    */
   heldBack?: { server: string; why: string }[];
+  /**
+   * No server is connected before a request needs it, whatever its lifecycle is: the command line asks for one thing.
+   * Absent: as the configuration says.
+   */
+  onDemand?: boolean;
   /** Checksum of the snapshot that main already shows. The worker does not send equal content again. */
   snapshotChecksum: number | undefined;
   /** Pi gives none. Tests give short ones, so that they see what follows without waiting as long as a user would. */

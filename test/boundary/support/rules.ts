@@ -28,6 +28,9 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
   "runtime, catalog, report and cli know neither Pi nor tools nor ui": ({ from, to }) =>
     isAny(["src/runtime", "src/catalog", "src/report", "src/cli"], from) &&
     isAny(["src/pi", "src/tools", "src/ui"], to),
+  "nobody but the command knows the command, and it knows no session of Pi": ({ from, to }) =>
+    (isBelow("src/cli", to) && !isBelow("src/cli", from)) ||
+    (isBelow("src/cli", from) && (isBelow("src/session", to) || to === "src/index.ts")),
   "only src/pi may know Pi's packages": ({ from, to }) =>
     !isBelow("src/pi", from) && /^(@earendil-works\/|@sinclair\/typebox|typebox)/.test(to),
   "main imports no library of the workers": ({ from, to }) =>

@@ -46,7 +46,7 @@ async function tooLarge(
   json: string,
   bytes: number,
   { server, tool, store }: ScriptOptions,
-): Promise<Pick<CallResult, "scriptProblem">> {
+): Promise<Pick<CallResult, "scriptProblem" | "scriptStoredAt">> {
   const saved = await store.save([json], `${server}-${tool}`, "json");
   const where =
     "path" in saved ? `All of it is in ${saved.path}` : `It could not be stored: ${saved.problem}`;
@@ -56,6 +56,7 @@ async function tooLarge(
       `${server}/${tool} answered ${formatBytes(bytes)} of JSON, which is too much for a script (${most}).`,
       `${where}. The call was carried out: ask for less, or call the tool without a script.`,
     ].join(" "),
+    ...("path" in saved ? { scriptStoredAt: saved.path } : {}),
   };
 }
 
@@ -63,7 +64,7 @@ async function tooLarge(
 export async function forScript(
   { _meta, ...result }: CallToolResult,
   options: ScriptOptions,
-): Promise<Pick<CallResult, "scriptResult" | "scriptProblem">> {
+): Promise<Pick<CallResult, "scriptResult" | "scriptProblem" | "scriptStoredAt">> {
   const content = Array.isArray(result.content) ? result.content : [];
   const whole = { ...result, content };
   let json: string;

@@ -44,6 +44,8 @@ export interface Supervisor {
 }
 
 export interface SupervisorContext extends Omit<ServerContext, "gate"> {
+  /** No server is connected by itself: each waits for a request. */
+  onDemand?: boolean | undefined;
   /** Servers that the first plan does not connect by itself -> the reason, a sentence without its full stop. */
   heldBack?: ReadonlyMap<string, string>;
 }
@@ -124,6 +126,7 @@ class RunningServers implements Supervisor {
       const why = this.#heldBack.get(server.name);
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);
+      if (this.#context.onDemand) continue;
       if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
     }
   }

@@ -17,10 +17,19 @@ export interface HandOverParts {
 const printable = (content: ResultContent): ResultContent =>
   content.type === "text" ? { ...content, text: cleanText(content.text) } : content;
 
-/** `name`: of the prompt or the resource. `startedAt`: of `performance.now()`. */
+interface HandedOver {
+  server: ReturnType<Supervisor["get"]>;
+  /** Of the prompt or the resource. */
+  name: string;
+  /** Of `performance.now()`. */
+  startedAt: number;
+  /** The result also holds what the server sent, unchanged. */
+  wantsStructured?: boolean;
+}
+
 export async function handOver(
   content: CallToolResult["content"],
-  { server, name, startedAt }: { server: ReturnType<Supervisor["get"]>; name: string; startedAt: number },
+  { server, name, startedAt, wantsStructured = false }: HandedOver,
   { supervisor, results }: HandOverParts,
 ): Promise<CallResult> {
   const shaped = await shapeResult(
@@ -30,7 +39,7 @@ export async function handOver(
       tool: name,
       durationMs: performance.now() - startedAt,
       store: results.store,
-      wantsStructured: false,
+      wantsStructured,
       redact: server.redact,
       ...results.settingsFor(server, supervisor.servers),
       toon: false,

@@ -70,7 +70,7 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
       const best = ranked.sort((a, b) => a.rank - b.rank).slice(0, LIMITS.suggestedResources);
       return best.map(({ suggested }) => suggested);
     },
-    readResource: async ({ server: name, uri }, signal) => {
+    readResource: async ({ server: name, uri, wantsStructured = false }, signal) => {
       await started;
       const server = supervisor.get(name);
       const startedAt = performance.now();
@@ -87,7 +87,7 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
           signal,
           `${name}/${oneLine(uri, LIMITS.resourceTitleChars)}`,
         );
-        return encode(await handOver(content, { server, name: uri, startedAt }, parts));
+        return encode(await handOver(content, { server, name: uri, startedAt, wantsStructured }, parts));
       } catch (error) {
         throw redactError(error, server.redact);
       }

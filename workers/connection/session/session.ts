@@ -182,7 +182,7 @@ type ServerHooks = Pick<
 >;
 
 const openServers = (
-  { cwd, agentDir, heldBack }: SessionFacts,
+  { cwd, agentDir, heldBack, onDemand }: SessionFacts,
   { log, emit, talkers, connect }: SessionContext,
   hooks: ServerHooks,
 ): Supervisor =>
@@ -194,6 +194,7 @@ const openServers = (
     emit,
     talkers,
     ...(connect ? { connect } : {}),
+    onDemand,
     heldBack: new Map(heldBack?.map(({ server, why }) => [server, why])),
   });
 

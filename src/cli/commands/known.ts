@@ -1,0 +1,133 @@
+/**
+ * The catalog that a command works with: the snapshot of the last session in this folder, or, if there is none or
+ * `--refresh` is given, what the servers answer now.
+ */
+import {
+  type Catalog,
+  type CatalogTool,
+  createCatalogStore,
+  snapshotIsOlder,
+  snapshotWrittenAt,
+} from "../../catalog/catalog.ts";
+import { serverName } from "../../report/server-name.ts";
+import type { StatusReport } from "../../shared/protocol/status.ts";
+import { durationText } from "../../shared/text/duration.ts";
+import { asFailure, EXIT, Failure, usage } from "../console/console.ts";
+import { isTrusted } from "../place/place.ts";
+import { type CliSession, failureOf, leftOutServers } from "../session/session.ts";
+import { didYouMean } from "../words/words.ts";
+import type { Context } from "./context.ts";
+
+export interface Known {
+  catalog: Catalog;
+  /** When the snapshot was written, in milliseconds since the epoch; undefined: the servers were asked now. */
+  writtenAt: number | undefined;
+  /** The state of the servers, if the worker was asked. */
+  report: StatusReport | undefined;
+}
+
+/** The snapshot without servers that this folder may not show; undefined if there is none. */
+function fromSnapshot({ place }: Context): Known | undefined {
+  const store = createCatalogStore(place.agentDir, place.key);
+  if (store.checksum() === undefined) return undefined;
+  const foreign = store.current().servers.filter(({ project }) => project && !isTrusted(place));
+  if (foreign.length > 0) store.leaveOut({ servers: foreign.map(({ name }) => name), tools: [] });
+  return {
+    catalog: store.current(),
+    writtenAt: snapshotWrittenAt(place.agentDir, place.key),
+    report: undefined,
+  };
+}
+
+/** The configured name of the server that is meant. The worker explains a name that no readable file has. */
+function configuredName({ catalog }: Known, planned: StatusReport, written: string): string {
+  const { servers, questions, refused, problems } = planned;
+  const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
+  if (withheld.includes(written) || problems.some(({ severity }) => severity === "error")) return written;
+  return nameAmong(
+    [...servers, ...catalog.servers].map(({ name }) => name),
+    written,
+  );
+}
+
+/** A server that no file has is a mistake of the file if the worker says so. */
+async function connectNamed(session: CliSession, server: string, { problems }: StatusReport): Promise<void> {
+  try {
+    await session.connect(server);
+  } catch (error) {
+    const { code, message, remedy, exitCode } = asFailure(error);
+    const isOfFile = code === "unknown_server" && problems.some(({ file }) => remedy?.includes(file));
+    throw new Failure(isOfFile ? EXIT.configuration : exitCode, message, {
+      remedy,
+      code: isOfFile ? "bad_config" : code,
+    });
+  }
+}
+
+/** Connects the server, or all that are on, or, for a first look, those whose tools are unknown. */
+async function fromServers(context: Context, written: string | undefined): Promise<Known> {
+  const session = await context.session();
+  const { console, options } = context;
+  const planned = await session.planned();
+  const before: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
+  const server = written === undefined ? undefined : configuredName(before, planned, written);
+  if (server !== undefined) await session.allow(server);
+  else for (const line of leftOutServers(planned)) console.note(line);
+  const unknown = planned.servers.filter(({ toolsKnown, state }) => !toolsKnown && state !== "disabled");
+  if (server !== undefined) await connectNamed(session, server, planned);
+  else if (options.refresh) await session.connect(undefined);
+  else await Promise.all(unknown.map(({ name }) => session.connect(name)));
+  const report = await session.status();
+  const asked = server === undefined ? report.servers : [];
+  for (const { name } of asked) {
+    const failure = failureOf(report, name);
+    if (failure === undefined) continue;
+    console.warn(failure.startsWith(`${name}: `) ? failure : `${serverName(name)}: ${failure}`);
+  }
+  // Without a change the worker sends no catalog: the store still has the one of the file.
+  return { catalog: session.store.current(), writtenAt: undefined, report };
+}
+
+/** `server`: the only one that matters. */
+export async function knownCatalog(context: Context, server?: string): Promise<Known> {
+  const snapshot = context.options.refresh ? undefined : fromSnapshot(context);
+  return snapshot ?? (await fromServers(context, server));
+}
+
+/** Says how old the answer is, and whether the configuration has changed since. */
+export function noteAge({ console, place }: Context, { catalog, writtenAt }: Known, always: boolean): void {
+  if (writtenAt === undefined) return;
+  const { agentDir, key } = place;
+  if (snapshotIsOlder(agentDir, key, catalog.settings.files)) {
+    console.note("The configuration has changed since these tools were listed. --refresh lists them again.");
+  } else if (always) {
+    console.note(`As known ${durationText(Date.now() - writtenAt)} ago. --refresh asks the servers.`);
+  }
+}
+
+/** The name as it is configured; throws a failure with the nearest name for any other. */
+function nameAmong(names: readonly string[], written: string): string {
+  const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
+  const found =
+    names.find((name) => name === written) ?? names.find((name) => plain(name) === plain(written));
+  if (found !== undefined) return found;
+  const list = [...new Set(names)].slice(0, 50).map(serverName).join(", ");
+  throw usage(
+    `No server named ${serverName(written)} is configured.${didYouMean(written, names)}`,
+    `Configured: ${list || "none"}. pi-mcp-threads list shows more.`,
+  );
+}
+
+export const knownServer = ({ catalog, report }: Known, written: string): string =>
+  nameAmong(
+    [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name),
+    written,
+  );
+
+/** A tool as `--json` shows it in lists. */
+export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
+  name,
+  server: server.name,
+  tool,
+  description,
+});

@@ -1,0 +1,133 @@
+/**
+ * A result of a server on stdout: its texts as they are, everything else in files that stderr names; with `--json` the
+ * result as the server sent it. A result is read from the worker's own bytes, or, if it is larger than those may be, from
+ * the file in which the worker has stored it.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallResult } from "../../shared/protocol/calls.ts";
+import { isObject } from "../../shared/protocol/is-object.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import { formatBytes } from "../../shared/text/size.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
+import type { Console } from "../console/console.ts";
+import { readRegular } from "../place/place.ts";
+
+type Block = Record<string, unknown>;
+
+interface ServerResult {
+  content: Block[];
+  structuredContent?: unknown;
+  isError?: boolean;
+}
+
+const WORD_CHARS = 500;
+const FILES = LIMITS.filesPerResult;
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "image/jpeg": "jpg",
+  "image/svg+xml": "svg",
+  "audio/mpeg": "mp3",
+  "text/plain": "txt",
+};
+
+/** For example `png` of `image/png`. A type that is no usual one gives `bin`. */
+const extensionOf = (type: string): string =>
+  EXTENSIONS[type] ?? /^(?:image|audio|video|application)\/([a-z0-9]{1,8})$/.exec(type)?.[1] ?? "bin";
+
+const word = (value: unknown): string => (typeof value === "string" ? value : "");
+
+function asResult(value: unknown): ServerResult | undefined {
+  if (!isObject(value) || !Array.isArray(value.content)) return undefined;
+  const content = value.content.map(
+    (block): Block => (isObject(block) ? block : { type: "text", text: String(block) }),
+  );
+  return { ...value, content };
+}
+
+function parse(bytes: Uint8Array): ServerResult | undefined {
+  try {
+    return asResult(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the server sent; what the model would read if that cannot be had. */
+function serverResult({ scriptResult, scriptStoredAt, content, isError }: CallResult): ServerResult {
+  const stored =
+    scriptStoredAt === undefined ? undefined : readRegular(scriptStoredAt, 2 * LIMITS.messageBytes);
+  const bytes = scriptResult ?? (stored && "bytes" in stored ? stored.bytes : undefined);
+  return (bytes && parse(bytes)) ?? { content: content.map((block) => ({ ...block })), isError };
+}
+
+/** Saves what is no text, each in a file of a folder that only this user may read. */
+class Files {
+  readonly #folder = join(tmpdir(), `pi-mcp-threads-${randomUUID()}`);
+  readonly #console: Console;
+  #count = 0;
+
+  constructor(console: Console) {
+    this.#console = console;
+  }
+
+  async save(base64: string, type: string, what: string): Promise<void> {
+    this.#count++;
+    if (this.#count > FILES) {
+      if (this.#count === FILES + 1)
+        this.#console.warn(`More than ${FILES} files came: the others are not saved.`);
+      return;
+    }
+    const bytes = Buffer.from(base64, "base64");
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, `${this.#count}.${extensionOf(type)}`);
+    await writeFile(path, bytes, { mode: 0o600, flag: "wx" });
+    this.#console.warn(
+      `${what} (${oneLine(type, WORD_CHARS) || "unknown type"}, ${formatBytes(bytes.length)}): ${path}`,
+    );
+  }
+}
+
+async function blockText(block: Block, files: Files): Promise<string | undefined> {
+  const type = word(block.mimeType);
+  switch (block.type) {
+    case "text":
+      return word(block.text);
+    case "image":
+    case "audio":
+      await files.save(word(block.data), type, block.type);
+      return undefined;
+    case "resource": {
+      const resource = isObject(block.resource) ? block.resource : {};
+      if (typeof resource.text === "string") return resource.text;
+      await files.save(word(resource.blob), word(resource.mimeType), oneLine(word(resource.uri), WORD_CHARS));
+      return undefined;
+    }
+    case "resource_link":
+      return `${oneLine(word(block.title) || word(block.name), WORD_CHARS)}: ${oneLine(word(block.uri), WORD_CHARS)}`;
+    default:
+      return JSON.stringify(block);
+  }
+}
+
+/** Prints the result. Texts follow each other, each on lines of its own. */
+export async function printResult(answer: CallResult, console: Console): Promise<void> {
+  const result = serverResult(answer);
+  if (console.json) {
+    console.document(result);
+    return;
+  }
+  const files = new Files(console);
+  let texts = 0;
+  for (const block of result.content) {
+    const text = await blockText(block, files);
+    if (text === undefined) continue;
+    texts++;
+    console.result(text);
+  }
+  if (texts === 0 && result.structuredContent !== undefined) {
+    console.result(JSON.stringify(result.structuredContent, undefined, 2));
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The terminal or the pipes of the command. Owns: what goes to stdout and what to stderr, colours, the cleaning of
+ * foreign text, questions, and the exit codes. Must not: know servers. Called by: everything else of src/cli.
+ *
+ * stdout holds results alone. Text of servers is cleaned where it could act on a terminal: on a terminal always, in
+ * lists and on stderr always, and in a result that goes into a pipe or a file never.
+ */
+import { replaceUnprintable } from "../../shared/text/unprintable.ts";
+import { cutTo, printable } from "../../shared/text/width.ts";
+import { askLine } from "./prompt.ts";
+
+export { EXIT, type ExitCode, exitCodeOf } from "./exit-codes.ts";
+export { asFailure, Failure, inWordsHere, usage } from "./failure.ts";
+
+export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
+
+const CODES: Record<Colour, number> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 };
+
+export interface Stream extends NodeJS.WritableStream {
+  isTTY?: boolean;
+  columns?: number;
+}
+
+export interface ConsoleOptions {
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdout: Stream;
+  stderr: Stream;
+  env: Readonly<Record<string, string | undefined>>;
+  json: boolean;
+  quiet: boolean;
+  noColor: boolean;
+}
+
+export interface Console {
+  /** One JSON document is wanted on stdout, and nothing else. */
+  readonly json: boolean;
+  /** stdout is a terminal: lists are laid out for a person. */
+  readonly isTerminal: boolean;
+  /** A person can be asked: stdin and stderr are a terminal. */
+  readonly canAsk: boolean;
+  /** Progress may be shown on stderr. */
+  readonly showsProgress: boolean;
+  /** Cells of a line of stdout; undefined without a terminal. */
+  readonly columns: number | undefined;
+  paint(colour: Colour, text: string): string;
+  /** Our own lines, whose foreign parts are clean already. */
+  lines(lines: readonly string[]): void;
+  /** A result of a server: cleaned on a terminal, unchanged elsewhere. Ends with a newline on a terminal. */
+  result(text: string): void;
+  /** The one document of `--json`. */
+  document(value: unknown): void;
+  /** A line of stderr that `--quiet` leaves out. */
+  note(text: string): void;
+  /** Lines of stderr that are always written. */
+  warn(text: string): void;
+  /** Shows a passing state in the last line of stderr; an empty text removes it. */
+  progress(text: string): void;
+  /** Asks for a line; undefined if there is none. */
+  ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
+}
+
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+export function createConsole(options: ConsoleOptions): Console {
+  const { stdin, stdout, stderr, env, json, quiet } = options;
+  const isTerminal = stdout.isTTY === true;
+  const isErrTerminal = stderr.isTTY === true;
+  const colours = isTerminal && !options.noColor && !env.NO_COLOR && env.TERM !== "dumb";
+  const showsProgress = isErrTerminal && !quiet && env.TERM !== "dumb";
+  let hasProgress = false;
+
+  const clearProgress = (): void => {
+    if (hasProgress) stderr.write("\r\u001b[K");
+    hasProgress = false;
+  };
+  const warn = (text: string): void => {
+    clearProgress();
+    stderr.write(`${printable(text)}\n`);
+  };
+  return {
+    json,
+    isTerminal,
+    canAsk: stdin.isTTY === true && isErrTerminal,
+    showsProgress,
+    columns: isTerminal ? (stdout.columns ?? 80) : undefined,
+    paint: (colour, text) => (colours && text !== "" ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text),
+    lines: (lines) => {
+      clearProgress();
+      if (lines.length > 0) stdout.write(`${lines.join("\n")}\n`);
+    },
+    result: (text) => {
+      clearProgress();
+      const shown = isTerminal ? printable(text) : text;
+      stdout.write(shown.endsWith("\n") || shown === "" ? shown : `${shown}\n`);
+    },
+    document: (value) => {
+      clearProgress();
+      const text = JSON.stringify(value, undefined, 2);
+      stdout.write(`${isTerminal ? replaceUnprintable(text, escaped) : text}\n`);
+    },
+    note: (text) => {
+      if (!quiet) warn(text);
+    },
+    warn,
+    progress: (text) => {
+      if (!showsProgress) return;
+      clearProgress();
+      if (text === "") return;
+      const line = printable(text).replaceAll("\n", " ");
+      stderr.write(cutTo(line, Math.max(1, (stderr.columns ?? 80) - 1)));
+      hasProgress = true;
+    },
+    ask: async (question, signal) => {
+      clearProgress();
+      return askLine({ input: stdin, output: stderr }, printable(question), signal);
+    },
+  };
+}

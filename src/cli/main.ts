@@ -1,0 +1,148 @@
+/**
+ * One run of the command: reads the command line, runs the command, and ends. However it ends (done, a failure, a signal,
+ * a closed output, the time of `--timeout`), the worker's session is closed first, and with it every server process.
+ */
+import manifest from "../../package.json" with { type: "json" };
+import { type Context, loadCommand } from "./commands/commands.ts";
+import { asFailure, type Console, createConsole, EXIT, type ExitCode, Failure } from "./console/console.ts";
+import { ARGUMENT_BYTES, findPlace } from "./place/place.ts";
+import type { CliSession } from "./session/session.ts";
+import {
+  type CommandLine,
+  checkArguments,
+  helpOf,
+  helpText,
+  NO_OPTIONS,
+  readCommandLine,
+  timeoutMs,
+  wantsJson,
+} from "./words/words.ts";
+
+/** The end before the command is done. */
+interface Early {
+  signal: AbortSignal;
+  /** Rejects with the failure that ends the command. */
+  failed: Promise<never>;
+}
+
+const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangUp } as const;
+
+/** A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once. */
+function watchForEnd(timeout: number | undefined): Early {
+  const controller = new AbortController();
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  failed.catch(() => undefined);
+  const end = (failure: Failure): void => {
+    reject(failure);
+    controller.abort();
+  };
+  for (const [signal, code] of Object.entries(SIGNALS)) {
+    process.on(signal, () => {
+      // The exit hook of the runtime kills what still runs.
+      if (controller.signal.aborted) process.exit(code);
+      end(new Failure(code, "", { code: "cancelled" }));
+    });
+  }
+  process.stdout.on("error", () => end(new Failure(EXIT.closedOutput, "", { code: "cancelled" })));
+  // Nobody reads the notes any more: the result still counts.
+  process.stderr.on("error", () => undefined);
+  if (timeout !== undefined) {
+    setTimeout(
+      () => end(new Failure(EXIT.timeout, `It was not done within ${timeout / 1_000} s (--timeout).`)),
+      timeout,
+    ).unref();
+  }
+  return { signal: controller.signal, failed };
+}
+
+async function readStdin(): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+    if (bytes > ARGUMENT_BYTES) return undefined;
+  }
+  return Buffer.concat(chunks);
+}
+
+function reportFailure(failure: Failure, console: Console): void {
+  const { message, remedy, code, data } = failure;
+  if (message === "" || failure.exitCode === EXIT.closedOutput) return;
+  if (console.json) {
+    console.document({ error: { code, message, ...(remedy ? { remedy } : {}), ...(data ? { data } : {}) } });
+  } else console.warn([`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n"));
+}
+
+/** What was written reaches its reader before the process ends. */
+const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => {
+    if (stream.destroyed || stream.writableLength === 0) resolve();
+    else stream.write("", () => resolve());
+  });
+
+async function run(line: CommandLine, console: Console): Promise<ExitCode> {
+  const { word, options } = line;
+  if (options.version) {
+    console.lines([manifest.version]);
+    return EXIT.ok;
+  }
+  if (word === undefined || options.help) {
+    console.lines([word === undefined ? helpText() : helpOf(word)]);
+    return EXIT.ok;
+  }
+  checkArguments(line);
+  const { signal, failed } = watchForEnd(timeoutMs(options));
+  const { cwd, config, "trust-project": trustProject } = options;
+  const place = findPlace({ cwd, config, trustProject });
+  let session: Promise<CliSession> | undefined;
+  const context: Context = {
+    console,
+    place,
+    options,
+    arguments: line.arguments,
+    signal,
+    session: () => {
+      session ??= import("./session/session.ts").then(({ openSession }) =>
+        openSession({ place, console, yes: options.yes, signal }),
+      );
+      return session;
+    },
+    stdin: readStdin,
+  };
+  try {
+    const command = await loadCommand(word);
+    return await Promise.race([command(context), failed]);
+  } finally {
+    console.progress("");
+    await (await session?.catch(() => undefined))?.stop();
+  }
+}
+
+export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<void> {
+  let options = { ...NO_OPTIONS, json: wantsJson(argv) };
+  const { stdin, stdout, stderr, env } = process;
+  const consoleOf = (): Console =>
+    createConsole({
+      stdin,
+      stdout,
+      stderr,
+      env,
+      json: options.json,
+      quiet: options.quiet,
+      noColor: options["no-color"],
+    });
+  let code: ExitCode;
+  try {
+    const line = readCommandLine(argv);
+    options = line.options;
+    code = await run(line, consoleOf());
+  } catch (error) {
+    const failure = asFailure(error);
+    reportFailure(failure, consoleOf());
+    code = failure.exitCode;
+  }
+  await Promise.all([flushed(stdout), flushed(stderr)]);
+  // Nothing that is still open, such as a terminal that is read, may keep the process alive.
+  process.exit(code);
+}

@@ -1,0 +1,173 @@
+/**
+ * One session of the connection worker, for one command. Owns: the worker's start and end, what its events mean here,
+ * and the questions to the person. Must not: print results. Called by: commands.
+ *
+ * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
+ */
+import { join } from "node:path";
+import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
+import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
+import { describeError, messageOf } from "../../shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../shared/protocol/events.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { SignInResult } from "../../shared/protocol/sign-in.ts";
+import type { StatusReport } from "../../shared/protocol/status.ts";
+import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { type Console, EXIT, Failure, inWordsHere } from "../console/console.ts";
+import { factsOf, type Place } from "../place/place.ts";
+import { answerApproval } from "./approvals.ts";
+import { createAsks } from "./asks.ts";
+import { createConsents } from "./consents.ts";
+
+export { leftOutServers } from "./consents.ts";
+
+export interface SessionOptions {
+  place: Place;
+  console: Console;
+  /** `--yes`. */
+  yes: boolean;
+  /** Aborts when the command ends before its time. */
+  signal: AbortSignal;
+}
+
+export interface CliSession {
+  readonly runtime: Runtime;
+  readonly store: CatalogStore;
+  /** Settles when the configuration is read. Rejects with a failure if it cannot be. */
+  planned(): Promise<StatusReport>;
+  status(): Promise<StatusReport>;
+  /** Settles when the project's server of this name may run. Does nothing for any other. Rejects with a failure. */
+  allow(server: string): Promise<void>;
+  /** Connects the server, or all. Settles when each has listed its tools or failed, and the catalog holds them. */
+  connect(server: string | undefined): Promise<void>;
+  /** Shows the progress of the call with this id until the function that it returns is called. */
+  onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void;
+  /** The end of the sign-in with this id. */
+  signInEnd(id: string): Promise<SignInResult>;
+  stop(): Promise<void>;
+}
+
+class Session implements CliSession {
+  readonly runtime: Runtime;
+  readonly store: CatalogStore;
+  readonly #options: SessionOptions;
+  readonly #plan = Promise.withResolvers<void>();
+  readonly #asks: ReturnType<typeof createAsks>;
+  readonly #consents: ReturnType<typeof createConsents>;
+  readonly #progress = new Map<string, (event: Extract<WorkerEvent, { type: "progress" }>) => void>();
+  readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
+  #report: StatusReport | undefined;
+
+  constructor(options: SessionOptions) {
+    const { place, console, yes } = options;
+    this.#options = options;
+    // Nobody waits for the plan in a command that ends early.
+    this.#plan.promise.catch(() => undefined);
+    this.store = createCatalogStore(place.agentDir, place.key);
+    const facts = factsOf(place, console.canAsk || yes);
+    this.runtime = startRuntimeLater({
+      logFile: join(place.agentDir, LOG_FILE),
+      facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),
+      onEvent: (event) => this.#onEvent(event),
+      onCrash: ({ reason, heldBack = [] }) => {
+        const blamed = heldBack.length === 0 ? "" : ` Probably because of ${heldBack.join(", ")}.`;
+        console.warn(`The connection worker ended unexpectedly (${reason}).${blamed}`);
+      },
+      onStartFailed: (error) => this.#plan.reject(error),
+    });
+    const ask = this.runtime.ask;
+    this.#asks = createAsks({ ...options, answer: (askId, answer) => ask("answerAsk", { askId, answer }) });
+    this.#consents = createConsents({
+      ...options,
+      answer: (hash, allow) => ask("answerConsent", { hash, allow }),
+    });
+  }
+
+  #onEvent(event: WorkerEvent): void {
+    const { console } = this.#options;
+    switch (event.type) {
+      case "planned":
+        this.#report = event;
+        this.#plan.resolve();
+        break;
+      case "catalog":
+        this.store.replace(event.snapshot);
+        break;
+      case "removed":
+        this.store.leaveOut(event);
+        break;
+      case "notice":
+        if (event.level === "warning") console.warn(inWordsHere(event.text));
+        break;
+      case "progress":
+        this.#progress.get(event.callId)?.(event);
+        break;
+      case "approval":
+        if (event.question) {
+          answerApproval(event.question, this.#options)
+            .then((answer) => this.runtime.ask("answerApproval", { id: event.id, answer }))
+            .catch((error: unknown) => console.warn(messageOf(error)));
+        }
+        break;
+      case "ask":
+      case "ask-over":
+        this.#asks.on(event);
+        break;
+      case "sign-in":
+        this.#signIn(event.id).resolve(event.result);
+        break;
+    }
+  }
+
+  async planned(): Promise<StatusReport> {
+    await this.#plan.promise;
+    if (!this.#report) throw new Failure(EXIT.internal, "The worker has told no plan.");
+    return this.#report;
+  }
+
+  async status(): Promise<StatusReport> {
+    await this.#plan.promise;
+    return this.runtime.ask("status", {});
+  }
+
+  async allow(server: string): Promise<void> {
+    await this.#consents.allow(server, await this.planned());
+  }
+
+  async connect(server: string | undefined): Promise<void> {
+    await this.#plan.promise;
+    await this.runtime.ask("reconnect", { server });
+    const { checksum } = await this.runtime.settleTools(
+      { timeoutMs: LIMITS.startupTimeoutMs, ...(server === undefined ? {} : { servers: [server] }) },
+      this.#options.signal,
+    );
+    await this.store.reached(checksum);
+  }
+
+  onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void {
+    this.#progress.set(callId, show);
+    return () => this.#progress.delete(callId);
+  }
+
+  signInEnd(id: string): Promise<SignInResult> {
+    return this.#signIn(id).promise;
+  }
+
+  #signIn(id: string): PromiseWithResolvers<SignInResult> {
+    const found = this.#signIns.get(id) ?? Promise.withResolvers<SignInResult>();
+    this.#signIns.set(id, found);
+    return found;
+  }
+
+  stop(): Promise<void> {
+    return this.runtime.stop();
+  }
+}
+
+export const openSession = (options: SessionOptions): CliSession => new Session(options);
+
+/** Why a server could not be reached, as its status tells; undefined if it was. */
+export function failureOf(report: StatusReport, server: string): string | undefined {
+  const found = report.servers.find(({ name }) => name === server);
+  return found?.error && inWordsHere(describeError(found.error));
+}

@@ -1,0 +1,186 @@
+/** Reads the command line: which command, its arguments, its options. Pure. */
+import { slipsBetween } from "../../shared/text/slips.ts";
+import { type Failure, usage } from "../console/console.ts";
+import { ALIASES, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
+
+export interface Options {
+  json: boolean;
+  quiet: boolean;
+  yes: boolean;
+  "no-color": boolean;
+  help: boolean;
+  version: boolean;
+  "trust-project": boolean;
+  refresh: boolean;
+  [name: string]: boolean | string | string[] | undefined;
+  config?: string;
+  cwd?: string;
+  timeout?: string;
+  args?: string;
+}
+
+export interface CommandLine {
+  /** Undefined: none is named. */
+  word: WordName | undefined;
+  arguments: string[];
+  options: Options;
+}
+
+export const NO_OPTIONS: Options = {
+  json: false,
+  quiet: false,
+  yes: false,
+  "no-color": false,
+  help: false,
+  version: false,
+  "trust-project": false,
+  refresh: false,
+};
+
+const SLIPS = 2;
+
+/** The name that a slip may stand for. */
+export function nearest(written: string, names: readonly string[]): string | undefined {
+  const [best] = names
+    .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), SLIPS) }))
+    .filter(({ name, slips }) => slips <= Math.min(SLIPS, name.length - 1))
+    .sort((a, b) => a.slips - b.slips);
+  return best?.name;
+}
+
+/** A sentence for the name that may be meant; empty if none is near. */
+export function didYouMean(written: string, names: readonly string[]): string {
+  const near = nearest(written, names);
+  return near === undefined ? "" : ` Did you mean ${near}?`;
+}
+
+/** The value of `--json` that holds arguments of a call, and does not ask for JSON output. */
+const isArguments = (text: string | undefined): text is string =>
+  text !== undefined && (/^[{[@]/.test(text) || text === "-");
+
+class Reader {
+  readonly #rest: string[];
+  word: WordName | undefined;
+  readonly arguments: string[] = [];
+  readonly options: Options = { ...NO_OPTIONS };
+
+  constructor(argv: readonly string[]) {
+    this.#rest = [...argv];
+  }
+
+  read(): CommandLine {
+    for (let text = this.#rest.shift(); text !== undefined; text = this.#rest.shift()) {
+      if (text === "--") {
+        this.arguments.push(...this.#rest.splice(0));
+        break;
+      }
+      if (text.startsWith("--")) this.#long(text.slice(2));
+      else if (/^-[a-z]/i.test(text)) this.#short(text.slice(1));
+      else this.#argument(text);
+    }
+    const { word, arguments: given, options } = this;
+    return { word, arguments: given, options };
+  }
+
+  #argument(text: string): void {
+    if (this.word !== undefined) {
+      this.arguments.push(text);
+      return;
+    }
+    if (text === "help") {
+      this.options.help = true;
+      return;
+    }
+    const name = (Object.hasOwn(ALIASES, text) && ALIASES[text]) || text;
+    if (!isWord(name)) {
+      const near = didYouMean(text, Object.keys(WORDS));
+      throw usage(`There is no command ${JSON.stringify(text)}.${near}`, "pi-mcp-threads --help lists them.");
+    }
+    this.word = name;
+  }
+
+  #long(text: string): void {
+    const at = text.indexOf("=");
+    const name = at === -1 ? text : text.slice(0, at);
+    const given = at === -1 ? undefined : text.slice(at + 1);
+    if (name === "json" && this.word === "call" && isArguments(given ?? this.#rest[0])) {
+      this.#set({ name: "args", value: "JSON", summary: "" }, given);
+      return;
+    }
+    const option = this.#known().find((one) => one.name === name);
+    if (!option) throw this.#unknown(`--${name}`);
+    this.#set(option, given);
+  }
+
+  #short(letters: string): void {
+    for (const letter of letters) {
+      const option = this.#known().find(({ short }) => short === letter);
+      if (!option) throw this.#unknown(`-${letter}`);
+      this.#set(option, undefined);
+    }
+  }
+
+  #known(): readonly Option[] {
+    return optionsOf(this.word);
+  }
+
+  #unknown(written: string): Failure {
+    const names = this.#known().map(({ name }) => `--${name}`);
+    const help = this.word === undefined ? "--help" : `help ${this.word}`;
+    return usage(
+      `There is no option ${written}${this.word === undefined ? "" : ` of ${this.word}`}.${didYouMean(written, names)}`,
+      `pi-mcp-threads ${help} lists the options.`,
+    );
+  }
+
+  #set({ name, value }: Option, given: string | undefined): void {
+    if (value === undefined) {
+      if (given !== undefined) throw usage(`--${name} takes no value.`);
+      this.options[name] = true;
+      return;
+    }
+    const taken = given ?? this.#rest.shift();
+    if (taken === undefined || taken === "") throw usage(`--${name} needs a value: --${name} ${value}`);
+    if (this.options[name] !== undefined) throw usage(`--${name} is given twice.`);
+    this.options[name] = taken;
+  }
+}
+
+/** Throws a failure of usage. Options that a command has may stand behind its name only; the others anywhere. */
+export const readCommandLine = (argv: readonly string[]): CommandLine => new Reader(argv).read();
+
+/** Whether JSON is wanted, for a command line that cannot be read. */
+export const wantsJson = (argv: readonly string[]): boolean =>
+  argv.some((text, at) => text === "--json" && !(argv.includes("call") && isArguments(argv[at + 1])));
+
+/** Throws if an argument is missing or one is too many. */
+export function checkArguments({ word, arguments: given }: CommandLine): void {
+  if (word === undefined) return;
+  const wanted: readonly { name: string; required?: true; many?: true }[] = WORDS[word].arguments;
+  const help = `pi-mcp-threads help ${word} shows how it is used.`;
+  const missing = wanted.slice(given.length).find(({ required }) => required);
+  if (missing) throw usage(`${word} needs a ${missing.name}.`, help);
+  if (given.length > wanted.length && !wanted.at(-1)?.many) {
+    throw usage(`${word} takes no argument ${JSON.stringify(given[wanted.length])}.`, help);
+  }
+}
+
+/** A whole number of at least 1, or `otherwise` if the option is not given. */
+export function countOption(options: Options, name: string, otherwise: number): number {
+  const text = options[name];
+  if (text === undefined) return otherwise;
+  if (typeof text !== "string" || !/^[1-9]\d{0,8}$/.test(text)) {
+    throw usage(`--${name} takes a whole number from 1 on, not ${JSON.stringify(text)}.`);
+  }
+  return Number(text);
+}
+
+/** Milliseconds of `--timeout`; undefined: none is given. */
+export function timeoutMs({ timeout }: Options): number | undefined {
+  if (timeout === undefined) return undefined;
+  const seconds = /^\d{1,7}(\.\d+)?$/.test(timeout) ? Number(timeout) : 0;
+  if (seconds <= 0 || seconds > 2_000_000) {
+    throw usage(`--timeout takes a number of seconds above 0, not ${JSON.stringify(timeout)}.`);
+  }
+  return seconds * 1_000;
+}

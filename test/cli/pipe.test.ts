@@ -1,0 +1,260 @@
+/** Owns: the packed command in a pipe, with real servers: its output, its errors, its exit codes. */
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { createHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
+import { CLI, everything, filesystem, fixtureServer, type Run, type RunOptions, runCli } from "./support.ts";
+
+async function makeHome(options: HomeOptions = {}): Promise<PiHome> {
+  const home = await createHome({ caches: inject("piCaches"), ...options });
+  onCleanup(home.dispose);
+  return home;
+}
+
+let home: PiHome;
+const cli = (args: readonly string[], options?: RunOptions): Promise<Run> => runCli(home, args, options);
+const lines = ({ stdout }: Run): string[] => stdout.trimEnd().split("\n");
+
+/** One home for all tests that only read: its servers are connected once, by `list --refresh`. */
+let listed: Run;
+beforeAll(async () => {
+  home = await forWholeFile(() => makeHome());
+  await writeFile(join(home.cwd, "a.txt"), "one\ntwo\n");
+  const mcpServers = {
+    files: filesystem(home.cwd),
+    every: everything(),
+    odd: fixtureServer("shows.mjs"),
+    dead: { command: "no-such-program-here" },
+    off: { ...everything(), enabled: false },
+  };
+  await home.writeMcp({ mcpServers });
+  listed = await cli(["list", "--refresh"]);
+});
+
+describe("list", () => {
+  test("--refresh connects each server; one that cannot be reached gives code 3", () => {
+    expect(listed.code).toBe(3);
+    const rows = lines(listed).map((line) => line.split("\t"));
+    expect(rows.map(([name, state, transport]) => [name, state, transport])).toEqual([
+      ["files", "connected", "stdio"],
+      ["every", "connected", "stdio"],
+      ["odd", "connected", "stdio"],
+      ["dead", "failed", "stdio"],
+      ["off", "disabled", "stdio"],
+    ]);
+    expect(rows[3]?.[4]).toContain('the command "no-such-program-here" was not found');
+  });
+
+  test("without --refresh nothing is connected, and --json has everything that is known", async () => {
+    const run = await cli(["list", "--json"]);
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    const { servers } = JSON.parse(run.stdout) as { servers: Record<string, unknown>[] };
+    expect(servers[0]).toMatchObject({ name: "files", state: "idle", toolsKnown: true, toolCount: 14 });
+    expect(servers.some(({ pid }) => pid !== undefined)).toBe(false);
+  });
+});
+
+describe("what is known needs no worker", () => {
+  test.each([
+    [["search", "read", "text", "file"], "files__read_text_file\tfiles\t"],
+    [["search", "sum", "--server", "every", "--limit", "1"], "every__get-sum\tevery\t"],
+    [["tools", "files"], "files__read_file\tfiles\t"],
+    [["tool", "read_text_file"], "files__read_text_file\nServer: files\n"],
+  ])("%j", async (args, start) => {
+    const before = await readFile(join(home.agentDir, "mcp-threads.log"), "utf8");
+    const run = await cli(args);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toContain(start);
+    expect(await readFile(join(home.agentDir, "mcp-threads.log"), "utf8")).toBe(before);
+  });
+
+  test("--json of a search and of a tool", async () => {
+    const [found, shown] = await Promise.all([
+      cli(["search", "read", "text", "file", "--json", "--limit", "1"]),
+      cli(["tool", "files__read_text_file", "--json"]),
+    ]);
+    const { tools } = JSON.parse(found.stdout) as { tools: unknown[] };
+    expect(tools).toMatchObject([{ name: "files__read_text_file", server: "files", tool: "read_text_file" }]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      name: "files__read_text_file",
+      inputSchema: { required: ["path"], properties: { head: { type: "number" } } },
+    });
+  });
+
+  test("no tool fits -> nothing on stdout, a sentence on stderr, which --quiet leaves out", async () => {
+    const words = ["search", "qqqqzzzz"];
+    expect(await cli(words)).toMatchObject({ code: 0, stdout: "", stderr: "No tool fits these words.\n" });
+    expect(await cli([...words, "-q"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  });
+});
+
+describe("call", () => {
+  test("words are read by the schema, texts come as they are", async () => {
+    const run = await cli(["call", "files", "read_text_file", `path=${home.cwd}/a.txt`, "head=1"]);
+    expect(run).toMatchObject({ code: 0, stdout: "one\n", stderr: "" });
+  });
+
+  test("arguments as JSON, from a file and from stdin", async () => {
+    await writeFile(join(home.cwd, "args.json"), '{"a": 1, "b": 2}');
+    const runs = await Promise.all([
+      cli(["call", "every", "get-sum", "--args", '{"a": 1, "b": 2}']),
+      cli(["call", "every", "get-sum", "--json", "@args.json"]),
+      cli(["call", "every", "get-sum", "--json", "-"], { stdin: '{"a": 1, "b": 2}' }),
+    ]);
+    for (const run of runs) expect(run).toMatchObject({ code: 0, stdout: "The sum of 1 and 2 is 3.\n" });
+  });
+
+  test("--json gives the result as the server sent it", async () => {
+    const run = await cli(["call", "every", "get-structured-content", "location=New York", "--json"]);
+    const result = JSON.parse(run.stdout) as { structuredContent: unknown };
+    expect(result.structuredContent).toMatchObject({ conditions: expect.any(String) });
+  });
+
+  test("an image is saved, and stderr names it; with --json it is there as base64", async () => {
+    const [saved, raw] = await Promise.all([
+      cli(["call", "every", "get-tiny-image"]),
+      cli(["call", "every", "get-tiny-image", "--json"]),
+    ]);
+    const path = /image \(image\/png, [\d.]+ KB\): (\S+\.png)/.exec(saved.stderr)?.[1] ?? "";
+    const { content } = JSON.parse(raw.stdout) as { content: { type: string; data?: string }[] };
+    const image = content.find(({ type }) => type === "image");
+    expect((await readFile(path)).toString("base64")).toBe(image?.data);
+    expect(saved.stdout).not.toContain(image?.data ?? "-");
+  });
+
+  test("text of a server is unchanged in a pipe", async () => {
+    const message = "a\u001b[31mred\u0007\u202e";
+    const run = await cli(["call", "every", "echo", `message=${message}`]);
+    expect(run.stdout).toBe(`Echo: ${message}\n`);
+  });
+});
+
+describe("failures -> exit code, a sentence on stderr, nothing on stdout", () => {
+  test.each([
+    ["the tool answers with an error", ["call", "files", "read_text_file", "path=/etc/passwd"], 1, /^$/],
+    ["no such command", ["calll"], 2, /There is no command "calll"\. Did you mean call\?/],
+    ["no such server", ["call", "fils", "x"], 2, /No server named fils is configured\. Did you mean files\?/],
+    [
+      "no such tool",
+      ["call", "files", "read_text_fil"],
+      2,
+      /files has no tool read_text_fil\.\nNear: read_text_file/,
+    ],
+    ["no such parameter", ["call", "every", "echo", "mesage=1"], 2, /Did you mean message\?/],
+    ["a parameter is missing", ["call", "every", "echo"], 2, /echo needs message \(string\)/],
+    ["no such tool anywhere", ["tool", "zzzqqq"], 2, /No tool named zzzqqq is known/],
+    [
+      "no such folder",
+      ["--cwd", "/no/such", "list"],
+      2,
+      /--cwd \/no\/such: the folder cannot be entered \(ENOENT\)/,
+    ],
+    ["a server that cannot be started", ["call", "dead", "x"], 3, /"no-such-program-here" was not found/],
+    ["a server that is off", ["call", "off", "echo", "message=1"], 3, /disabled/],
+    [
+      "the time is over",
+      ["call", "every", "trigger-long-running-operation", "duration=60", "--timeout", "1"],
+      6,
+      /not done within 1 s/,
+    ],
+    ["no such configuration file", ["--config", "nope.json", "call", "x", "y"], 7, /nope\.json/],
+  ])("%s", async (_name, args, code, message) => {
+    const [run, json] = await Promise.all([cli(args), cli([...args, "--json"])]);
+    expect(run.code).toBe(code);
+    expect(run.stderr).toMatch(message);
+    expect(run.stderr).not.toMatch(/\n\s+at /);
+    if (code !== 1) expect(run.stdout).toBe("");
+    // With --json stdout has one document, also for an error.
+    expect(json.code).toBe(code);
+    const document = JSON.parse(json.stdout) as {
+      error?: { code: string; message: string };
+      isError?: boolean;
+    };
+    if (code === 1) expect(document.isError).toBe(true);
+    else expect(document.error).toMatchObject({ code: expect.any(String), message: expect.any(String) });
+  });
+});
+
+test("a file with a mistake -> code 7, with its line", async () => {
+  const at = await makeHome({ mcp: '{"mcpServers": {"x": {"command": 3}}' });
+  const run = await runCli(at, ["call", "x", "y"]);
+  expect(run).toMatchObject({ code: 7, stdout: "" });
+  expect(run.stderr).toMatch(/mcp\.json:1:\d+/);
+});
+
+describe("the reader ends early", () => {
+  test("| head -> no word on stderr", async () => {
+    const run = promisify(execFile);
+    const command = `"${process.execPath}" "${CLI}" tools 2>err | head -n 1; cat err`;
+    const { stdout } = await run("bash", ["-c", command], { cwd: home.cwd, env: home.env() });
+    expect(stdout.trimEnd().split("\n")[0]).toContain("files__read_file");
+    expect(stdout).not.toMatch(/EPIPE|Error|\n\s+at /);
+  });
+});
+
+describe("help and version", () => {
+  test("need no home and no configuration", async () => {
+    const { version } = JSON.parse(await readFile(join(CLI, "..", "..", "package.json"), "utf8")) as {
+      version: string;
+    };
+    expect(await cli(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
+    const help = await cli(["--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(await cli([])).toMatchObject({ code: 0, stdout: help.stdout });
+    expect((await cli(["help", "call"])).stdout).toContain(
+      "Usage: pi-mcp-threads call <server> <tool> [key=value]…",
+    );
+  });
+});
+
+describe("a project", () => {
+  const server = { files: filesystem(".") };
+  const project = (file: string, options: HomeOptions = {}): Promise<PiHome> =>
+    makeHome({ ...options, files: { [file]: { mcpServers: server }, "sub/x.txt": "x" } });
+  const call = ["call", "files", "list_allowed_directories"];
+
+  test(".mcp.json in a folder without trust -> code 5, and nothing runs; --yes allows it once and for all", async () => {
+    const at = await project(".mcp.json");
+    const refused = await runCli(at, call);
+    expect(refused).toMatchObject({ code: 5, stdout: "" });
+    expect(refused.stderr).toContain("Run the command in a terminal");
+    expect(await readFile(join(at.agentDir, "mcp-threads.log"), "utf8")).not.toContain(
+      "connected over stdio",
+    );
+    const allowed = await runCli(at, [...call, "--yes"]);
+    expect(allowed.code).toBe(0);
+    expect(allowed.stderr).toContain("This project wants to run an MCP server.");
+    expect(allowed.stderr).toContain("server-filesystem");
+    // The yes is remembered, as Pi remembers it.
+    expect(await runCli(at, call)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test(".pi/mcp.json counts if Pi has recorded trust", async () => {
+    const at = await project(".pi/mcp.json", { trusted: true });
+    expect(await runCli(at, call)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test(".pi/mcp.json without that record is left out; --trust-project asks for each server", async () => {
+    const at = await project(".pi/mcp.json");
+    const listing = await runCli(at, ["list"]);
+    expect(listing).toMatchObject({ code: 0, stdout: "" });
+    expect(listing.stderr).toContain("Pi has recorded no trust for this project");
+    expect(await runCli(at, call)).toMatchObject({ code: 2 });
+    expect(await runCli(at, [...call, "--trust-project"])).toMatchObject({ code: 5, stdout: "" });
+    const allowed = await runCli(at, [...call, "--trust-project", "--yes"]);
+    expect(allowed.code).toBe(0);
+    expect(allowed.stderr).toContain("server-filesystem");
+  });
+
+  test("--cwd goes to another folder", async () => {
+    const at = await project(".pi/mcp.json", { trusted: true });
+    await mkdir(join(at.cwd, "deep"), { recursive: true });
+    const run = await runCli(at, ["--cwd", "deep", "list", "--json"]);
+    expect((JSON.parse(run.stdout) as { files: string[] }).files).toContain(
+      join(at.cwd, "deep", ".mcp.json"),
+    );
+  });
+});

@@ -1,0 +1,172 @@
+/** Owns: `key=value` words as the arguments of a call, by the tool's schema, and the error of each wrong word. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readArguments } from "../../../src/cli/arguments/arguments.ts";
+import { EXIT, Failure } from "../../../src/cli/console/console.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+const SCHEMA = {
+  type: "object",
+  properties: {
+    text: { type: "string" },
+    count: { type: "integer" },
+    share: { type: "number" },
+    deep: { type: "boolean" },
+    sort: { enum: ["asc", "desc", 3] },
+    tags: { type: "array", items: { type: "string" } },
+    ids: { type: "array", items: { type: "integer" } },
+    either: { anyOf: [{ type: "string" }, { type: "integer" }, { type: "null" }] },
+    listed: { type: ["string", "boolean"] },
+    maybeList: { anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }] },
+    box: {
+      type: "object",
+      properties: { left: { type: "integer" }, inner: { $ref: "#/$defs/inner" } },
+      additionalProperties: false,
+    },
+    free: { type: "object" },
+    anything: {},
+    "a.b": { type: "string" },
+    pointed: { $ref: "#/$defs/number" },
+    round: { $ref: "#/$defs/round" },
+  },
+  $defs: {
+    number: { type: "number" },
+    inner: { type: "object", properties: { on: { type: "boolean" } } },
+    round: { $ref: "#/$defs/round" },
+  },
+};
+const input = { stdin: async () => Buffer.from('{"text": "from stdin"}') };
+
+const read = (words: readonly string[], json?: string, schema: Record<string, unknown> = SCHEMA) =>
+  readArguments("do_it", schema, { words, json, input });
+
+async function refusal(
+  words: readonly string[],
+  json?: string,
+  schema?: Record<string, unknown>,
+): Promise<string> {
+  const failure = await read(words, json, schema).catch((error: unknown) => error);
+  if (!(failure instanceof Failure)) throw new Error(`not refused: ${JSON.stringify(failure)}`);
+  expect(failure.exitCode).toBe(EXIT.usage);
+  return `${failure.message} ${failure.remedy ?? ""}`.trim();
+}
+
+describe("words that fit", () => {
+  test.each<[string[], unknown]>([
+    [["text=two words"], { text: "two words" }],
+    [["text="], { text: "" }],
+    [["text=a=b"], { text: "a=b" }],
+    [["text=12"], { text: "12" }],
+    [["text=[1]"], { text: "[1]" }],
+    [["count=-3", "share=1.5e3"], { count: -3, share: 1500 }],
+    [["deep=true"], { deep: true }],
+    [["sort=desc"], { sort: "desc" }],
+    [["sort=3"], { sort: 3 }],
+    [["tags=a"], { tags: ["a"] }],
+    [["tags=a", "tags=b"], { tags: ["a", "b"] }],
+    [['tags=["a","b"]'], { tags: ["a", "b"] }],
+    [["tags=[a"], { tags: ["[a"] }],
+    [["ids=1", "ids=2"], { ids: [1, 2] }],
+    [["either=7"], { either: 7 }],
+    [["either=null"], { either: null }],
+    [["either=x"], { either: "x" }],
+    [["listed=true"], { listed: true }],
+    [["listed=yes"], { listed: "yes" }],
+    [["maybeList=a"], { maybeList: ["a"] }],
+    [["box.left=1", "box.inner.on=false"], { box: { left: 1, inner: { on: false } } }],
+    [['box={"left":1}'], { box: { left: 1 } }],
+    [["free.x.y=1"], { free: { x: { y: "1" } } }],
+    [["anything=1"], { anything: "1" }],
+    [["anything:=1"], { anything: 1 }],
+    [["tags:=[]"], { tags: [] }],
+    [["a.b=c"], { "a.b": "c" }],
+    [["pointed=2"], { pointed: 2 }],
+    [["round=x"], { round: "x" }],
+  ])("%j", async (words, args) => {
+    expect(await read(words)).toEqual(args);
+  });
+
+  test("a schema without properties takes any name", async () => {
+    expect(await read(["x=1"], undefined, { type: "object" })).toEqual({ x: "1" });
+  });
+
+  test("words count over the JSON", async () => {
+    expect(await read(["count=2"], '{"count": 1, "text": "x"}')).toEqual({ count: 2, text: "x" });
+  });
+
+  test("JSON alone goes to the server as it is", async () => {
+    expect(await read([], '{"unknown": 1}')).toEqual({ unknown: 1 });
+  });
+
+  test("stdin and files", async () => {
+    const folder = await tempFolder();
+    const file = join(folder, "text.json");
+    await writeFile(file, '\ufeff{"text": "from a file"}');
+    expect(await read([], "-")).toEqual({ text: "from stdin" });
+    expect(await read([], `@${file}`)).toEqual({ text: "from a file" });
+    await writeFile(file, "[1, 2]");
+    expect(await read([`text=@${file}`, `ids:=@${file}`])).toEqual({ text: "[1, 2]", ids: [1, 2] });
+  });
+});
+
+describe("words that do not fit -> the parameter, what it takes, the nearest name", () => {
+  test.each<[string[], string]>([
+    [["texd=1"], "do_it has no parameter texd. Did you mean text? It takes: text, count"],
+    [["zzz=1"], "do_it has no parameter zzz. It takes: text"],
+    [["count=1.5"], 'count takes integer, not "1.5".'],
+    [["count=x"], 'count takes integer, not "x".'],
+    [["count="], 'count takes integer, not "".'],
+    [["count=1e999"], 'count takes integer, not "1e999".'],
+    [["deep=yes"], 'deep takes boolean, not "yes".'],
+    [["sort=up"], 'sort takes "asc" | "desc" | 3, not "up".'],
+    [["ids=a"], 'An item of ids takes integer, not "a".'],
+    [["text=a", "text=b"], "text is given twice, and it takes one string."],
+    [["tags=a", "tags:=[]"], "tags is given twice"],
+    [["box=1"], 'box takes object, not "1".'],
+    [["box.right=1"], "do_it has no parameter box.right. It takes: left, inner."],
+    [["box.lift=1"], "Did you mean left?"],
+    [["text.x=1"], "text takes string, so nothing is within it."],
+    [["free.x=1", "free.x.y=2"], "free.x is given as a value already."],
+    [["free.__proto__.x=1"], '"free.__proto__.x" is no name of a parameter.'],
+    [["free..x=1"], '"free..x" is no name of a parameter.'],
+    [["text"], '"text" is no argument of the form key=value.'],
+    [["=1"], '"=1" is no argument of the form key=value.'],
+    [["anything:={"], "anything is no JSON:"],
+    [["text=@/no/such/file"], "text: there is no file /no/such/file."],
+    [["text=@"], "text: the name of the file is missing behind @."],
+    [["text=@/dev/zero"], "text: /dev/zero is not a regular file."],
+  ])("%j", async (words, message) => {
+    expect(await refusal(words)).toContain(message);
+  });
+
+  test("a required parameter is missing", async () => {
+    const schema = { ...SCHEMA, required: ["text", "sort"] };
+    expect(await refusal(["count=1"], undefined, schema)).toBe(
+      'do_it needs text (string), sort ("asc" | "desc" | 3). Give them as text=…',
+    );
+    expect(await refusal([], undefined, { ...SCHEMA, required: ["text"] })).toContain(
+      "do_it needs text (string)",
+    );
+  });
+
+  test("JSON that is no object, or no JSON", async () => {
+    expect(await refusal([], "[1]")).toContain("The arguments must be one JSON object");
+    expect(await refusal([], "{")).toContain("The arguments are no JSON");
+  });
+
+  test("a folder, a file that is no text, more on stdin than the limit", async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, "sub"));
+    await writeFile(join(folder, "bytes"), Buffer.from([0xff, 0xfe, 0x00]));
+    expect(await refusal([`text=@${folder}/sub`])).toContain("is not a regular file");
+    expect(await refusal([`text=@${folder}/bytes`])).toContain("is no UTF-8 text");
+    const tooMuch = { words: [], json: "-", input: { stdin: async () => undefined } };
+    await expect(readArguments("do_it", SCHEMA, tooMuch)).rejects.toThrow("stdin has more than 16 MB");
+  });
+
+  test("a hostile name of a parameter cannot act on the terminal", async () => {
+    const schema = { type: "object", properties: { "\u001b[2Jevil\nline": { type: "string" } } };
+    expect(await refusal(["x=1"], undefined, schema)).toContain("It takes: evil line.");
+  });
+});
