@@ -1,11 +1,14 @@
 /** Owns: the doctor in the real worker, over real faults: files, commands, addresses, certificates, answers. */
-import { writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { renderIssueReport } from "../../src/report/doctor.ts";
 import type { DoctorReport, Finding } from "../../src/shared/protocol/doctor.ts";
 import { findSecrets } from "../support/find-secrets.ts";
-import { createPlace, fixture, type Started, start } from "./support.ts";
+import { createPlace, fixture, freePort, onCleanup, type Started, start, startHttp } from "./support.ts";
 
 const diagnose = ({ runtime }: Started, server?: string): Promise<DoctorReport> =>
   runtime.ask("diagnose", server === undefined ? {} : { server });
@@ -63,4 +66,95 @@ test("servers that work -> nothing is wrong, and the report names them without t
   await expect(at.runtime.ask("diagnose", { server: "nobody" })).rejects.toMatchObject({
     code: "unknown_server",
   });
+});
+
+const fixtures = join(import.meta.dirname, "..", "fixtures");
+
+/** An https server with a certificate that nobody signed, and how many requests and connections it got. */
+async function startSelfSigned(): Promise<{ url: string; requests: () => number }> {
+  const [key, cert] = await Promise.all(
+    ["localhost.key", "localhost.pem"].map((name) => readFile(join(fixtures, "http", name), "utf8")),
+  );
+  let requests = 0;
+  const server = createTlsServer({ key: key ?? "", cert: cert ?? "" }, (_request, response) => {
+    requests++;
+    response.end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onCleanup(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}/mcp`,
+    requests: () => (server.listening ? requests : -1),
+  };
+}
+
+test("addresses that cannot be reached -> the name, the port, the certificate, without a request", async () => {
+  const tls = await startSelfSigned();
+  const off = { lifecycle: "lazy" };
+  const at = await start({
+    name: { url: "https://pmt.invalid/mcp?key=sk-pmt-0a1b2c3d4e5f", ...off },
+    port: { url: `http://127.0.0.1:${await freePort()}/mcp`, ...off },
+    tls: { url: tls.url, ...off },
+    trusted: { url: tls.url, caFile: join(fixtures, "http", "localhost.pem"), ...off },
+  });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const before = tls.requests();
+  const report = await diagnose(at);
+  const firsts = ["name", "port", "tls"].map((server) => about(report, server)[0]);
+  expect(firsts.map((found) => `${found?.severity} ${found?.id}`)).toEqual([
+    "error dns",
+    "error port",
+    "error tls",
+  ]);
+  expect(firsts[2]?.title).toMatch(/self-signed/);
+  expect(about(report, "tls")).toHaveLength(1);
+  expect(about(report, "trusted").map(({ id }) => id)).not.toContain("tls");
+  expect(tls.requests()).toBe(before);
+  expect(JSON.stringify(report)).not.toContain("sk-pmt-0a1b2c3d4e5f");
+});
+
+test("answers of other kinds -> a sign-in, a web page, a wrong path; the named server tells its steps", async () => {
+  const origin = await startHttp((request, response) => {
+    if (request.url === "/401") response.writeHead(401).end();
+    else if (request.url === "/page")
+      response.writeHead(200, { "content-type": "text/html" }).end("<p>hi</p>");
+    else response.writeHead(404).end("no");
+  });
+  const at = await start({
+    key: { url: `${origin}/401`, headers: { Authorization: "Bearer sk-pmt-9f8e7d6c5b4a" } },
+    page: { url: `${origin}/page` },
+    path: { url: `${origin}/none` },
+  });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const report = await diagnose(at);
+  const ids = ["key", "page", "path"].map((server) => about(report, server).map(({ id }) => id));
+  expect(ids).toEqual([["sign-in"], ["address"], ["address"]]);
+  expect(about(report, "path")[0]?.remedy).toMatch(/path of the url/);
+  const named = await diagnose(at, "page");
+  expect(named.stages.map(({ name, ok }) => `${name} ${ok}`)).toEqual(
+    expect.arrayContaining(["look-up of 127.0.0.1 true", "start, handshake and list of tools false"]),
+  );
+  expect(JSON.stringify([report, named])).not.toContain("sk-pmt-9f8e7d6c5b4a");
+});
+
+test("a server of the project -> nobody connects to its address before the user agreed to it", async () => {
+  let connections = 0;
+  const origin = await startHttp((_request, response) => response.writeHead(404).end());
+  const seen = await startHttp((_request, response) => {
+    connections++;
+    response.writeHead(404).end();
+  });
+  const place = await createPlace();
+  await writeFile(
+    join(place.cwd, ".mcp.json"),
+    JSON.stringify({ mcpServers: { theirs: { url: `${seen}/mcp` } } }),
+  );
+  const at = await start({ mine: { url: `${origin}/mcp`, enabled: false } }, { place });
+  const report = await diagnose(at);
+  expect(about(report, "theirs").map(({ id }) => id)).toEqual(["consent"]);
+  expect((await diagnose(at, "theirs")).findings[0]).toMatchObject({ id: "consent" });
+  expect(connections).toBe(0);
 });

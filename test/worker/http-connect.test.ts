@@ -121,13 +121,14 @@ test.each<[string, number, Record<string, string>, string]>([
   ["401 with a challenge", 401, { "www-authenticate": CHALLENGE }, "needs_auth"],
   ["403 with such a challenge", 403, { "www-authenticate": CHALLENGE }, "needs_auth"],
   ["403", 403, {}, "connect_failed"],
-])("connectHttp: %s -> code", async (_name, status, headers, code) => {
+])("connectHttp: %s -> code and reason", async (_name, status, headers, code) => {
   const server = await serve((_asked, response) => response.writeHead(status, headers).end("no"));
   const error = await refusal({ url: server.url });
   expect(error.code).toBe(code);
   expect(error.data).toEqual({
     server: "web",
     status,
+    reason: code === "needs_auth" ? "needs-auth" : "rejected",
     ...(headers["www-authenticate"]
       ? {
           challenge: {
@@ -195,7 +196,7 @@ test("connectHttp: Retry-After of a minute -> no second attempt", async () => {
   );
   const error = await refusal({ url: server.url });
   expect(error.message).toContain("answered status 429: slow down and asks to wait 60 s");
-  expect(error.data).toEqual({ server: "web", status: 429, retryAfterMs: 60_000 });
+  expect(error.data).toEqual({ server: "web", status: 429, retryAfterMs: 60_000, reason: "busy" });
   expect(server.log).toHaveLength(1);
 });
 

@@ -22,7 +22,8 @@
  * - `server_not_trusted`: a project's file names the server, and the user has not agreed to it. `{server}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
- * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?}`
+ * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?,
+ *   reason?}`; `reason`: the kind of failure in one word, such as `certificate` or `ECONNREFUSED`
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`

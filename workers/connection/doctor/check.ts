@@ -7,6 +7,7 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
+import type { ServerTimings } from "../servers/servers.ts";
 import type { Machine } from "./machine.ts";
 
 /** A server as the checks see it. */
@@ -16,9 +17,14 @@ export interface Examined {
   readonly tools: readonly CachedTool[] | undefined;
   /** Takes secrets out of a text about this server. */
   readonly redact: (text: string) => string;
+  readonly timings: Readonly<ServerTimings>;
   status(): ServerStatus;
   /** Connects the server as a person asks for it. Rejects with `ThreadsError`. */
   connect(by: "user"): Promise<unknown>;
+  /** Runs the task if the server is connected. */
+  ifConnected<T>(
+    task: (connection: { ping(timeoutMs: number): Promise<void> }) => Promise<T>,
+  ): Promise<T> | undefined;
 }
 
 export interface DoctorInput {
@@ -30,6 +36,8 @@ export interface DoctorInput {
   named: string | undefined;
   agentDir: string;
   machine: Machine;
+  /** The steps of an attempt to reach the named server; checks add theirs. */
+  stages: DoctorStage[];
   /** Aborted when the person gives up. */
   signal: AbortSignal;
 }
@@ -40,7 +48,21 @@ export type Check = (
   signal: AbortSignal,
 ) => Promise<readonly Finding[]> | readonly Finding[];
 
-export type Stages = DoctorStage[];
+/** Runs one step and writes down how long it took. Rejects as the step does. */
+export async function staged<T>(stages: DoctorStage[], name: string, step: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  const end = (ok: boolean): void => {
+    stages.push({ name, ok, ms: Math.round(performance.now() - startedAt) });
+  };
+  try {
+    const result = await step();
+    end(true);
+    return result;
+  } catch (error) {
+    end(false);
+    throw error;
+  }
+}
 
 /** A check that found nothing wrong says so in one line. */
 export const allWell = (id: Finding["id"], title: string): Finding => ({ id, severity: "ok", title });

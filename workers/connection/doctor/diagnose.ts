@@ -7,13 +7,16 @@ import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/pr
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { isTrouble, worstFirst } from "../../../src/shared/text/worst-first.ts";
-import type { Check, DoctorInput, Examined, Stages } from "./check.ts";
+import { attempt } from "./attempt.ts";
+import type { Check, DoctorInput, Examined } from "./check.ts";
 import { checkConfiguration } from "./configuration.ts";
 import { CHECKS_MS, FINDINGS, SERVERS_SHOWN } from "./limits.ts";
+import { checkNetwork } from "./network.ts";
 import { PACKAGE } from "./package.ts";
 import { checkPrograms } from "./programs.ts";
 import { checkStates } from "./states.ts";
 import { cleanFinding } from "./text.ts";
+import { checkTimes } from "./times.ts";
 import { checkVariables } from "./variables.ts";
 
 export { isMentioned } from "./configuration.ts";
@@ -23,8 +26,11 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["the configuration files", checkConfiguration],
   ["variables", checkVariables],
   ["commands", checkPrograms],
-  ["the servers' states", checkStates],
+  ["addresses", checkNetwork],
+  ["times", checkTimes],
 ];
+/** What an attempt to connect changes is looked at after it. */
+const AFTERWARDS: typeof CHECKS = [["the servers' states", checkStates]];
 
 /** The worst first. A check says nothing about a server's trouble of which an earlier check has told the cause. */
 export function inOrder(lists: readonly (readonly Finding[])[]): Finding[] {
@@ -63,6 +69,7 @@ async function run(
 
 const serverLine = (server: Examined): DoctorServer => {
   const { name, transport, state, lifecycle, toolCount, protocol } = server.status();
+  const { startMs } = server.timings;
   return {
     name,
     transport,
@@ -70,6 +77,7 @@ const serverLine = (server: Examined): DoctorServer => {
     lifecycle,
     tools: toolCount,
     ...(protocol === undefined ? {} : { protocol }),
+    ...(startMs === undefined ? {} : { startMs }),
   };
 };
 
@@ -97,8 +105,18 @@ export async function diagnose(input: DoctorInput): Promise<DoctorReport> {
   const startedAt = performance.now();
   const { servers, all, machine, signal } = input;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CHECKS_MS)]);
-  const stages: Stages = [];
-  const lists = await Promise.all(CHECKS.map((check) => run(check, input, limited)));
+  const { stages } = input;
+  const [one] = servers;
+  const connecting: Promise<readonly Finding[]> =
+    input.named === undefined || !one
+      ? Promise.resolve([])
+      : run(["the connection", () => attempt(one, input)], input, limited);
+  const [attempted, ...before] = await Promise.all([
+    connecting,
+    ...CHECKS.map((check) => run(check, input, limited)),
+  ]);
+  const after = await Promise.all(AFTERWARDS.map((check) => run(check, input, limited)));
+  const lists = [attempted, ...before, ...after];
   if (signal.aborted) throw new ThreadsError("cancelled", "The doctor was cancelled.");
   const redactors = new Map(all.map((server) => [server.name, server.redact]));
   const found = inOrder(lists);

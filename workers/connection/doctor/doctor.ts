@@ -52,6 +52,7 @@ export const createDiagnose =
       named,
       agentDir,
       machine,
+      stages: [],
       signal,
     });
   };

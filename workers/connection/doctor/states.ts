@@ -51,16 +51,19 @@ function remedyOf(error: WireError): string | undefined {
   return error.remedy;
 }
 
-function ofError({ name, state }: ServerStatus, error: WireError): Finding {
-  const isHeldBack = error.code === "server_died" && error.message.includes("not connected by itself");
-  const severity: Severity = state === "idle" && !isHeldBack ? "warning" : "error";
+/** Words of a server that was at work when a worker died (servers/errors.ts). */
+const isHeldBack = ({ code, message }: WireError): boolean =>
+  code === "server_died" && message.endsWith("The server is not connected by itself any more.");
+
+/** The finding about the error of an attempt to reach a server. */
+export function findingOf(server: string, error: WireError, severity: Severity): Finding {
   const remedy = remedyOf(error);
   // What a process wrote follows on lines of its own.
-  const [title = "", ...more] = withoutServer(name, error.message).split("\n");
+  const [title = "", ...more] = withoutServer(server, error.message).split("\n");
   return {
-    id: isHeldBack ? "crash" : idOf(error),
+    id: isHeldBack(error) ? "crash" : idOf(error),
     severity,
-    server: name,
+    server,
     title,
     ...(more.length === 0 ? {} : { detail: more.join("\n") }),
     ...(remedy === undefined ? {} : { remedy }),
@@ -86,7 +89,7 @@ export function judgeState(status: ServerStatus): Finding[] {
   const { name, state, error, transport, protocol } = status;
   const signIn = ofSignIn(status);
   if (signIn) return [signIn];
-  if (error) return [ofError(status, error)];
+  if (error) return [findingOf(name, error, state === "idle" && !isHeldBack(error) ? "warning" : "error")];
   if (state === "connected" && transport === "sse") {
     return [
       {

@@ -63,7 +63,10 @@ function onlyLegacy<T>(error: unknown, name: string, { evidenceOf }: EraAttempts
   throw new ThreadsError(
     "connect_failed",
     `${name} speaks only newer revisions of MCP, and "protocol": "legacy" forbids them.`,
-    { remedy: `Remove "protocol" from its entry in mcp.json, or set it to "auto".`, data: { server: name } },
+    {
+      remedy: `Remove "protocol" from its entry in mcp.json, or set it to "auto".`,
+      data: { server: name, reason: "era" },
+    },
   );
 }
 
@@ -75,6 +78,9 @@ function onlyModern<T>(error: unknown, name: string, { evidenceOf }: EraAttempts
   throw new ThreadsError(
     "connect_failed",
     `${name} does not speak MCP ${MODERN_VERSION}, and "protocol": "${MODERN_VERSION}" forbids older revisions.`,
-    { remedy: `Remove "protocol" from its entry in mcp.json, or set it to "auto".`, data: { server: name } },
+    {
+      remedy: `Remove "protocol" from its entry in mcp.json, or set it to "auto".`,
+      data: { server: name, reason: "era" },
+    },
   );
 }

@@ -149,6 +149,7 @@ async function open(
     throw failure;
   }
   const tookMs = Math.round(performance.now() - startedAt);
+  server.timings.startMs = tookMs;
   context.log.info(connectedLine(server, connection, tookMs));
   return connection;
 }

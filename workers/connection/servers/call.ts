@@ -15,10 +15,12 @@ import type { CallRequest, Connection } from "../mcp/mcp.ts";
 import { MustNegotiate } from "../mcp/memory/memory.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { excludedTool, unknownTool } from "./errors.ts";
-import type { ServerParts } from "./parts.ts";
+import type { ServerParts, ServerTimings } from "./parts.ts";
 
 /** The server as a call sees it. */
-export interface CalledServer extends Pick<ServerParts, "name" | "definition" | "offer">, RememberingServer {
+export interface CalledServer
+  extends Pick<ServerParts, "name" | "definition" | "offer" | "timings">,
+    RememberingServer {
   /** Rejects with `ThreadsError`. */
   connect(): Promise<Connection>;
   /** Whether the current rules hide the tool. */
@@ -101,7 +103,11 @@ async function prepare(server: CalledServer, asked: Omit<CallRequest, "timeoutMs
   const isOld = find() === undefined && connection.isFromMemory();
   if (isOld) await abortable(server.relist(), asked.signal, `${name}/${asked.tool}`);
   const tool = find();
-  if (tool) return { connection, tool, send: () => connection.callTool({ ...request, timeoutMs }) };
+  const { timings } = server;
+  if (tool) {
+    const send = () => timed(timings, () => connection.callTool({ ...request, timeoutMs }));
+    return { connection, tool, send };
+  }
   const uri = await offer.uriOf(request);
   if (uri === undefined) throw unknownTool(name, request.tool, offer.tools);
   return {
@@ -110,6 +116,19 @@ async function prepare(server: CalledServer, asked: Omit<CallRequest, "timeoutMs
     tool: { name: request.tool, annotations: { readOnlyHint: true } },
     send: () => connection.readResource({ ...request, uri, timeoutMs }),
   };
+}
+
+/** Runs the call, and notes how long the server took. */
+async function timed<T>(timings: ServerTimings, call: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    const result = await call();
+    timings.slowestCallMs = Math.max(timings.slowestCallMs, Math.round(performance.now() - startedAt));
+    return result;
+  } catch (error) {
+    if (error instanceof ThreadsError && error.code === "call_timeout") timings.lateCalls++;
+    throw error;
+  }
 }
 
 /** How long one call may go without an answer or progress, in milliseconds. */

@@ -6,7 +6,18 @@ import { createKnownSecrets, type KnownSecrets } from "./known-secrets.ts";
 import { createServerLog, type ServerLog } from "./log.ts";
 import { type OfferContext, ServerOffer } from "./offer.ts";
 
+/** How long the server took, in milliseconds, since the session began. */
+export interface ServerTimings {
+  /** Its last start, from the first step to its complete list of tools. */
+  startMs?: number;
+  /** Its slowest call that was answered. */
+  slowestCallMs: number;
+  /** Calls that it did not answer in time. */
+  lateCalls: number;
+}
+
 export interface ServerParts {
+  readonly timings: ServerTimings;
   readonly name: string;
   /** The definition that holds now: an edit may change it. */
   definition: () => ServerDefinition;
@@ -30,5 +41,6 @@ export function createParts({ log, ...context }: PartsOptions): ServerParts {
   const { redact } = secrets;
   const serverLog = createServerLog(name, { log, redact });
   const offer = new ServerOffer({ ...context, onNote: serverLog.note });
-  return { name, definition, lifetime, redact, secrets, log: serverLog, offer };
+  const timings: ServerTimings = { slowestCallMs: 0, lateCalls: 0 };
+  return { name, timings, definition, lifetime, redact, secrets, log: serverLog, offer };
 }

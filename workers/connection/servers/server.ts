@@ -23,7 +23,7 @@ import { type AskedOfServer, callServer, isExcluded, orAgain } from "./call.ts";
 import { droppedError, heldBackError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createLeaving, type Leaving } from "./leaving.ts";
 import type { KnownTools } from "./offer.ts";
-import { createParts, type ServerParts } from "./parts.ts";
+import { createParts, type ServerParts, type ServerTimings } from "./parts.ts";
 import { closeTimes, lifecyclePolicy, type ServerLimits } from "./policy.ts";
 import {
   type LifecyclePolicy,
@@ -185,6 +185,10 @@ export class Server {
       limits: this.#limits,
       signIn: this.#context.auth?.status(this.name),
     });
+  }
+
+  get timings(): Readonly<ServerTimings> {
+    return this.#parts.timings;
   }
 
   /** For a sign-in, which needs no connection. */

@@ -5,8 +5,10 @@
  * Called by: session, catalog, results. To change when a server connects or closes: state.ts, a pure transition table.
  */
 export { authServer, type Connect } from "./attempt.ts";
+export { callTimeoutMs } from "./call.ts";
 export { excludedTool, refusal } from "./errors.ts";
 export type { KnownTools } from "./offer.ts";
+export type { ServerTimings } from "./parts.ts";
 export type { Server } from "./server.ts";
 export { createSupervisor, type Supervisor } from "./supervisor.ts";
 export { createTalkers, type Talkers } from "./talkers.ts";

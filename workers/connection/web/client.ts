@@ -109,7 +109,7 @@ interface Ways {
  * Trusts these authorities besides all that Node trusts, NODE_EXTRA_CA_CERTS included. The certificates become one
  * context: as a list they would be part of the key under which an agent looks for an open connection.
  */
-const trustAlso = (ca: readonly string[]): SecureContext =>
+export const trustAlso = (ca: readonly string[]): SecureContext =>
   createSecureContext({ ca: [...getCACertificates("default"), ...ca] });
 
 function createWays(ca: readonly string[]): Ways {

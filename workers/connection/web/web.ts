@@ -12,4 +12,5 @@ export {
   type ServerBody,
   staysWithin,
 } from "./client.ts";
-export { type Env, ProxyError, proxyFor } from "./proxy.ts";
+export { bareHost, type Env, ProxyError, proxyAddress, proxyFor } from "./proxy.ts";
+export { lookUp, openSocket, shakeHands } from "./reach.ts";

@@ -123,6 +123,22 @@ async function resolveStdio(
   return { kind: "stdio", command, args, env: { ...file, ...env }, cwd: resolvePath(cwd, folder) };
 }
 
+/**
+ * Where a remote server is and whose certificates it may have, without what is sent to it. Runs no command: undefined if
+ * only a command knows the url. Throws `bad_config`.
+ */
+export async function resolveAddress(
+  definition: ServerDefinition,
+  target: HttpTarget,
+  options: ResolveOptions,
+): Promise<Pick<ResolvedHttp, "url" | "ca"> | undefined> {
+  if (/^!(?!!)/.test(target.url)) return undefined;
+  return withResolver(definition, options, async (resolver) => ({
+    url: checkUrl(definition, await resolver.secret("url", target.url)),
+    ca: await authoritiesOf(definition, { resolver, options }),
+  }));
+}
+
 /** Throws `bad_config`, or `cancelled` if the signal is aborted. No command is left running. */
 export async function resolveTarget(
   definition: ServerDefinition,

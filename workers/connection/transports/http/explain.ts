@@ -44,13 +44,17 @@ export function describeConnect(failure: HttpFailure, address: HttpAddress): str
   return address.redact(`${shownUrl(address.url, address.redact)} ${what}.`);
 }
 
+/** The kind of failure as a word, for readers that treat kinds differently; for the network its own code. */
+const reasonOf = (failure: Unexplained): string => (failure.kind === "network" ? failure.code : failure.kind);
+
 /** The error of an attempt to connect. */
 export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
   if (failure.kind === "explained") return failure.error;
   const explanation = explainFirst(failure, address);
   const { code, remedy } = explanation;
   const text = `${address.server}: ${describeConnect(failure, address)}`;
-  return new ThreadsError(code, text, { remedy, data: dataOf(explanation, address) });
+  const data = { ...dataOf(explanation, address), reason: reasonOf(failure) };
+  return new ThreadsError(code, text, { remedy, data });
 }
 
 /** The error of a request over an open connection. `call`: the tool that the request calls, if any. */

@@ -37,6 +37,10 @@ import { LegacySseTransport } from "./sse.ts";
 import { StatelessHttpTransport } from "./stateless.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
 
+export { explainConnect } from "./explain.ts";
+export { classifyFailure } from "./failure.ts";
+export type { HttpAddress } from "./failure-words.ts";
+
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;
 

@@ -13,6 +13,8 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   cwd: "/work/app",
   findProgram: async () => undefined,
   kindOf: async () => "missing",
+  lookUp: async () => [{ address: "192.0.2.1", family: 4 }],
+  openSocket: async () => ({ destroy: () => undefined, secure: async () => undefined }),
   ...over,
 });
 
@@ -28,6 +30,8 @@ export const examined = (
   redact: (text) => text,
   status: () => makeStatus(name, status),
   connect: async () => undefined,
+  ifConnected: () => undefined,
+  timings: { slowestCallMs: 0, lateCalls: 0 },
   ...more,
 });
 
@@ -39,6 +43,7 @@ export const makeInput = (servers: readonly Examined[], over: Partial<DoctorInpu
   named: undefined,
   agentDir: "/home/me/.pi/agent",
   machine: makeMachine(),
+  stages: [],
   signal: new AbortController().signal,
   ...over,
 });

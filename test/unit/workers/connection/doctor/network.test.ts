@@ -1,0 +1,176 @@
+/** Owns: which addresses the doctor looks at, in which steps, through which proxy, and what it says about each failure. */
+import { describe, expect, test } from "vitest";
+import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
+import type { Examined } from "../../../../../workers/connection/doctor/check.ts";
+import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";
+import { checkNetwork, mayProbe } from "../../../../../workers/connection/doctor/network.ts";
+import { definition, PROJECT_FILE, PROJECT_PI } from "../config/support.ts";
+import { examined, makeInput, makeMachine } from "./support.ts";
+
+const never = new AbortController().signal;
+const coded = (code: string) => async (): Promise<never> => {
+  throw Object.assign(new Error(code), { code });
+};
+
+const remote = (entry: Record<string, unknown> = {}, status: Partial<ServerStatus> = {}): Examined =>
+  examined("s", { url: "https://h.example/mcp?key=secret", ...entry }, { state: "idle", ...status });
+
+/** A machine on which the steps succeed, and what was asked of it. */
+function machineWith(over: Partial<Machine> = {}): { machine: Machine; asked: string[] } {
+  const asked: string[] = [];
+  const machine = makeMachine({
+    ...over,
+    lookUp: async (host, signal) => {
+      asked.push(`look up ${host}`);
+      return over.lookUp?.(host, signal) ?? [{ address: "192.0.2.1", family: 4 }];
+    },
+    openSocket: async ({ host, port }, addresses, signal) => {
+      asked.push(`open ${host}:${port}`);
+      if (over.openSocket) return over.openSocket({ host, port }, addresses, signal);
+      return {
+        destroy: () => asked.push("close"),
+        secure: async ({ host: name }) => void asked.push(`tls ${name}`),
+      };
+    },
+  });
+  return { machine, asked };
+}
+
+describe("the steps", () => {
+  test.each([
+    ["https", {}, {}, ["look up h.example", "open h.example:443", "tls h.example", "close"]],
+    ["http", { url: "http://h.example:81/" }, {}, ["look up h.example", "open h.example:81", "close"]],
+    ["an IPv6 address", { url: "http://[::1]/" }, {}, ["look up ::1", "open ::1:80", "close"]],
+    [
+      "a variable",
+      { url: `https://\${H}/` },
+      { H: "v.example" },
+      ["look up v.example", "open v.example:443", "tls v.example", "close"],
+    ],
+    ["only a command knows the url", { url: "!echo x" }, {}, []],
+    [
+      "a proxy",
+      {},
+      { HTTPS_PROXY: "http://u:pw@p.example:3128" },
+      ["look up p.example", "open p.example:3128", "close"],
+    ],
+    [
+      "a proxy that is excepted",
+      {},
+      { HTTPS_PROXY: "http://p.example", NO_PROXY: "h.example" },
+      ["look up h.example", "open h.example:443", "tls h.example", "close"],
+    ],
+  ])("%s", async (_title, entry, env, expected) => {
+    const { machine, asked } = machineWith({ env: env as unknown as Record<string, string> });
+    await checkNetwork(makeInput([remote(entry)], { machine }), never);
+    expect(asked).toEqual(expected);
+  });
+
+  test("the named server -> each step with its time", async () => {
+    const { machine } = machineWith();
+    const input = makeInput([remote()], { machine, named: "s" });
+    await checkNetwork(input, never);
+    expect(input.stages.map(({ name, ok }) => `${name} ${ok}`)).toEqual([
+      "look-up of h.example true",
+      "connection to port 443 true",
+      "TLS handshake true",
+    ]);
+  });
+
+  test("the connected server -> looked at only by name", async () => {
+    const { machine, asked } = machineWith();
+    await checkNetwork(makeInput([remote({}, { state: "connected" })], { machine }), never);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("the failures", () => {
+  const failsToSecure = (code: string): Partial<Machine> => ({
+    openSocket: async () => ({ destroy: () => undefined, secure: coded(code) }),
+  });
+
+  test.each<[string, Partial<Machine>, string, RegExp]>([
+    [
+      "no such name",
+      { lookUp: coded("ENOTFOUND") },
+      "error dns",
+      /^https:\/\/h\.example\/ could not be found/,
+    ],
+    ["no name service", { lookUp: coded("EAI_AGAIN") }, "error dns", /name service did not answer/],
+    ["nothing listens", { openSocket: coded("ECONNREFUSED") }, "error port", /refused the connection/],
+    ["nobody answers", { openSocket: coded("ETIMEDOUT") }, "error port", /did not answer/],
+    ["self-signed", failsToSecure("DEPTH_ZERO_SELF_SIGNED_CERT"), "error tls", /self-signed/],
+    ["expired", failsToSecure("CERT_HAS_EXPIRED"), "error tls", /has expired/],
+    ["another host", failsToSecure("ERR_TLS_CERT_ALTNAME_INVALID"), "error tls", /another host name/],
+    ["no TLS", failsToSecure("EPROTO"), "error tls", /does not speak TLS/],
+  ])("%s", async (_title, over, expected, title) => {
+    const { machine } = machineWith(over);
+    const [found] = await checkNetwork(makeInput([remote()], { machine }), never);
+    expect(`${found?.severity} ${found?.id}`).toBe(expected);
+    expect(found?.title).toMatch(title);
+    expect(found?.remedy).toBeTruthy();
+    expect(JSON.stringify(found)).not.toContain("secret");
+  });
+
+  test("the proxy cannot be reached -> the proxy is named without its password", async () => {
+    const { machine } = machineWith({
+      env: { HTTPS_PROXY: "http://u:hunter22@p.example:3128" },
+      openSocket: coded("ECONNREFUSED"),
+    });
+    const [found] = await checkNetwork(makeInput([remote()], { machine }), never);
+    expect(found).toMatchObject({ id: "proxy", severity: "error" });
+    expect(found?.title).toContain("p.example:3128");
+    expect(JSON.stringify(found)).not.toContain("hunter22");
+  });
+
+  test("the variable of the proxy is wrong, the caFile is missing -> said", async () => {
+    const { machine } = machineWith({ env: { HTTPS_PROXY: "ftp://p" } });
+    expect(await checkNetwork(makeInput([remote()], { machine }), never)).toMatchObject([{ id: "proxy" }]);
+    const own = remote({ caFile: "/pmt/none.pem" });
+    const plain = machineWith();
+    expect(await checkNetwork(makeInput([own], { machine: plain.machine }), never)).toMatchObject([
+      { id: "tls", title: expect.stringContaining("caFile /pmt/none.pem cannot be used") },
+    ]);
+    expect(plain.asked).toEqual([]);
+  });
+});
+
+describe("the bounds", () => {
+  test.each([
+    ["the user's own", undefined, {}, true],
+    ["switched off", undefined, { enabled: false }, false],
+    ["a project's .mcp.json", PROJECT_FILE, {}, false],
+    ["a project's .pi/mcp.json", PROJECT_PI, {}, false],
+  ])("%s -> %s", (_title, source, entry, expected) => {
+    const server = definition("s", { url: "https://h/", ...entry }, source);
+    expect(mayProbe({ definition: server })).toBe(expected);
+  });
+
+  test("every probe hangs -> the check ends with the signal and counts the servers", async () => {
+    const { machine } = machineWith({ lookUp: () => new Promise(() => undefined) });
+    const stop = new AbortController();
+    const servers = Array.from({ length: 300 }, () => remote());
+    const asked = checkNetwork(makeInput(servers, { machine }), stop.signal);
+    stop.abort();
+    expect(await asked).toMatchObject([
+      { id: "unfinished", title: "The addresses of 300 servers were not looked at: there was no time." },
+    ]);
+  });
+
+  test("many servers -> two names are looked up at a time", async () => {
+    let most = 0;
+    let open = 0;
+    const { machine } = machineWith({
+      lookUp: async () => {
+        most = Math.max(most, ++open);
+        await new Promise((resolve) => setImmediate(resolve));
+        open--;
+        return [];
+      },
+    });
+    const servers = Array.from({ length: 20 }, () => remote());
+    const found = await checkNetwork(makeInput(servers, { machine }), never);
+    expect(most).toBe(2);
+    expect(found).toMatchObject([{ severity: "ok" }]);
+  });
+});
