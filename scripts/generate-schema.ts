@@ -1,7 +1,14 @@
-/** Writes the JSON Schema of `mcp.json` from its validator. A test checks that the schema file is up to date. */
-import { mkdir, writeFile } from "node:fs/promises";
+/**
+ * Writes what is made from the validator of `mcp.json`: its JSON Schema, and the tables of all keys in
+ * docs/configuration.md. Tests check that both are up to date.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { schemaText } from "../workers/connection/config/entry/json-schema.ts";
+import { keyTables, withKeyTables } from "../workers/connection/config/entry/key-tables.ts";
 
 const file = new URL("../schema/mcp.schema.json", import.meta.url);
 await mkdir(new URL(".", file), { recursive: true });
 await writeFile(file, schemaText());
+
+const page = new URL("../docs/configuration.md", import.meta.url);
+await writeFile(page, withKeyTables(await readFile(page, "utf8"), keyTables()));

@@ -22,21 +22,25 @@ const scopes = () =>
 
 /** What the client is. */
 const client = () => ({
-  clientId: text("Id of a client that is registered at the authorization server.", "my-client"),
+  clientId: text("Id of a client that you registered at the authorization server.", "my-client"),
   clientSecret: text("Secret of that client.", "${DOCS_SECRET}"),
   clientName: text("Name under which a client registers itself.", "Pi"),
   clientUri: text("Web page of the client, for its registration.", "https://example.com"),
   logoUri: text("Picture of the client, for its registration.", "https://example.com/logo.png"),
-  clientMetadataUrl: text("Address of a client metadata document.", "https://example.com/client.json"),
+  clientMetadataUrl: text(
+    "https address of a client metadata document, which is then the client's id.",
+    "https://example.com/client.json",
+  ),
   clientRegistration: z
     .enum(["auto", "dcr", "cimd"])
     .optional()
     .meta({
-      description: "How a client without an id becomes known: by registration, or by a metadata document.",
+      description:
+        "How a client without an id becomes known: dcr only registers it, cimd only uses a metadata document.",
       examples: ["auto"],
     }),
   redirectUri: text(
-    "Where the browser answers, exactly as it is registered. {port} is callbackPort, or a free port.",
+    "Where the browser answers, exactly as it is registered. {port} is callbackPort, or a free port. At another machine you paste the last address.",
     "http://localhost:{port}/callback",
   ),
   callbackUrl: text("Another spelling of redirectUri.", "http://127.0.0.1:3118/callback"),
@@ -45,7 +49,7 @@ const client = () => ({
     .min(1)
     .max(65_535)
     .optional()
-    .meta({ description: "Port on which the browser's answer is awaited.", examples: [3118] }),
+    .meta({ description: "The browser answers at http://127.0.0.1:<port>/callback.", examples: [3118] }),
 });
 
 /** What is asked for, and of whom. */
@@ -54,7 +58,8 @@ const request = () => ({
     .enum(["authorization_code", "client_credentials"])
     .optional()
     .meta({
-      description: "authorization_code asks the user in a browser; client_credentials needs no user.",
+      description:
+        "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion.",
       examples: ["authorization_code"],
     }),
   scope: text(
@@ -63,14 +68,18 @@ const request = () => ({
   ),
   scopes: scopes(),
   authServerMetadataUrl: text(
-    "Metadata of the authorization server; nothing else is looked up.",
+    "Address of the authorization server's metadata. Nothing else is looked up, and resource is sent only if you write it.",
     "https://auth.example.com/.well-known/oauth-authorization-server",
   ),
   issuer: text("The one name that the authorization server may give itself.", "https://auth.example.com"),
   skipIssuerMetadataValidation: z
     .boolean()
     .optional()
-    .meta({ description: "Accept any issuer; oauth.issuer is safer.", examples: [false] }),
+    .meta({
+      description:
+        "true accepts any issuer, with a warning; the key issuer is safer. Not in a project's file.",
+      examples: [false],
+    }),
   resource: z
     .union([z.string(), z.literal(false)])
     .optional()
@@ -82,7 +91,7 @@ const request = () => ({
     .record(z.string(), z.string())
     .optional()
     .meta({
-      description: "Further parameters of the address that the browser opens.",
+      description: "Further parameters of the page that the browser opens.",
       examples: [{ access_type: "offline" }],
     }),
 });
@@ -90,14 +99,17 @@ const request = () => ({
 /** How a machine proves who it is. */
 const machine = () => ({
   privateKey: text("Private key (PEM) of the client, which signs its requests.", "${DOCS_KEY}"),
-  privateKeyFile: text("File of that key. Not in a project's file.", "~/.config/docs/key.pem"),
+  privateKeyFile: text(
+    "Absolute path of that key's file. Not in a project's file.",
+    "~/.config/docs/key.pem",
+  ),
   keyId: text("Id of that key.", "key-1"),
   signingAlg: z
     .enum(SIGNING_ALGS)
     .optional()
-    .meta({ description: "Algorithm of the signature. Told from the key.", examples: ["ES256"] }),
+    .meta({ description: "Algorithm of the signature, if the key does not decide it.", examples: ["ES256"] }),
   assertionFile: text(
-    "File of a signed assertion that another program renews. Not in a project's file.",
+    "Absolute path of a signed assertion that another program renews. Not in a project's file.",
     "/var/run/secrets/token",
   ),
 });
@@ -107,7 +119,7 @@ export const oauthShape = () => z.looseObject({ ...client(), ...request(), ...ma
 /** `auth` as an object: a client as Cursor writes it, or a provider of Pi, which has no effect here. */
 export const authShape = () =>
   z.looseObject({
-    provider: z.string().optional(),
+    provider: text("A provider of Pi, which has no effect here.", "anthropic"),
     CLIENT_ID: text("Id of a registered client, as Cursor writes it.", "my-client"),
     CLIENT_SECRET: text("Its secret.", "${DOCS_SECRET}"),
     scopes: scopes(),

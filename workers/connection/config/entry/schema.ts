@@ -18,7 +18,11 @@ const parts = lazily({
 
 /** A file is read key by key, so that a mistake costs one entry only: the values here are for the JSON Schema. */
 export const fileShape = lazily({
-  $schema: () => z.string().optional(),
+  $schema: () =>
+    z
+      .string()
+      .optional()
+      .meta({ description: "Path of this JSON Schema: an editor that reads it completes keys." }),
   mcpServers: () =>
     parts.servers.optional().meta({
       description: "Servers by name.",
@@ -30,7 +34,8 @@ export const fileShape = lazily({
       .array(z.enum(HOSTS))
       .optional()
       .meta({ description: "Other programs whose servers are used too.", examples: [["cursor"]] }),
-  settings: () => parts.settings.optional().meta({ description: "Settings of all servers.", examples: [{}] }),
+  settings: () =>
+    parts.settings.optional().meta({ description: "What counts for all servers.", examples: [{}] }),
   autoEnableCodemode: () => z.boolean().optional().meta({ description: "Read by Pi itself." }),
 });
 

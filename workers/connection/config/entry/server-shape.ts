@@ -166,7 +166,11 @@ export const entryShape = lazily({
     z
       .enum(EXPOSURES)
       .optional()
-      .meta({ description: "How its tools reach the model.", examples: ["deferred"] }),
+      .meta({
+        description:
+          "How its tools reach the model: direct ones are declared from the first request on, hidden ones never; the others are found by ToolSearch and by codemode scripts.",
+        examples: ["deferred"],
+      }),
   toolExposure: () =>
     z
       .record(z.string(), z.enum(EXPOSURES))

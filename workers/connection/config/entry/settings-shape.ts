@@ -3,6 +3,15 @@ import * as z from "zod";
 import { TOOL_PREFIXES } from "./choices.ts";
 import { approve, type Loose, lazily, names, outputGuard } from "./shape.ts";
 
+const statsPath = () =>
+  z
+    .string()
+    .optional()
+    .meta({
+      description: "File for the counts, from the agent folder.",
+      examples: ["mcp-stats.jsonl"],
+    });
+
 export const settingsShape = lazily({
   toolPrefix: () =>
     z
@@ -51,10 +60,10 @@ export const settingsShape = lazily({
       }),
   captureStats: () =>
     z
-      .union([z.boolean(), z.looseObject({ path: z.string().optional() })])
+      .union([z.boolean(), z.looseObject({ path: statsPath() })])
       .optional()
       .meta({
-        description: "Count calls, errors and bytes per tool; path starts from the agent folder.",
+        description: "Count calls, errors, bytes and times of each tool, for /mcp stats.",
         examples: [true],
       }),
   directTools: () =>

@@ -28,8 +28,16 @@ export const outputGuard = () =>
   z.union([
     z.literal(false),
     z.looseObject({
-      maxBytes: z.int().min(1_000).optional(),
-      maxLines: z.int().min(10).optional(),
+      maxBytes: z
+        .int()
+        .min(1_000)
+        .optional()
+        .meta({ description: "Bytes of a result that the model sees.", examples: [50_000] }),
+      maxLines: z
+        .int()
+        .min(10)
+        .optional()
+        .meta({ description: "Lines of a result that the model sees.", examples: [2_000] }),
     }),
   ]);
 

@@ -1,0 +1,165 @@
+/**
+ * Owns: the checks that the documentation is true: examples are accepted by the code that reads configurations, tables
+ * name what the code has, links lead somewhere, and the package holds the pages.
+ */
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
+import { subcommand, WORDS } from "../../src/ui/command/words.ts";
+import { keyTables, withKeyTables } from "../../workers/connection/config/entry/key-tables.ts";
+import { parseConfigText } from "../../workers/connection/config/files/files.ts";
+import { anchorsOf, codeBlocks, codeSpans, linksOf, tableRows } from "./support/markdown.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const read = (path: string): Promise<string> => readFile(join(root, path), "utf8");
+
+/** Pages for users: all of them are checked. */
+const DOCS = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md"));
+const USER_PAGES = ["README.md", ...DOCS.map((name) => `docs/${name}`)];
+const OTHER_PAGES = ["CONTRIBUTING.md", "bench/README.md", "bench/METHOD.md", "test/README.md"];
+const pages = new Map(
+  await Promise.all([...USER_PAGES, ...OTHER_PAGES].map(async (path) => [path, await read(path)] as const)),
+);
+const pageOf = (path: string): string => pages.get(path) ?? "";
+
+const SOURCE = { file: "/home/me/.pi/agent/mcp.json", origin: "user", required: false } as const;
+const TOP_KEYS = ["mcpServers", "imports", "settings", "$schema"];
+
+/** What the code says is wrong with an example. An example may be a whole file, a server, or some of a server's keys. */
+function mistakesIn(example: string): string[] {
+  const told = (text: string): string[] =>
+    parseConfigText(text, SOURCE).problems.map(({ line, message }) => `line ${line}: ${message}`);
+  if (TOP_KEYS.some((key) => example.includes(`"${key}"`))) return told(example);
+  const target = /"(command|url)":/.test(example) ? "" : '"command": "x", ';
+  const server = example.trim().replace("{", `{ ${target}`);
+  return told(`{ "mcpServers": { "example": ${server} } }`);
+}
+
+describe("examples of configurations", () => {
+  const examples = USER_PAGES.flatMap((path) =>
+    codeBlocks(pageOf(path))
+      .filter(({ language, about }) => /^jsonc?$/.test(language) && about === "")
+      .map(({ text }, i) => [`${path}, example ${i + 1}`, text] as const),
+  );
+
+  test("the pages have some", () => {
+    expect(examples.length).toBeGreaterThan(5);
+  });
+
+  test.each(examples)("%s -> no mistake", (_where, text) => {
+    expect(mistakesIn(text)).toEqual([]);
+  });
+
+  test("a wrong key, a wrong value, text that is no JSON -> the check finds it", () => {
+    expect(mistakesIn('{ "mcpServers": { "a": { "comand": "x" } } }')).not.toEqual([]);
+    expect(mistakesIn('{ "lifecycle": "often" }')).not.toEqual([]);
+    expect(mistakesIn('{ "settings": { "hotReload": "on" }')).not.toEqual([]);
+  });
+});
+
+/** Each text of a page that could be typed into Pi or a shell: code spans, and the lines of shell examples. */
+const typed = (page: string): string[] => [
+  ...codeSpans(page),
+  ...codeBlocks(page)
+    .filter(({ language }) => ["bash", "sh", "console", "text"].includes(language))
+    .flatMap(({ text }) => text.split("\n").map((line) => line.replace(/^\$ /, ""))),
+];
+
+/** The words of `/mcp` that the page names: `/mcp enable|disable` has two. */
+const mcpWords = (page: string): string[] =>
+  typed(page)
+    .map((text) => /^(?:pi -p ")?\/mcp ([a-z|\\]+)/.exec(text)?.[1] ?? "")
+    .flatMap((words) => words.split(/\\?\|/))
+    .filter((word) => word !== "");
+
+const isWord = (word: string): boolean => Object.hasOwn(WORDS, subcommand(word));
+
+describe("commands", () => {
+  test.each([...USER_PAGES, ...OTHER_PAGES])("%s names only words that /mcp has", (path) => {
+    expect(mcpWords(pageOf(path)).filter((word) => !isWord(word))).toEqual([]);
+  });
+
+  test("docs/commands.md has a row for each word, with its arguments", () => {
+    const named = tableRows(pageOf("docs/commands.md")).flatMap(([first = ""]) => codeSpans(first));
+    const wanted = Object.entries(WORDS).map(([word, rest]) => `/mcp ${word} ${rest}`.trim());
+    expect(wanted.filter((command) => !named.includes(command))).toEqual([]);
+  });
+
+  test("a word that /mcp does not have -> the check finds it", () => {
+    expect(
+      mcpWords("`/mcp enable|dance x`\n\n```bash\n/mcp sing\n```\n").filter((word) => !isWord(word)),
+    ).toEqual(["dance", "sing"]);
+  });
+});
+
+test("docs/troubleshooting.md explains each error code, and no other", () => {
+  const rows = tableRows(pageOf("docs/troubleshooting.md"));
+  const codes = rows.slice(rows.findIndex(([first]) => first === "code") + 1).map(([first = ""]) => first);
+  expect(codes.map((code) => code.replaceAll("`", "")).toSorted()).toEqual([...ERROR_CODES].sort());
+});
+
+describe("docs/configuration.md", () => {
+  test("its tables of keys are up to date: npm run schema", () => {
+    const page = pageOf("docs/configuration.md");
+    expect(page).toBe(withKeyTables(page, keyTables()));
+  });
+
+  test("a table without its mark, a mark without its table -> an error", () => {
+    const table = { file: "| key |" };
+    expect(() => withKeyTables("# Page\n", table)).toThrow("no mark for the keys of file");
+    expect(() => withKeyTables("<!-- keys: other -->\n<!-- /keys -->", table)).toThrow("no table");
+    expect(withKeyTables("<!-- keys: file -->\nold\n<!-- /keys -->", table)).toBe(
+      "<!-- keys: file -->\n\n| key |\n\n<!-- /keys -->",
+    );
+  });
+
+  test("each key has a meaning", () => {
+    const rows = Object.values(keyTables()).flatMap(tableRows);
+    expect(rows.length).toBeGreaterThan(60);
+    expect(rows.filter((cells) => cells.at(-1) === "")).toEqual([]);
+  });
+});
+
+test("docs/security.md names each file that the workers write below the agent folder", async () => {
+  const named = codeSpans(pageOf("docs/security.md"));
+  const sources = await readdir(join(root, "workers"), { recursive: true });
+  const texts = await Promise.all(
+    sources.filter((path) => path.endsWith(".ts")).map((path) => read(join("workers", path))),
+  );
+  const written = texts.flatMap((text) =>
+    [...text.matchAll(/(?:agentDir, |_(?:FOLDER|FILE) = )"(mcp[\w.-]*)"/g)].map(([, name = ""]) => name),
+  );
+  expect(written.length).toBeGreaterThan(7);
+  expect(written.filter((name) => !named.some((span) => span.startsWith(name)))).toEqual([]);
+});
+
+describe("links", () => {
+  test.each([...pages.keys()])("of %s lead somewhere", async (path) => {
+    const broken: string[] = [];
+    for (const link of linksOf(pageOf(path))) {
+      if (/^[a-z]+:/.test(link)) continue;
+      const [file = "", anchor] = link.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      const isThere = existsSync(join(root, target));
+      const hasAnchor = anchor === undefined || (isThere && anchorsOf(await read(target)).includes(anchor));
+      if (!isThere || !hasAnchor) broken.push(link);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test("docs/README.md lists each page", () => {
+    const listed = linksOf(pageOf("docs/README.md"));
+    expect(DOCS.filter((name) => name !== "README.md" && !listed.includes(name))).toEqual([]);
+  });
+
+  test("anchors are GitHub's", () => {
+    expect(anchorsOf("# What `/mcp` says\n## Over SSH, in a container\n## A\n## A\n")).toEqual([
+      "what-mcp-says",
+      "over-ssh-in-a-container",
+      "a",
+      "a-1",
+    ]);
+  });
+});
