@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { checkArguments, readCommandLine } from "../../src/cli/words/words.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
 import { keyTables, withKeyTables } from "../../workers/connection/config/entry/key-tables.ts";
@@ -91,6 +92,30 @@ describe("commands", () => {
     expect(
       mcpWords("`/mcp enable|dance x`\n\n```bash\n/mcp sing\n```\n").filter((word) => !isWord(word)),
     ).toEqual(["dance", "sing"]);
+  });
+});
+
+/** The words of each line of the page that runs the command of the package, quotes as a shell reads them. */
+const shellCommands = (page: string): string[][] =>
+  typed(page)
+    .map((line) => /^(?:npx )?pi-mcp-threads(?: (.*?))?(?: {2,}#.*)?$/.exec(line)?.[1] ?? "")
+    .filter((rest) => rest !== "" && !/[<[…]/.test(rest))
+    .map((rest) => [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map((match) => match.slice(1).join("")));
+
+const readThrough = (words: readonly string[]): void => checkArguments(readCommandLine(words));
+
+describe("the command pi-mcp-threads", () => {
+  test.each(USER_PAGES)("%s gives it only words and options that it has", (path) => {
+    for (const words of shellCommands(pageOf(path))) expect(() => readThrough(words)).not.toThrow();
+  });
+
+  test("a word or an option that it does not have -> the check finds it", () => {
+    const [dance = [], lisp = []] = shellCommands(
+      "```sh\npi-mcp-threads dance 'a b'\nnpx pi-mcp-threads list --lisp\n```\n",
+    );
+    expect(dance).toEqual(["dance", "a b"]);
+    expect(() => readThrough(dance)).toThrow();
+    expect(() => readThrough(lisp)).toThrow();
   });
 });
 
