@@ -8,6 +8,7 @@ import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { DoctorRequests } from "./doctor.ts";
 import type { Reply, WireError } from "./errors.ts";
+import type { PanelRequests } from "./panel.ts";
 import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
 import type { ReadResourceParams, ServerResources, SuggestedResource } from "./resources.ts";
 import type { RegisteredServer, SessionFacts } from "./session.ts";
@@ -50,7 +51,7 @@ interface CallRequests {
 }
 
 /** Asked by the person, in a dialog or by `/mcp`. */
-export interface UserRequests extends DoctorRequests {
+export interface UserRequests extends DoctorRequests, PanelRequests {
   status: { params: Record<string, never>; value: StatusReport };
   /** Answers the captured statistics of calls. */
   stats: { params: Record<string, never>; value: StatsReport };
@@ -148,6 +149,10 @@ const METHODS: Record<ConnectionMethod, true> = {
   diagnose: true,
   stats: true,
   declaredSchema: true,
+  serverDetails: true,
+  setServer: true,
+  setExposure: true,
+  serverLog: true,
   reconnect: true,
   answerConsent: true,
   answerApproval: true,

@@ -134,6 +134,13 @@ export class Server {
     return this.#phase.name;
   }
 
+  /** Milliseconds since the epoch; undefined if the server is not connected. */
+  get connectedAt(): number | undefined {
+    return this.#phase.name === "connected"
+      ? Math.round(performance.timeOrigin + this.#phase.sinceMs)
+      : undefined;
+  }
+
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
     return !this.#parts.offer.isOwn && this.#phase.name === "connecting";

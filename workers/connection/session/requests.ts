@@ -17,6 +17,7 @@ import { statusReport } from "./carry-out.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { declaredSchema, explainMissing } from "./explain-tool.ts";
 import type { SessionRequests } from "./handler.ts";
+import { createPanelRequests } from "./panel.ts";
 import { createPromptRequests } from "./prompts.ts";
 import { createResourceRequests } from "./resources.ts";
 import { createSetupRequests } from "./setup.ts";
@@ -93,6 +94,7 @@ export function createSessionRequests(parts: SessionParts): SessionRequests {
       return declaredSchema(supervisor.get(server), tool);
     },
     ...signIns,
+    ...createPanelRequests(parts),
     ...createSetupRequests({ started, supervisor }),
     ...createPromptRequests({ started, supervisor, results }),
     ...createResourceRequests({ started, supervisor, results }),

@@ -101,6 +101,17 @@ export const readRegular = (path: string, limitBytes: number): Promise<RegularBy
 export const readStart = (path: string, most: number): Promise<RegularBytes> =>
   withRegular(path, async (file) => ({ kind: "bytes", bytes: await readUpTo(file, most, most) }));
 
+/** The last `most` bytes of a file, and the size of all of it. Never throws. */
+export const readEnd = (
+  path: string,
+  most: number,
+): Promise<{ kind: "end"; bytes: Buffer<ArrayBuffer>; size: number } | Unread> =>
+  withRegular(path, async (file, size) => {
+    const length = Math.min(most, size);
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, size - length);
+    return { kind: "end" as const, bytes: buffer.subarray(0, bytesRead), size };
+  });
+
 /** The whole file as UTF-8 with its BOM, or why it was not read. Never throws. */
 export async function readRegularText(path: string, limitBytes: number): Promise<RegularText> {
   const read = await readRegular(path, limitBytes);

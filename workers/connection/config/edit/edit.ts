@@ -11,8 +11,9 @@ import { editAdded, editImports, editRemoved, type NewEntry } from "./entries.ts
 import { entryAt } from "./entry-at.ts";
 import { setValue } from "./insert.ts";
 
-export { textOf } from "./change-file.ts";
+export { changeConfigFile, textOf } from "./change-file.ts";
 export { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "./entries.ts";
+export { type EntryEdit, editEntry } from "./entry-edit.ts";
 
 /**
  * The text with the server enabled or disabled. `text`: undefined or empty for a new file. `file`: for errors. If the

@@ -84,3 +84,10 @@ export function removeValue(text: string, path: readonly [...string[], string]):
     shorter = removeProperty(shorter, object, at);
   }
 }
+
+/** The text without the item at a position of the list at `path`; unchanged without such an item. */
+export function removeItem(text: string, path: readonly string[], at: number): string {
+  const root = jsonc.parseTree(text, [], { allowTrailingComma: true });
+  const list = root && jsonc.findNodeAtLocation(root, [...path]);
+  return list?.type === "array" && list.children?.[at] ? removeProperty(text, list, at) : text;
+}

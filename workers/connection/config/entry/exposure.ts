@@ -92,38 +92,60 @@ export const fitsTool = (pattern: string, tool: string, { names, hashed }: RuleN
   names.some((name) => matchesPattern(pattern, name)) ||
   (HASHED.test(pattern) && hashed().includes(pattern));
 
+/** The rule that decides about a tool. `pattern`: of a list or an object; absent for a plain value. */
+export interface DecidingRule {
+  key: "excludeTools" | "includeTools" | "toolExposure" | "directTools" | "exposure" | "settings.directTools";
+  pattern?: string | undefined;
+}
+
+/** What becomes of a tool, and why. Without a rule ToolSearch finds the tool. */
+export interface Decision {
+  exposure: Exposure;
+  by?: DecidingRule;
+}
+
+const decided = (exposure: Exposure, key: DecidingRule["key"], pattern?: string): Decision => ({
+  exposure,
+  by: pattern === undefined ? { key } : { key, pattern },
+});
+
 /**
  * The exposure of one tool. `tool`: its original name; `inRules`: the other names that rules may use. An exclusion
  * wins over everything; then these count in order: an exact name in `toolExposure`, the first pattern there that
  * fits, `directTools`, `exposure`, the settings' `directTools`.
  */
-export function exposureOf(
+export function decideExposure(
   tool: string,
   rules: ExposureRules,
   defaultDirect: boolean | string[] = false,
   inRules: RuleNames = NO_NAMES,
-): Exposure {
-  if (rules.userRules && exposureOf(tool, rules.userRules, defaultDirect, inRules) === "hidden")
-    return "hidden";
+): Decision {
+  const users = rules.userRules && decideExposure(tool, rules.userRules, defaultDirect, inRules);
+  if (users?.exposure === "hidden") return users;
   const { names: otherNames, hashed } = inRules;
   const names = [tool, ...otherNames];
   const fits = (pattern: string): boolean => fitsTool(pattern, tool, inRules);
-  if (rules.excludeTools.some(fits)) return "hidden";
-  if (rules.includeTools && !rules.includeTools.some(fits)) return "hidden";
-  const exact =
-    names.find((name) => Object.hasOwn(rules.toolExposure, name)) ??
-    Object.keys(rules.toolExposure).find((name) => HASHED.test(name) && hashed().includes(name));
-  if (exact !== undefined) return rules.toolExposure[exact] ?? "search";
-  const pattern = Object.keys(rules.toolExposure).find(fits);
-  if (pattern !== undefined) return rules.toolExposure[pattern] ?? "search";
-  if (Array.isArray(rules.directTools) && rules.directTools.some(fits)) return "direct";
-  if (rules.directTools === true && rules.exposure !== "hidden") return "direct";
-  if (rules.exposure) return rules.exposure;
-  if (rules.directTools !== undefined) return "search";
-  return defaultDirect === true || (Array.isArray(defaultDirect) && defaultDirect.some(fits))
-    ? "direct"
-    : "search";
+  const excluded = rules.excludeTools.find(fits);
+  if (excluded !== undefined) return decided("hidden", "excludeTools", excluded);
+  if (rules.includeTools && !rules.includeTools.some(fits)) return decided("hidden", "includeTools");
+  const { toolExposure, directTools, exposure } = rules;
+  const rule =
+    names.find((name) => Object.hasOwn(toolExposure, name)) ??
+    Object.keys(toolExposure).find((name) => HASHED.test(name) && hashed().includes(name)) ??
+    Object.keys(toolExposure).find(fits);
+  if (rule !== undefined) return decided(toolExposure[rule] ?? "search", "toolExposure", rule);
+  const direct = Array.isArray(directTools) ? directTools.find(fits) : undefined;
+  if (direct !== undefined) return decided("direct", "directTools", direct);
+  if (directTools === true && exposure !== "hidden") return decided("direct", "directTools");
+  if (exposure) return decided(exposure, "exposure");
+  if (directTools !== undefined) return decided("search", "directTools");
+  const preset = Array.isArray(defaultDirect) ? defaultDirect.find(fits) : undefined;
+  if (preset !== undefined) return decided("direct", "settings.directTools", preset);
+  return defaultDirect === true ? decided("direct", "settings.directTools") : { exposure: "search" };
 }
+
+export const exposureOf = (...asked: Parameters<typeof decideExposure>): Exposure =>
+  decideExposure(...asked).exposure;
 
 /** Whether some tool of a server may be direct, judged by the rules alone, before the tools are known. */
 export function mayBeDirect(rules: ExposureRules, defaultDirect: boolean | string[] = false): boolean {

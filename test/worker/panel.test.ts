@@ -1,0 +1,146 @@
+/**
+ * Owns: the requests of the panel, with real files and real servers: what a server is and why its tools are where they are,
+ * changes that are applied at once, and its log while it grows.
+ */
+import { appendFile, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { configure, everything, fixture, newestCatalog, type Started, start, until } from "./support.ts";
+
+const live = (more: Record<string, unknown> = {}) =>
+  fixture("live.mjs", { TOOLS: "work,more,other" }, { lifecycle: "eager", ...more });
+
+async function open(servers: Parameters<typeof start>[0]): Promise<Started> {
+  const at = await start(servers);
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return at;
+}
+
+const mcpFile = (at: Started): string => join(at.agentDir, "mcp.json");
+const details = (at: Started, server = "s") => at.runtime.ask("serverDetails", { server });
+
+describe("serverDetails", () => {
+  test("what runs, without secrets; where it is defined; why each tool is where it is", async () => {
+    const args = [...(fixture("live.mjs").args as string[]), "--token", "s3cr3t-value-of-a-test"];
+    const at = await open({
+      s: live({
+        args,
+        excludeTools: ["oth*"],
+        toolExposure: { work: "direct" },
+        timeout: 20,
+        approve: "always",
+      }),
+    });
+    const before = Date.now();
+    const found = await details(at);
+    expect(found.runs).toContain("live.mjs");
+    expect(JSON.stringify(found)).not.toContain("s3cr3t-value-of-a-test");
+    expect(found).toMatchObject({
+      file: mcpFile(at),
+      line: 1,
+      env: ["TOOLS", "PMT_PLACE"],
+      lifecycle: "eager",
+      approve: "always",
+      toolPrefix: "server",
+      ownPrefix: false,
+      timeouts: ["call 20 s"],
+    });
+    expect(found.connectedAt).toBeGreaterThan(before - 60_000);
+    expect(found.connectedAt).toBeLessThanOrEqual(before + 1_000);
+    const { names, exposures, rules, places } = found.tools;
+    const told = names.map((name, i) => [name, exposures[i], places[rules[i] ?? -1]?.rule]);
+    expect(told).toEqual([
+      ["work", "direct", 'toolExposure "work"'],
+      ["more", "search", undefined],
+      ["other", "hidden", 'excludeTools "oth*"'],
+    ]);
+    expect(places.every(({ file, line }) => file === mcpFile(at) && line === 1)).toBe(true);
+  });
+
+  test("a server that is not there -> the error says so", async () => {
+    const at = await open({ s: live() });
+    await expect(details(at, "nope")).rejects.toThrow(/No server named nope is configured/);
+  });
+});
+
+describe("changes", () => {
+  test("a tool becomes hidden and direct -> the catalog follows, the server is not started anew", async () => {
+    const at = await open({ s: live() });
+    const { pid } = await at.settled("s");
+    const change = (to: "direct" | "hidden" | "search") =>
+      at.runtime.ask("setExposure", { server: "s", tools: ["more"], to, project: false });
+    expect(await change("hidden")).toEqual({ file: mcpFile(at) });
+    await until(async () => !newestCatalog(at).get("s__more") || undefined);
+    await change("direct");
+    await until(async () => newestCatalog(at).get("s__more")?.direct || undefined);
+    await change("search");
+    await until(async () => newestCatalog(at).get("s__more")?.direct === undefined || undefined);
+    expect(await readFile(mcpFile(at), "utf8")).not.toContain("toolExposure");
+    expect((await at.settled("s")).pid).toBe(pid);
+  });
+
+  test("a pattern forbids it -> the error names the rule, its file and its line; nothing is written", async () => {
+    const at = await open({ s: live({ excludeTools: ["m*"] }) });
+    const before = await readFile(mcpFile(at), "utf8");
+    const change = at.runtime.ask("setExposure", {
+      server: "s",
+      tools: ["more"],
+      to: "direct",
+      project: false,
+    });
+    const error = await change.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ThreadsError);
+    expect((error as Error).message).toBe(
+      `more of s does not become direct: excludeTools "m*" in ${mcpFile(at)}:1 decides.`,
+    );
+    expect(await readFile(mcpFile(at), "utf8")).toBe(before);
+  });
+
+  test("lifecycle, approve and prefix of a server -> in the file and in effect", async () => {
+    const at = await open({ s: live() });
+    const set = (
+      change:
+        | { key: "lifecycle"; value: "keep-alive" }
+        | { key: "approve"; value: "always" }
+        | { key: "toolPrefix"; value: "none" },
+    ) => at.runtime.ask("setServer", { server: "s", project: false, ...change });
+    await set({ key: "lifecycle", value: "keep-alive" });
+    await set({ key: "approve", value: "always" });
+    await set({ key: "toolPrefix", value: "none" });
+    expect(await details(at)).toMatchObject({
+      lifecycle: "keep-alive",
+      approve: "always",
+      toolPrefix: "none",
+      ownPrefix: true,
+    });
+    await until(async () => newestCatalog(at).get("work") || undefined);
+  });
+});
+
+describe("serverLog", () => {
+  test("only lines that name the server; a request that has seen the log waits for the next line", async () => {
+    const at = await open({ s: live(), "s-two": everything() });
+    at.runtime.log("info", "s: a line about it\nthat goes on");
+    at.runtime.log("info", "s-two: a line about another one");
+    const first = await until(async () => {
+      const found = await at.runtime.ask("serverLog", { server: "s", seen: undefined });
+      return found.lines.some((line) => line.includes("a line about it")) ? found : undefined;
+    });
+    expect(first.lines.join("\n")).toContain("s: a line about it\n    that goes on");
+    expect(first.lines.join("\n")).not.toContain("s-two");
+    const next = at.runtime.ask("serverLog", { server: "s", seen: first.size });
+    await appendFile(join(at.agentDir, "mcp-threads.log"), "2026-01-01T00:00:00.000Z info  [x] s: news\n");
+    await until(async () => (await next).lines.at(-1)?.includes("s: news") || undefined);
+  });
+
+  test("a request that waits is given up -> it fails at once, and nothing keeps waiting", async () => {
+    const at = await open({ s: live() });
+    const { size } = await at.runtime.ask("serverLog", { server: "s", seen: undefined });
+    const giveUp = new AbortController();
+    const waiting = at.runtime.ask("serverLog", { server: "s", seen: size }, giveUp.signal);
+    giveUp.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
+    await configure(at, { s: live() });
+  });
+});

@@ -1,0 +1,182 @@
+/** The requests of the panel of `/mcp`: what a server is and why, its log, and changes of its keys and its tools. */
+import { join } from "node:path";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/shared/protocol/panel.ts";
+import { LOG_FILE } from "../../../src/shared/snapshot/file-name.ts";
+import type { RunningConfiguration } from "../config/config.ts";
+import { changeConfigFile, textOf } from "../config/edit/edit.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { DecidingRule } from "../config/entry/exposure.ts";
+import {
+  decideIn,
+  type EntryIn,
+  entriesOf,
+  exposureEdits,
+  type Fulfilled,
+  fulfil,
+  keyEdit,
+  placeOf,
+  type Wish,
+} from "../config/wish/wish.ts";
+import { offeredTools } from "../offers/offers.ts";
+import type { Server, Supervisor } from "../servers/servers.ts";
+import type { SessionRequests } from "./handler.ts";
+import { readLogLines } from "./log-lines.ts";
+import { shownLine } from "./proposed.ts";
+
+type PanelHandlers = Pick<SessionRequests, keyof PanelRequests>;
+
+export interface PanelParts {
+  started: Promise<RunningConfiguration>;
+  supervisor: Pick<Supervisor, "get" | "servers">;
+  agentDir: string;
+}
+
+interface Judging {
+  server: Server;
+  running: RunningConfiguration;
+  entries: readonly EntryIn[];
+}
+
+function exposuresOf({ server, running, entries }: Judging): ToolExposures {
+  const { definition } = server;
+  const decide = decideIn(definition, running.now.settings);
+  const all: ToolExposures = { names: [], exposures: [], rules: [], places: [] };
+  const known = new Map<string, number>();
+  const position = (rule: DecidingRule | undefined): number => {
+    if (!rule) return -1;
+    const key = `${rule.key} ${rule.pattern ?? ""}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    known.set(key, all.places.length);
+    return all.places.push(placeOf(rule, entries, definition.file)) - 1;
+  };
+  for (const { name } of offeredTools(server)) {
+    const { exposure, by } = decide(name);
+    all.names.push(name);
+    all.exposures.push(exposure);
+    all.rules.push(position(by));
+  }
+  return all;
+}
+
+function timeoutsOf(definition: ServerDefinition): string[] {
+  const { idleTimeoutMinutes, requestTimeoutMs, startupTimeoutMs } = definition;
+  return [
+    ...(requestTimeoutMs === undefined ? [] : [`call ${requestTimeoutMs / 1_000} s`]),
+    ...(startupTimeoutMs === undefined ? [] : [`start ${startupTimeoutMs / 1_000} s`]),
+    ...(idleTimeoutMinutes === undefined ? [] : [`idle ${idleTimeoutMinutes} min`]),
+  ];
+}
+
+async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
+  const { definition, connectedAt } = server;
+  const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
+  const entries = await entriesOf(server.name, running.facts);
+  const at = entries.findLast((entry) => entry.file === file);
+  const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
+  return {
+    runs: shownLine(definition, true) ?? "more than can be shown: see the file",
+    file,
+    ...(at ? { line: at.line() } : {}),
+    overrides,
+    env,
+    ...(target.kind === "stdio" && target.cwd !== undefined ? { cwd: target.cwd } : {}),
+    lifecycle,
+    approve: approve === undefined ? "settings" : typeof approve === "string" ? approve : "rules",
+    toolPrefix: toolPrefix ?? running.now.settings.toolPrefix,
+    ownPrefix: toolPrefix !== undefined,
+    timeouts: timeoutsOf(definition),
+    ...(connectedAt === undefined ? {} : { connectedAt }),
+    tools: exposuresOf({ server, running, entries }),
+  };
+}
+
+/** Writes the edit, and applies it at once: alone, if other edits wait for the person. */
+async function carryOut(
+  { file, edit }: Fulfilled,
+  server: string,
+  running: RunningConfiguration,
+): Promise<{ file: string }> {
+  await changeConfigFile(file, edit);
+  const { servers, texts } = running.applied;
+  let text: string | undefined;
+  try {
+    if (servers.some(({ name }) => name === server)) text = edit(texts.get(file));
+  } catch (error) {
+    if (!(error instanceof ThreadsError)) throw error;
+  }
+  await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+  return { file };
+}
+
+const decidedBy = (
+  what: string,
+  { file, line, rule }: { file: string; line?: number; rule: string },
+): ThreadsError => {
+  const at = line === undefined ? file : `${file}:${line}`;
+  return new ThreadsError("bad_config", `${what}: ${rule} in ${at} decides.`, {
+    remedy: "Change that rule: /mcp edit opens your file.",
+    data: { file, ...(line === undefined ? {} : { line }) },
+  });
+};
+
+export function createPanelRequests({ started, supervisor, agentDir }: PanelParts): PanelHandlers {
+  const wished = async (wish: Wish, running: RunningConfiguration): Promise<{ file: string }> => {
+    const found = await fulfil(wish, { facts: running.facts, applied: running.applied });
+    return carryOut(found, wish.server, running);
+  };
+  return {
+    serverDetails: async ({ server }) => {
+      const running = await started;
+      return detailsOf(supervisor.get(server), running);
+    },
+    serverLog: async ({ server, seen }, signal) =>
+      readLogLines(join(agentDir, LOG_FILE), { server, seen }, signal),
+    setServer: async ({ server, project, key, value }) => {
+      const running = await started;
+      const entries = await entriesOf(server, running.facts);
+      return wished(
+        {
+          server,
+          project,
+          key,
+          edits: (file) => [keyEdit(file, server, key, value)],
+          fails: (definition) =>
+            definition[key] === value
+              ? undefined
+              : decidedBy(
+                  `${key} of ${server} cannot be set there`,
+                  placeOf({ key }, entries, definition.file),
+                ),
+        },
+        running,
+      );
+    },
+    setExposure: async ({ server, tools: chosen, to, project }) => {
+      const running = await started;
+      const tools = chosen ?? offeredTools(supervisor.get(server)).map(({ name }) => name);
+      const entries = await entriesOf(server, running.facts);
+      const change = { server, tools, all: chosen === undefined, to, settings: running.now.settings };
+      return wished(
+        {
+          server,
+          project,
+          key: "toolExposure",
+          edits: (file, definition) => exposureEdits(file, definition, change),
+          fails: (definition, settings) => {
+            const decide = decideIn(definition, settings);
+            const other = tools.find((tool) => decide(tool).exposure !== to);
+            if (other === undefined) return undefined;
+            const { by } = decide(other);
+            const place = by
+              ? placeOf(by, entries, definition.file)
+              : { rule: "no rule", file: definition.file };
+            return decidedBy(`${other} of ${server} does not become ${to}`, place);
+          },
+        },
+        running,
+      );
+    },
+  };
+}
