@@ -1,6 +1,6 @@
 /** Owns: the doctor in the real worker, over real faults: files, commands, addresses, certificates, answers. */
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -157,4 +157,48 @@ test("a server of the project -> nobody connects to its address before the user 
   expect(about(report, "theirs").map(({ id }) => id)).toEqual(["consent"]);
   expect((await diagnose(at, "theirs")).findings[0]).toMatchObject({ id: "consent" });
   expect(connections).toBe(0);
+});
+
+test("tools that cost much, long names, schemas that are repaired, tokens that others can read -> each is told", async () => {
+  const place = await createPlace();
+  await mkdir(join(place.agentDir, "mcp-oauth", "s"), { recursive: true });
+  await writeFile(join(place.agentDir, "mcp-oauth", "s", "t.json"), "{}");
+  await chmod(join(place.agentDir, "mcp-oauth", "s", "t.json"), 0o644);
+  const listed = (tools: unknown[]): Record<string, string> => ({ TOOLS: JSON.stringify(tools) });
+  const object = { type: "object" };
+  const at = await start(
+    {
+      much: fixture(
+        "listed.mjs",
+        listed([
+          {
+            name: "t",
+            description: "word ".repeat(1_500),
+            inputSchema: {
+              ...object,
+              properties: Object.fromEntries(
+                Array.from({ length: 400 }, (_, i) => [
+                  `property_${i}`,
+                  { type: "string", description: "a longer description of it" },
+                ]),
+              ),
+            },
+          },
+        ]),
+        { directTools: true },
+      ),
+      long: fixture("listed.mjs", listed([{ name: "n".repeat(70), inputSchema: object }])),
+      odd: fixture(
+        "listed.mjs",
+        listed([{ name: "t", inputSchema: { ...object, properties: { a: { $ref: "#/nowhere" } } } }]),
+      ),
+    },
+    { place },
+  );
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const report = await diagnose(at);
+  expect(about(report, "much").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["warning tokens"]);
+  expect(about(report, "long").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note tool-names"]);
+  expect(about(report, "odd").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note schemas"]);
+  expect(report.findings.find(({ id }) => id === "file-modes")?.title).toContain("t.json");
 });

@@ -1,6 +1,7 @@
 /** Names of files below the agent folder that both sides must find. Pure: the caller joins paths and hashes. */
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
+export const SIGN_IN_FOLDER = "mcp-oauth";
 
 /** Names a snapshot: there is one for each working directory and `--mcp-config` file. */
 export interface SnapshotKey {

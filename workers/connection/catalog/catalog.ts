@@ -14,6 +14,7 @@ import type { Server } from "../servers/servers.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, offersNewPrompts, removedSince } from "./difference.ts";
 import { EntryStore } from "./entry-store.ts";
+import { type CatalogFacts, catalogFacts } from "./facts.ts";
 import { LeftOutServers, leftOutPath } from "./left-out.ts";
 import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
 import { PublishLoop } from "./publish-loop.ts";
@@ -21,6 +22,7 @@ import { publishTask } from "./publish-task.ts";
 import { createServerNotices, leftOutNotices, lineNotices, type ServerNotices } from "./server-notices.ts";
 
 export { type CachePool, createCachePool } from "./cache-worker.ts";
+export type { CatalogFacts } from "./facts.ts";
 export { createDefinitionHashes, type DefinitionHashes } from "./hashes.ts";
 export { publishTimes } from "./publish-apart.ts";
 export { catalogSettings } from "./settings.ts";
@@ -58,6 +60,11 @@ export interface CatalogPublisher {
   flush(): Promise<void>;
   /** The user asks for a server, or for all: a server that was left out is tried again. */
   retry(server: string | undefined): void;
+  /**
+   * What there is to say about the tools of all servers now. Nothing is sent. Undefined if the catalog cannot be made
+   * before `signal` fires.
+   */
+  inspect(signal: AbortSignal): Promise<CatalogFacts | undefined>;
   /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   finish(): Promise<void>;
   /** Checksum of the snapshot that main was sent last, or has had from the start. */
@@ -120,6 +127,15 @@ class Publisher implements CatalogPublisher {
 
   flush(): Promise<void> {
     return this.#loop.flush();
+  }
+
+  async inspect(signal: AbortSignal): Promise<CatalogFacts | undefined> {
+    await this.#leftOut.load();
+    const { cache, servers } = this.#options;
+    const leftOut = servers().filter(({ name }) => this.#leftOut.has(name));
+    const task = this.#task();
+    const result = await cache.publish(task, { limitMs: this.#times.wholeMs, signal });
+    return result && catalogFacts(task, result, leftOut);
   }
 
   retry(server: string | undefined): void {

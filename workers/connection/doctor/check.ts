@@ -4,6 +4,7 @@ import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.t
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -35,6 +36,7 @@ export interface DoctorInput {
   all: readonly Examined[];
   named: string | undefined;
   agentDir: string;
+  catalog: Pick<CatalogPublisher, "inspect">;
   machine: Machine;
   /** The steps of an attempt to reach the named server; checks add theirs. */
   stages: DoctorStage[];

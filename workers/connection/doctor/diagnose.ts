@@ -13,10 +13,12 @@ import { checkConfiguration } from "./configuration.ts";
 import { CHECKS_MS, FINDINGS, SERVERS_SHOWN } from "./limits.ts";
 import { checkNetwork } from "./network.ts";
 import { PACKAGE } from "./package.ts";
+import { checkPlace } from "./place.ts";
 import { checkPrograms } from "./programs.ts";
 import { checkStates } from "./states.ts";
 import { cleanFinding } from "./text.ts";
 import { checkTimes } from "./times.ts";
+import { checkTools } from "./tools.ts";
 import { checkVariables } from "./variables.ts";
 
 export { isMentioned } from "./configuration.ts";
@@ -28,6 +30,8 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["commands", checkPrograms],
   ["addresses", checkNetwork],
   ["times", checkTimes],
+  ["tools", checkTools],
+  ["the extension's folder", checkPlace],
 ];
 /** What an attempt to connect changes is looked at after it. */
 const AFTERWARDS: typeof CHECKS = [["the servers' states", checkStates]];

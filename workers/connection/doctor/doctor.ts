@@ -9,6 +9,7 @@
 import { homedir } from "node:os";
 import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Supervisor } from "../servers/servers.ts";
 import { SERVERS_SHOWN } from "./limits.ts";
@@ -17,6 +18,7 @@ export interface DoctorParts {
   /** Settles when the first plan is carried out. */
   started: Promise<RunningConfiguration>;
   supervisor: Pick<Supervisor, "servers">;
+  catalog: Pick<CatalogPublisher, "inspect">;
   agentDir: string;
   cwd: string;
 }
@@ -31,7 +33,7 @@ export type Diagnose = (params: { server?: string }, signal: AbortSignal) => Pro
 
 /** Rejects with `unknown_server` or `cancelled`. */
 export const createDiagnose =
-  ({ started, supervisor, agentDir, cwd }: DoctorParts): Diagnose =>
+  ({ started, supervisor, catalog, agentDir, cwd }: DoctorParts): Diagnose =>
   async ({ server: named }, signal) => {
     const { state, now } = await started;
     // The checks are loaded with the first question: most sessions ask none.
@@ -51,6 +53,7 @@ export const createDiagnose =
       all: servers,
       named,
       agentDir,
+      catalog,
       machine,
       stages: [],
       signal,

@@ -10,6 +10,10 @@ export const LOOKUPS_AT_A_TIME = 2;
 export const PROBES = 200;
 /** The doctor waits this long for a server that it was asked to connect. */
 export const CONNECT_MS = 11_000;
+/** Tools of one server that are declared from the start may cost so many tokens before the doctor warns. */
+export const DIRECT_TOKENS = 5_000;
+/** Files of sign-ins whose modes are looked at. */
+export const FILES_LOOKED_AT = 500;
 export const FINDINGS = 200;
 export const SERVERS_SHOWN = 200;
 export const TITLE_CHARS = 300;

@@ -28,7 +28,7 @@ export interface SessionParts {
   /** Settles when the first plan is carried out. */
   started: Promise<RunningConfiguration>;
   supervisor: Supervisor;
-  catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry">;
+  catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry" | "inspect">;
   results: Results;
   approvals: Pick<Approvals, "answer">;
   signIns: SignInRequests;

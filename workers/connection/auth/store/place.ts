@@ -1,6 +1,7 @@
 /** Where the sign-in of a server lies below the agent folder. Pure. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/file-name.ts";
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */
@@ -43,7 +44,7 @@ export const fileNameOf = (server: string, url: string): string =>
   `${hashOf(server === server.toLowerCase() ? url : `${url}\n${server}`, URL_HASH_CHARS)}.json`;
 
 export function placeOf({ agentDir, server, url }: { agentDir: string; server: string; url: string }): Place {
-  const root = join(agentDir, "mcp-oauth");
+  const root = join(agentDir, SIGN_IN_FOLDER);
   const folder = join(root, folderNameOf(server));
   return { root, folder, file: join(folder, fileNameOf(server, url)), given: join(folder, "tokens.json") };
 }

@@ -13,6 +13,10 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   cwd: "/work/app",
   findProgram: async () => undefined,
   kindOf: async () => "missing",
+  lookAt: async () => undefined,
+  list: async () => [],
+  tryToWrite: async () => undefined,
+  freeBytes: async () => undefined,
   lookUp: async () => [{ address: "192.0.2.1", family: 4 }],
   openSocket: async () => ({ destroy: () => undefined, secure: async () => undefined }),
   ...over,
@@ -44,6 +48,7 @@ export const makeInput = (servers: readonly Examined[], over: Partial<DoctorInpu
   agentDir: "/home/me/.pi/agent",
   machine: makeMachine(),
   stages: [],
+  catalog: { inspect: async () => ({ tools: [], taken: [], repairs: [], leftOut: [], problems: [] }) },
   signal: new AbortController().signal,
   ...over,
 });
