@@ -28,6 +28,7 @@ export type StartFacts = Pick<
   | "projectTrusted"
   | "configPath"
   | "canAsk"
+  | "hints"
   | "projectFile"
   | "startedAtMs"
 >;
@@ -47,6 +48,7 @@ export const startFacts = (
   projectTrusted: ctx.isProjectTrusted(),
   configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
   canAsk: ctx.hasUI,
+  hints: ctx.hasUI,
   projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),
   startedAtMs: Date.now(),
 });

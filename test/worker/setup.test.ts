@@ -6,7 +6,7 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/setup.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { createPlace, fixture, type Place, type Started, start, startHttp, until } from "./support.ts";
+import { createPlace, fixture, type Place, type Started, start, startHttp } from "./support.ts";
 
 const asEntry = (entry: object): ServerEntry => entry as ServerEntry;
 /** A fixture that is found if it is left running. */
@@ -116,15 +116,10 @@ describe("trial", () => {
     );
     cancel.abort();
     expect((await trial).code).toBe("cancelled");
+    // The next trial waits for the end of the cancelled one.
+    const next = { ...proposal, entry: marked(at, "echoes.mjs") };
+    expect((await at.runtime.ask("tryServer", next)).outcome).toBe("connected");
     await waitGone(pidsOf(at), 10_000);
-    // The next trial need not wait for anything.
-    const after = await until(async () => {
-      const tried = await at.runtime
-        .ask("tryServer", { ...proposal, entry: marked(at, "echoes.mjs") })
-        .catch(() => undefined);
-      return tried;
-    });
-    expect(after.outcome).toBe("connected");
   });
 
   test("the end of the session ends the trial and its process", async () => {
@@ -393,5 +388,39 @@ describe("imports", () => {
     await put(join(place.cwd, ".vscode", "mcp.json"), { servers: { clone: { command: "x" } } });
     const at = await start({}, { place, facts: { projectTrusted: false } });
     expect((await at.runtime.ask("findImports", {})).hosts).toEqual([]);
+  });
+});
+
+describe("the hint of the first start", () => {
+  const FACTS = { hints: true };
+  const hintsOf = ({ events }: Started): string[] =>
+    events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+
+  test("no server anywhere -> told once for each agent folder, with what other programs have", async () => {
+    const place = await emptyHome();
+    await put(join(place.home, ".claude.json"), { mcpServers: { a: { command: "x" }, b: { command: "y" } } });
+    await put(join(place.cwd, ".cursor", "mcp.json"), { mcpServers: { c: { command: "z" } } });
+    const first = await start({}, { place, facts: FACTS });
+    expect((await first.event("notice")).text).toBe(
+      "No MCP server is configured yet. /mcp add adds one, /mcp import takes over what other programs have: 3 servers of Cursor and Claude Code.",
+    );
+    expect((await stat(join(place.agentDir, "mcp-hint.json"))).mode & 0o777).toBe(0o600);
+    await first.runtime.stop();
+    const second = await start({}, { place, facts: FACTS });
+    await second.runtime.ask("findImports", {});
+    await second.runtime.stop();
+    expect(hintsOf(second)).toEqual([]);
+  });
+
+  test.each<[string, Record<string, object>, object]>([
+    ["a server is configured", { a: fixture("echoes.mjs") }, FACTS],
+    ["nobody sees it", {}, {}],
+  ])("%s -> nothing is told, and nothing is written", async (_what, servers, facts) => {
+    const place = await emptyHome();
+    const at = await start(servers as never, { place, facts });
+    await at.runtime.ask("findImports", {});
+    await at.runtime.stop();
+    expect(hintsOf(at)).toEqual([]);
+    expect(await readdir(place.agentDir)).not.toContain("mcp-hint.json");
   });
 });

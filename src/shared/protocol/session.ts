@@ -25,6 +25,8 @@ export interface SessionFacts {
   registered: RegisteredServer[];
   /** Whether a person can be asked for consent: true in the TUI and over RPC. */
   canAsk: boolean;
+  /** Whether a person who has no server at all is told once how to begin. */
+  hints?: boolean;
   /**
    * Stamp of `.pi/mcp.json` when the session began. The person who trusted the project has seen that content, and
    * nothing that was written between then and the worker's first read. Absent: main did not look at the file.

@@ -38,7 +38,8 @@ async function runLater(args: string, ctx: PiContext, host: McpCommandHost): Pro
 }
 
 export const createMcpCommand = (host: McpCommandHost): PiCommand => ({
-  description: "MCP servers: state, tools, reconnect, sign-in, enable, disable, edit, trust, stats, doctor",
+  description:
+    "MCP servers: state, tools, add, import, remove, reconnect, sign-in, enable, disable, edit, trust, stats, doctor",
   getArgumentCompletions: (prefix) => completeMcp(prefix, namesOf(host)),
   handler: (args, ctx) => runLater(args, ctx, host),
 });

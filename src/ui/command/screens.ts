@@ -9,6 +9,7 @@ import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { editConfig } from "../edit-config.ts";
 import { openPanel } from "../panel/panel.ts";
+import { runSetup } from "../setup/setup.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -44,6 +45,7 @@ async function absent(server: string | undefined, host: McpCommandHost): Promise
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
   const { word: written, rest } = splitWord(args.trim());
   const word = subcommand(written);
+  if (await runSetup(word, (rest ?? "").trim(), ctx, host)) return;
   const { server, project } = readOptions(rest);
   if (word !== "" && !Object.hasOwn(WORDS, word))
     return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");

@@ -3,8 +3,8 @@
  * page, and the user can allow nothing before its last page.
  */
 import type { PiContext } from "../../pi/api.ts";
+import { pagesOf } from "../pages.ts";
 import { screenOf } from "../screen.ts";
-import { pagesOf } from "./pages.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";

@@ -28,6 +28,7 @@ import { createResults } from "../results/results.ts";
 import { type Connect, createSupervisor, type Supervisor, type Talkers } from "../servers/servers.ts";
 import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
 import { reportEffect } from "./effect-notice.ts";
+import { firstHint } from "./first-hint.ts";
 import type { SessionRequests } from "./handler.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
@@ -144,6 +145,13 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     onHeld: ({ id, change }) =>
       emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
   });
+  if (facts.hints) {
+    started
+      .then(firstHint)
+      .then((text) => text && emit({ type: "notice", generation, text, level: "info" }))
+      // The failure of a start is told by its requests.
+      .catch(() => undefined);
+  }
   const cancelPreload = preloadTransports(supervisor);
   return {
     requests: createSessionRequests({

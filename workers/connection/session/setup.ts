@@ -131,22 +131,29 @@ async function removeServer(name: string, running: RunningConfiguration): Promis
 }
 
 export function createSetupRequests({ started, supervisor }: SetupParts): SetupHandlers {
-  let isTrying = false;
+  let open: { signal: AbortSignal; ended: Promise<unknown> } | undefined;
   return {
     previewServer: async (proposal) => previewServer(proposal, await started),
     tryServer: async (proposal, signal) => {
       const running = await started;
       const definition = checkedDefinition(parseProposed(proposal, running), proposal.name);
-      if (isTrying) {
+      // One that was cancelled is ending, and is waited for.
+      while (open?.signal.aborted) await open.ended;
+      if (open) {
         throw new ThreadsError("bad_config", "Another server is being tried.", {
           remedy: "Wait for its end, or cancel it.",
         });
       }
-      isTrying = true;
+      const trial = supervisor.tryServer(definition, signal);
+      const ended = trial.then(
+        () => undefined,
+        () => undefined,
+      );
+      open = { signal, ended };
       try {
-        return await supervisor.tryServer(definition, signal);
+        return await trial;
       } finally {
-        isTrying = false;
+        open = undefined;
       }
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),

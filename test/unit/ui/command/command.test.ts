@@ -17,7 +17,7 @@ import { makeReport, makeStatus } from "../../server-status.ts";
 
 const USAGE =
   "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
-  " | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | doctor [server]";
+  " | add [name] [command or url] | import | remove <server> | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | doctor [server]";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
@@ -344,6 +344,9 @@ describe("completeMcp", () => {
         "reconnect",
         "auth",
         "logout",
+        "add",
+        "import",
+        "remove",
         "enable",
         "disable",
         "edit",
@@ -369,7 +372,7 @@ describe("completeMcp", () => {
     ["login g", ["login git", "login github"]],
     ["logout f", ["logout fs"]],
     ["unauth f", ["unauth fs"]],
-    ["a", ["auth"]],
+    ["a", ["auth", "add"]],
     ["edit ", undefined],
     ["trust f", undefined],
     ["tools x", undefined],

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
-import { pagesOf } from "../../../../src/ui/dialogs/pages.ts";
+import { pagesOf } from "../../../../src/ui/pages.ts";
 import { createRecordingContext, type ShownDialog } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
 

@@ -2,8 +2,8 @@
  * Divides a text into pages that fit on the screen. Pi does not cut the text of a dialog, but the part that does not fit
  * is out of sight. Pure.
  */
-import { cutTo, wrap } from "../../shared/text/width.ts";
-import type { Screen } from "../screen.ts";
+import { cutTo, wrap } from "../shared/text/width.ts";
+import type { Screen } from "./screen.ts";
 
 /** Rows that Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
 const AROUND_ROWS = 18;

@@ -1,0 +1,151 @@
+/**
+ * What a person reads while servers are set up: what would run, how a trial ended, what was written, what other programs
+ * have. `commands`: how the reader asks for more, in `/mcp` or on the command line. Pure.
+ */
+import { describeErrorOf } from "../shared/protocol/errors.ts";
+import type {
+  AddedServer,
+  DefinedIn,
+  EntryMistake,
+  FoundFile,
+  FoundHost,
+  FoundImports,
+  FoundServer,
+  RemovedServer,
+  ServerPreview,
+  TakenImports,
+  TriedServer,
+} from "../shared/protocol/setup.ts";
+import { counted } from "../shared/text/counts.ts";
+import { describeProblem } from "../shared/text/problem.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+import { serverName } from "./server-name.ts";
+
+export interface SetupCommands {
+  /** For example `/mcp auth`. */
+  signIn: string;
+  /** For example `/mcp import`. */
+  import: string;
+}
+
+export const MCP_COMMANDS: SetupCommands = { signIn: "/mcp auth", import: "/mcp import" };
+
+const ERROR_CHARS = 2_000;
+const LINE_CHARS = 300;
+
+export const mistakeText = ({ severity, key, message, remedy }: EntryMistake): string => {
+  const stop = message.endsWith("?") ? "" : ".";
+  return `${severity}: ${key === "" ? "" : `${key}: `}${message}${stop} ${remedy}`;
+};
+
+/** What would run or be sent. */
+export function runsText({ line, transport }: Pick<ServerPreview, "line" | "transport">): string {
+  if (line === undefined) return "What would run is too long to be shown.";
+  return transport === "stdio" ? `It would run: ${line}` : `It would connect to: ${line}`;
+}
+
+const OWNERS: Readonly<Record<DefinedIn["by"], string>> = {
+  user: "your file",
+  project: "the project's file",
+  import: "another program's file",
+  extension: "the extension",
+};
+
+/** For example `your file /home/me/.pi/agent/mcp.json`. */
+export const ownerText = ({ by, file }: DefinedIn): string => `${OWNERS[by]} ${file}`;
+
+/** For example `12 tools: read, write and 10 more`. */
+function toolsText(count: number, names: readonly string[]): string {
+  if (count === 0) return "no tools";
+  const more = count - names.length;
+  const rest = more > 0 ? ` and ${more.toLocaleString("en")} more` : "";
+  return `${counted(count, "tool")}: ${names.join(", ")}${rest}`;
+}
+
+const secondsText = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`);
+
+/** How a trial ended, in one line. */
+export function triedText(name: string, tried: TriedServer, { signIn }: SetupCommands): string {
+  const shown = serverName(name);
+  switch (tried.outcome) {
+    case "connected":
+      return `${shown} answers over ${tried.transport} after ${secondsText(tried.tookMs)}, with ${toolsText(tried.toolCount, tried.tools)}.`;
+    case "needs-sign-in":
+      return `${shown} answers and needs a sign-in. Once it is added: ${signIn} ${shown}`;
+    case "failed":
+      return `${shown} did not connect: ${oneLine(describeErrorOf(name, tried.error), ERROR_CHARS)}`;
+  }
+}
+
+export function addedText(name: string, { file, but }: AddedServer): string {
+  return [
+    `${serverName(name)} is added to ${file}.`,
+    ...(but === undefined ? [] : [oneLine(but, ERROR_CHARS)]),
+  ].join(" ");
+}
+
+export function removedText(name: string, { file, also = [], still }: RemovedServer): string {
+  const shown = serverName(name);
+  return [
+    `${shown} is removed from ${[file, ...also].join(" and ")}.`,
+    ...(still === undefined ? [] : [`The server ${shown} of ${ownerText(still)} counts now.`]),
+  ].join(" ");
+}
+
+const STANDINGS: Readonly<Record<FoundServer["standing"], string>> = {
+  new: "new",
+  same: "you have it",
+  other: "you have another one of this name",
+};
+
+/** One found server in one line of at most so many characters. */
+export function foundText(
+  { name, standing, line, unusable, disabled }: FoundServer,
+  chars = LINE_CHARS,
+): string {
+  const state = [STANDINGS[standing], ...(disabled ? ["disabled there"] : [])].join(", ");
+  return oneLine(`${serverName(name)} (${state}): ${line ?? unusable ?? ""}`, chars);
+}
+
+/** The line that leads to the servers of a file. */
+export const fileText = ({ file, ofProject, servers, more }: FoundFile): string =>
+  `${file}${ofProject ? ", a file of this project" : ""}: ${counted(servers.length + more, "server")}`;
+
+const newIn = (host: FoundHost): number =>
+  host.files.reduce(
+    (sum, { servers }) => sum + servers.filter(({ standing }) => standing === "new").length,
+    0,
+  );
+
+const allIn = (host: FoundHost): number =>
+  host.files.reduce((sum, { servers, more }) => sum + servers.length + more, 0);
+
+/** For example `Cursor: 3 servers, 2 new`. */
+export function hostText(host: FoundHost): string {
+  const imported = host.imported ? ", imported" : "";
+  return `${host.title}: ${counted(allIn(host), "server")}, ${newIn(host)} new${imported}`;
+}
+
+/** All that was found, for a list that nobody chooses from. */
+export function importsText({ hosts, problems }: FoundImports): string {
+  const lines = hosts.flatMap((host) => [
+    hostText(host),
+    ...host.files.flatMap((file) => [
+      `  ${fileText(file)}`,
+      ...file.servers.map((server) => `    ${foundText(server)}`),
+      ...(file.more > 0 ? [`    and ${file.more.toLocaleString("en")} more`] : []),
+    ]),
+  ]);
+  if (lines.length === 0) lines.push("No other program's configuration of MCP servers was found.");
+  return [...lines, ...problems.map(describeProblem)].join("\n");
+}
+
+export function takenText({ file, taken, left }: TakenImports): string {
+  const names = taken.map(serverName).join(", ");
+  return [
+    taken.length === 0 ? "Nothing was taken over." : `Taken over into ${file}: ${names}.`,
+    ...left.map(
+      ({ name, reason }) => `Left out: ${serverName(name)}, because ${oneLine(reason, LINE_CHARS)}.`,
+    ),
+  ].join("\n");
+}

@@ -1,0 +1,116 @@
+/** `/mcp add` without words: asks for what the words would say, step by step. */
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/notices.ts";
+import { type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
+import { proposedName } from "../../shared/setup/proposed-name.ts";
+import { splitWords } from "../../shared/setup/split-words.ts";
+import { choose, type } from "./dialog.ts";
+
+const LOCAL = "A program on this machine: a command";
+const REMOTE = "A server on the net: a URL";
+
+/** Over RPC a program may answer every dialog at once, with anything. */
+const ATTEMPTS = 10;
+
+/**
+ * Asks until the answer fits. `read`: a problem in words, or the value. Undefined: the person closed the dialog.
+ */
+async function until<T>(
+  ctx: PiContext,
+  [title, placeholder]: [title: string, placeholder: string],
+  read: (text: string) => { value: T } | { problem: string },
+): Promise<T | undefined> {
+  let problem = "";
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const text = await type(ctx, problem === "" ? title : `${problem}\n${title}`, placeholder);
+    if (text === undefined) return undefined;
+    const result = read(text);
+    if ("value" in result) return result.value;
+    problem = result.problem;
+  }
+  return undefined;
+}
+
+type Read<T> = { value: T } | { problem: string };
+
+const wordsOf = (text: string): Read<string[]> => {
+  const split = splitWords(text);
+  return "problem" in split ? split : { value: split.words };
+};
+
+/** What `add` says of words with the name `x` in front, so that each step is checked by the rules of all. */
+function checked<T>(words: readonly string[], value: T): Read<T> {
+  const parsed = parseAdd(words);
+  return "problem" in parsed ? parsed : { value };
+}
+
+function readTarget(text: string, isRemote: boolean): Read<string[]> {
+  const split = wordsOf(text);
+  if ("problem" in split) return split;
+  if (split.value.length === 0) return { problem: isRemote ? "Type the URL." : "Type the command." };
+  return checked([...(isRemote ? ["--transport", "http"] : []), "x", "--", ...split.value], split.value);
+}
+
+function readEnv(text: string): Read<string[]> {
+  const split = wordsOf(text);
+  if ("problem" in split) return split;
+  const options = split.value.flatMap((pair) => ["--env", pair]);
+  return checked([...options, "x", "--", "command"], options);
+}
+
+function readToken(text: string): Read<string[]> {
+  const options = text === "" ? [] : ["--bearer-token-env", text.replace(/^\$\{?(\w+)\}?$/, "$1")];
+  return checked([...options, "x", "https://example.com"], options);
+}
+
+const askOptions = (ctx: PiContext, isRemote: boolean): Promise<string[] | undefined> =>
+  isRemote
+    ? until(
+        ctx,
+        [
+          "The environment variable that holds its token. Enter alone: none, or a sign-in later.",
+          "DOCS_TOKEN",
+        ],
+        readToken,
+      )
+    : until(
+        ctx,
+        [
+          "Environment variables of the program, as NAME=value. \u0024{VAR} is filled in at each start. Enter alone: none.",
+          "TOKEN=\u0024{TOKEN}",
+        ],
+        readEnv,
+      );
+
+/** Undefined: the person closed a dialog. */
+export async function askWords(ctx: PiContext): Promise<AddWords | undefined> {
+  const kind = await choose(ctx, "What is to be added?", [LOCAL, REMOTE]);
+  if (kind === undefined) return undefined;
+  const isRemote = kind === REMOTE;
+  const target = await until(
+    ctx,
+    isRemote
+      ? ["The URL of the server", "https://example.com/mcp"]
+      : ["The command with its arguments", "npx -y @modelcontextprotocol/server-filesystem ."],
+    (text) => readTarget(text, isRemote),
+  );
+  if (target === undefined) return undefined;
+  const options = await askOptions(ctx, isRemote);
+  if (options === undefined) return undefined;
+  const proposal = proposedName(target);
+  const name = await until(ctx, [`Its name. Enter alone: ${proposal}`, proposal], (text) => ({
+    value: text || proposal,
+  }));
+  if (name === undefined) return undefined;
+  const transport = isRemote ? ["--transport", "http"] : [];
+  const parsed = parseAdd([
+    ...transport,
+    ...options,
+    ...(name.startsWith("-") ? [] : [name]),
+    "--",
+    ...target,
+  ]);
+  if ("add" in parsed) return parsed.add;
+  notify(ctx, parsed.problem, "warning");
+  return undefined;
+}

@@ -1,0 +1,186 @@
+/**
+ * Owns: `/mcp add`, `/mcp import` and `/mcp remove` in the real Pi: over RPC, in print mode, and key by key in a narrow
+ * terminal. What is written works at once, and what was tried leaves no process.
+ */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
+import { extensionErrors, notices } from "../support/rpc-events.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
+
+const script = (name: string): string => join(root, "test", "fixtures", "servers", name);
+const serversOf = async (at: PiHome): Promise<string[]> =>
+  (await processesWithMarker(`HOME=${at.dir}`))
+    .map(({ command }) => command)
+    .filter((command) => command.includes("fixtures/servers"));
+
+/** Answers the dialogs that come, one by one: by the start of a choice, a text, or a yes. */
+async function converse(
+  { rpc, dialog, answer }: Opened,
+  command: string,
+  answers: string[],
+): Promise<string[]> {
+  const titles: string[] = [];
+  let since = rpc.events.length;
+  const done = rpc.command(command, PATIENCE_MS);
+  for (const wanted of answers) {
+    let asked = await dialog(since);
+    // The wait for a test closes by itself.
+    while (asked.title.startsWith("Testing")) {
+      since = rpc.events.findIndex((event) => event.id === asked.id) + 1;
+      asked = await dialog(since);
+    }
+    since = rpc.events.findIndex((event) => event.id === asked.id) + 1;
+    titles.push(asked.title);
+    const choice = asked.method === "select" ? asked.options?.find((one) => one.startsWith(wanted)) : wanted;
+    if (choice === undefined) throw new Error(`no choice ${wanted} in ${JSON.stringify(asked)}`);
+    answer(asked, asked.method === "confirm" ? { confirmed: wanted === "yes" } : { value: choice });
+  }
+  const events = await done;
+  return [...titles, ...notices(events).map(({ message }) => message)];
+}
+
+test("over RPC: the hint, add with words and step by step, import, remove; what is tried leaves no process", async () => {
+  const at = await home({ trusted: true });
+  await writeFile(
+    join(at.dir, ".claude.json"),
+    JSON.stringify({
+      mcpServers: { theirs: fixtureServer("echoes.mjs"), gone: { command: "no-such-program" } },
+    }),
+  );
+  const pi = await open({ at });
+  expect(await pi.notice(/No MCP server is configured yet/)).toContain("2 servers of Claude Code");
+
+  const node = process.execPath;
+  const words = `/mcp add --env "KEY=very secret value" 'my tools' -- ${node} ${script("echoes.mjs")}`;
+  const added = (await converse(pi, words, ["Test it", "For you"])).join("\n");
+  expect(added).toContain(`It would run: ${node}`);
+  expect(added).toContain("(env KEY)");
+  expect(added).not.toContain("very secret value");
+  expect(added).toMatch(/my tools answers over stdio after .*, with 1 tool/);
+  expect(added).toContain(`my tools is added to ${at.mcpFile}.`);
+  await pi.statusLine("MCP 1/1 · 1 tool");
+
+  const hanging = await converse(pi, `/mcp add bad ${node} ${script("exits.mjs")}`, ["Test it", "Do not"]);
+  expect(hanging.join("\n")).toContain("no licence found");
+  expect(hanging.at(-1)).toBe("bad is not added; no file has changed.");
+
+  const steps = ["A program", `${node} ${script("echoes.mjs")}`, "", "second", "Test it", "For this project"];
+  const second = await converse(pi, "/mcp add", steps);
+  expect(second.at(-1)).toContain(`second is added to ${join(at.cwd, ".pi", "mcp.json")}.`);
+  await pi.statusLine("MCP 2/2 · 2 tools");
+
+  const imported = await converse(pi, "/mcp import", [
+    "Claude Code: 2 servers, 2 new",
+    "Copy some",
+    "[x] 2.",
+    "Copy 1",
+    "Done",
+  ]);
+  expect(imported.at(-1)).toBe(`Taken over into ${at.mcpFile}: theirs.`);
+  await pi.statusLine("MCP 3/3 · 3 tools");
+  expect(Object.keys(JSON.parse(await readFile(at.mcpFile, "utf8")).mcpServers)).toEqual([
+    "my tools",
+    "theirs",
+  ]);
+
+  for (const name of ["my tools", "second", "theirs"])
+    expect((await converse(pi, `/mcp remove ${name}`, ["yes"])).at(-1)).toContain(`${name} is removed from`);
+  await pi.statusLine(undefined, pi.rpc.events.length - 5);
+  expect(await pi.status()).toContain("No servers are configured.");
+  expect(extensionErrors(pi.rpc.events)).toEqual([]);
+  expect((await pi.rpc.stop()).code).toBe(0);
+  expect(pi.rpc.stderr).toBe("");
+  expect(await serversOf(at)).toEqual([]);
+});
+
+test("in print mode: written only after a test that passed; nothing is asked, and no hint is told", async () => {
+  const at = await home({});
+  const scripted = await model([]);
+  const run = async (prompt: string) => {
+    const result = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt });
+    expect(result).toMatchObject({ code: 0, timedOut: false });
+    return result.stderr;
+  };
+  expect(await run("/mcp add")).toContain("/mcp add <name> <command>");
+  expect(await readdir(at.agentDir)).not.toContain("mcp-hint.json");
+  expect(await run(`/mcp add bad ${process.execPath} ${script("exits.mjs")}`)).toContain("no licence found");
+  expect(await readdir(at.agentDir)).not.toContain("mcp.json");
+  expect(await run(`/mcp add good ${process.execPath} ${script("echoes.mjs")}`)).toContain(
+    `good is added to ${at.mcpFile}.`,
+  );
+  expect(JSON.parse(await readFile(at.mcpFile, "utf8")).mcpServers).toHaveProperty("good");
+  expect(await serversOf(at)).toEqual([]);
+  expect(scripted.requests).toEqual([]);
+});
+
+test("60 columns: step by step, a test that hangs is cancelled, and an imported line of a clone is read whole", async () => {
+  const long = `--option=${"x".repeat(2_000)}END`;
+  const files = { ".cursor/mcp.json": { mcpServers: { clone: { command: "sh", args: ["-c", long] } } } };
+  const at = await home({ trusted: true, files });
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([]),
+    extension: ENTRY,
+    columns: 60,
+    rows: 24,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.until(/\/mcp add adds one, \/mcp\s+import takes over[\s\S]*1\s+server\s+of\s+Cursor/);
+  await terminal.prompt("/mcp add");
+  await terminal.until(
+    /What is to be added\?\s+→ A program on this machine: a command\s+A server on the net: a URL/,
+  );
+  await terminal.press("Enter");
+  await terminal.until(/The command with its arguments/);
+  await terminal.prompt(`${process.execPath} ${script("hangs.mjs")}`);
+  await terminal.until(/Environment variables of the program/);
+  await terminal.press("Enter");
+  await terminal.until(/Its name\. Enter alone: hangs/);
+  await terminal.press("Enter");
+  await terminal.until(
+    /Add hangs\?\s+It would run: [\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
+  );
+  await terminal.press("Enter");
+  await terminal.until(/Testing hangs\.[\s\S]*→ Cancel/);
+  await terminal.press("Enter");
+  await terminal.until(/The test of hangs is cancelled\.\s+→ Do not add it\s+Add it anyway/);
+  await terminal.press("Enter");
+  await terminal.until(/hangs is not added; no file has changed\./);
+
+  await terminal.prompt("/mcp import");
+  await terminal.until(/→ Cursor: 1 server, 1 new/);
+  await terminal.press("Enter");
+  for (let page = 0; page < 20; page++) {
+    const screen = (await terminal.until(/→ (Next page|Use all of them)/)).join("\n");
+    if (screen.includes("→ Use all")) break;
+    await terminal.press("Enter");
+  }
+  await terminal.press("Down");
+  await terminal.until(/→ Copy some/);
+  await terminal.press("Enter");
+  await terminal.until(/→ \[ \] 1\. clone \(new\)/);
+  await terminal.press("Enter");
+  const pages: string[] = [];
+  for (let page = 0; page < 20; page++) {
+    const screen = (await terminal.until(/→ (Next page|Leave it)/)).join("\n");
+    pages.push(screen);
+    if (screen.includes("→ Leave it")) break;
+    expect(screen).not.toContain("Choose it");
+    await terminal.press("Enter");
+    await terminal.until(new RegExp(`Page ${page + 2} of`));
+  }
+  expect(pages.length).toBeGreaterThan(2);
+  expect(pages.at(-1)).toContain("xEND");
+  await terminal.press("Escape");
+  await terminal.until(/→ \[ \] 1\. clone/);
+  await terminal.press("Escape");
+  await terminal.until(/→ Cursor: 1 server/);
+  await terminal.press("Escape");
+  expect(await readdir(at.agentDir)).not.toContain("mcp.json");
+  expect(await serversOf(at)).toEqual([]);
+});

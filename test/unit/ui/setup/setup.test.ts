@@ -1,0 +1,398 @@
+/** Owns: what `/mcp add`, `/mcp import` and `/mcp remove` ask a person, ask the worker, and say. */
+import { describe, expect, test } from "vitest";
+import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/setup.ts";
+import { runSetup, type SetupHost } from "../../../../src/ui/setup/setup.ts";
+import {
+  createRecordingContext,
+  type RecordingContext,
+  type RecordingOptions,
+} from "../../recording-context.ts";
+
+type Answers = Partial<Record<ConnectionMethod, (params: never, signal?: AbortSignal) => unknown>>;
+/** What the person does in each dialog: the start of the choice, the typed text, or undefined to close it. */
+type Script = (string | undefined)[];
+
+const MINE = "/agent/mcp.json";
+const PROJECT = "/project/.pi/mcp.json";
+const preview = (more: Partial<ServerPreview> = {}): ServerPreview => ({
+  file: MINE,
+  mistakes: [],
+  line: "npx -y fs",
+  transport: "stdio",
+  ...more,
+});
+const CONNECTED: TriedServer = {
+  outcome: "connected",
+  toolCount: 12,
+  tools: ["read", "write"],
+  transport: "stdio",
+  protocol: "2025-11-25",
+  tookMs: 842,
+};
+const FAILED: TriedServer = {
+  outcome: "failed",
+  error: { code: "spawn_failed", message: "fs: npx was not found.", remedy: "Install Node." },
+  tookMs: 3,
+};
+
+const ANSWERS: Answers = {
+  previewServer: ({ project }: { project: boolean }) => preview(project ? { file: PROJECT } : {}),
+  tryServer: () => CONNECTED,
+  addServer: ({ project }: { project: boolean }) => ({ file: project ? PROJECT : MINE }),
+  removeServer: () => ({ file: MINE }),
+};
+
+interface Ran extends RecordingContext {
+  asked: [method: string, params: unknown][];
+  known: boolean;
+}
+
+async function run(
+  word: string,
+  rest: string,
+  { script = [], answers = {}, ...options }: RecordingOptions & { script?: Script; answers?: Answers } = {},
+): Promise<Ran> {
+  const asked: Ran["asked"] = [];
+  const left = [...script];
+  const recording = createRecordingContext({
+    select: (title, choices) => {
+      // A dialog for a wait answers only when the script has something for it.
+      if (title.startsWith("Testing") && left[0] !== "Cancel") return new Promise<undefined>(() => undefined);
+      const wanted = left.shift();
+      if (wanted === undefined) return undefined;
+      const choice = choices.find((one) => one.startsWith(wanted));
+      if (choice === undefined)
+        throw new Error(`no choice ${wanted} among ${choices.join(" | ")} of ${title}`);
+      return choice;
+    },
+    input: () => left.shift(),
+    confirm: () => left.shift() === "yes",
+    ...options,
+  });
+  const ask = async (method: ConnectionMethod, params: unknown, signal?: AbortSignal): Promise<unknown> => {
+    asked.push([method, params]);
+    const answer = answers[method] ?? ANSWERS[method];
+    if (!answer) throw new Error(`${method} was asked`);
+    return answer(params as never, signal);
+  };
+  const known = await runSetup(word, rest, recording.ctx, { ask: ask as SetupHost["ask"] });
+  expect(left).toEqual([]);
+  return { ...recording, asked, known };
+}
+
+const methods = ({ asked }: Ran): string[] => asked.map(([method]) => method);
+const said = ({ notices }: Ran): string => notices.map(([text]) => text).join("\n---\n");
+const ENTRY = { command: "npx", args: ["-y", "fs"] };
+
+describe("/mcp add with words", () => {
+  test("shows what would run, tests it, asks for the file and writes it", async () => {
+    const ran = await run("add", "fs npx -y fs", { script: ["Test it", "For you: /agent/mcp.json"] });
+    expect(ran.asked).toEqual([
+      ["previewServer", { name: "fs", entry: ENTRY, project: false }],
+      ["tryServer", expect.objectContaining({ name: "fs", entry: ENTRY })],
+      ["previewServer", { name: "fs", entry: ENTRY, project: true }],
+      ["addServer", { name: "fs", entry: ENTRY, project: false }],
+    ]);
+    expect(ran.dialogs[0]?.title).toBe("Add fs?\nIt would run: npx -y fs");
+    expect(ran.dialogs.at(-1)?.title).toContain("12 tools: read, write and 10 more");
+    expect(ran.notices).toEqual([
+      [
+        "fs is added to /agent/mcp.json.\nfs answers over stdio after 842 ms, with 12 tools: read, write and 10 more.",
+        "info",
+      ],
+    ]);
+  });
+
+  test("the project's file, by a choice or by --project", async () => {
+    const chosen = await run("add", "fs npx -y fs", { script: ["Test it", "For this project"] });
+    expect(chosen.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: true }]);
+    const written = await run("add", "--project fs npx -y fs", { script: ["Test it"] });
+    expect(written.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: true }]);
+    const untrusted = await run("add", "fs npx -y fs", { script: ["Test it"], trusted: false });
+    expect(untrusted.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: false }]);
+  });
+
+  test("a failed test -> the error with its remedy, and nothing is written unless the person says so", async () => {
+    const answers: Answers = { tryServer: () => FAILED };
+    const not = await run("add", "fs npx -y fs", { script: ["Test it", "Do not"], answers });
+    expect(not.dialogs.at(-1)?.title).toBe("fs did not connect: npx was not found. Install Node.");
+    expect(methods(not)).not.toContain("addServer");
+    expect(said(not)).toBe("fs is not added; no file has changed.");
+    const anyway = await run("add", "fs npx -y fs", {
+      script: ["Test it", "Add it anyway", "For you"],
+      answers,
+    });
+    expect(methods(anyway)).toContain("addServer");
+  });
+
+  test("a server that needs a sign-in counts as reachable; the sentence says how to sign in", async () => {
+    const answers: Answers = { tryServer: (): TriedServer => ({ outcome: "needs-sign-in", tookMs: 5 }) };
+    const ran = await run("add", "docs https://a.example", { script: ["Test it", "For you"], answers });
+    expect(methods(ran)).toContain("addServer");
+    expect(said(ran)).toContain("/mcp auth docs");
+  });
+
+  test("the test can be cancelled: the request is aborted", async () => {
+    let aborted = false;
+    const answers: Answers = {
+      tryServer: (_params, signal) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => {
+            aborted = true;
+            reject(new ThreadsError("cancelled", "cancelled"));
+          });
+        }),
+    };
+    const ran = await run("add", "fs npx -y fs", { script: ["Test it", "Cancel", "Do not"], answers });
+    expect(aborted).toBe(true);
+    expect(methods(ran)).not.toContain("addServer");
+  });
+
+  test.each<[string, Script]>([
+    ["the first dialog", [undefined]],
+    ["the first dialog, by its last choice", ["Cancel"]],
+    ["the choice of the file", ["Test it", undefined]],
+  ])("%s is closed -> nothing is written", async (_what, script) => {
+    const ran = await run("add", "fs npx -y fs", { script });
+    expect(methods(ran)).not.toContain("addServer");
+    expect(said(ran)).toBe("fs is not added; no file has changed.");
+  });
+
+  test("a name that is taken -> asked first; --replace asks nothing", async () => {
+    const answers: Answers = { previewServer: () => preview({ exists: { file: "/x.json", by: "import" } }) };
+    const kept = await run("add", "fs npx -y fs", { script: ["Keep"], answers });
+    expect(kept.dialogs[0]?.title).toContain("another program's file /x.json");
+    expect(methods(kept)).toEqual(["previewServer"]);
+    const script = ["Replace", "Add it without a test", "For you"];
+    const replaced = await run("add", "fs npx -y fs", { script, answers });
+    expect(replaced.asked.at(-1)?.[1]).toMatchObject({ replace: true });
+    const written = await run("add", "--replace --scope user fs npx -y fs", {
+      script: ["Add it without"],
+      answers,
+    });
+    expect(written.asked.at(-1)?.[1]).toMatchObject({ replace: true, project: false });
+  });
+
+  test("mistakes of the entry, and of the words", async () => {
+    const mistakes = [
+      { severity: "error" as const, key: "args", message: "expected a list", remedy: "Write one." },
+    ];
+    const wrong = await run("add", "fs npx", { answers: { previewServer: () => preview({ mistakes }) } });
+    expect(wrong.notices).toEqual([
+      ["fs cannot be added:\nerror: args: expected a list. Write one.", "error"],
+    ]);
+    const words = await run("add", "--evn A=1 fs npx");
+    expect(words.asked).toEqual([]);
+    expect(said(words)).toContain("Did you mean --env?");
+    expect(said(words)).toContain("/mcp add <name> <command> [arguments]");
+  });
+
+  test("a long line comes page by page; only the last page offers the test", async () => {
+    const answers: Answers = { previewServer: () => preview({ line: "x ".repeat(4_000) }) };
+    const ran = await run("add", "fs npx", { script: ["Next", "Next", undefined], answers });
+    expect(ran.dialogs.map(({ options }) => options?.[0])).toEqual(["Next page", "Next page", "Next page"]);
+  });
+
+  test("over RPC a program answers with a choice that it was not given -> nothing runs", async () => {
+    const ran = await run("add", "fs npx", { select: () => "Run it all" });
+    expect(methods(ran)).toEqual(["previewServer"]);
+  });
+
+  test("without a person: written only after a test that passed", async () => {
+    const added = await run("add", "fs npx -y fs", { hasUI: false });
+    expect(methods(added)).toEqual(["previewServer", "tryServer", "addServer"]);
+    const failed = await run("add", "fs npx -y fs", { hasUI: false, answers: { tryServer: () => FAILED } });
+    expect(methods(failed)).toEqual(["previewServer", "tryServer"]);
+    const taken = await run("add", "fs npx -y fs", {
+      hasUI: false,
+      answers: { previewServer: () => preview({ exists: { file: MINE, by: "user" } }) },
+    });
+    expect(methods(taken)).toEqual(["previewServer"]);
+    expect(methods(await run("add", "", { hasUI: false }))).toEqual([]);
+  });
+});
+
+describe("/mcp add step by step", () => {
+  test("a command: variables, a proposed name, then as with words", async () => {
+    const script = ["A program", "npx -y 'server-files'", "TOKEN=a=b 'X=c d'", "", "Test it", "For you"];
+    const ran = await run("add", "", { script });
+    expect(ran.asked.at(-1)).toEqual([
+      "addServer",
+      {
+        name: "files",
+        entry: { command: "npx", args: ["-y", "server-files"], env: { TOKEN: "a=b", X: "c d" } },
+        project: false,
+      },
+    ]);
+  });
+
+  test("a URL with the variable of its token", async () => {
+    const script = [
+      "A server on the net",
+      "https://mcp.notion.com/mcp",
+      "$NOTION_TOKEN",
+      "mine",
+      "Add it without",
+      "For you",
+    ];
+    const ran = await run("add", "", { script });
+    expect(ran.asked.at(-1)?.[1]).toMatchObject({
+      name: "mine",
+      entry: { url: "https://mcp.notion.com/mcp", bearerTokenEnv: "NOTION_TOKEN" },
+    });
+  });
+
+  test("a mistake is told in the same step, which is asked again", async () => {
+    const script = ["A server on the net", "example", "", "https://a.example", "sk-123", undefined];
+    const ran = await run("add", "", { script });
+    expect(ran.dialogs.map(({ title }) => title.split("\n")[0])).toEqual([
+      "What is to be added?",
+      "The URL of the server",
+      expect.stringContaining("example is no URL"),
+      "Type the URL.",
+      expect.stringContaining("The environment variable"),
+      expect.stringContaining("not the token"),
+    ]);
+    expect(said(ran)).toBe("Nothing is added.");
+  });
+
+  test("a program that answers nonsense for ever over RPC comes to an end", async () => {
+    const ran = await run("add", "", { select: (_title, choices) => choices[0], input: () => "'" });
+    expect(ran.dialogs).toHaveLength(11);
+    expect(ran.asked).toEqual([]);
+    const odd = await run("add", "", { select: (_title, choices) => choices[0], input: () => ({ a: 1 }) });
+    expect(odd.asked).toEqual([]);
+  });
+});
+
+const FOUND: FoundImports = {
+  file: MINE,
+  problems: [],
+  hosts: [
+    {
+      host: "claude-code",
+      title: "Claude Code",
+      imported: false,
+      files: [
+        {
+          file: "/home/.claude.json",
+          ofProject: false,
+          more: 0,
+          servers: [
+            { name: "a", line: "run a", id: "id-a", standing: "new" },
+            { name: "b", line: "run b", id: "id-b", standing: "other" },
+            { name: "long", unusable: "too long", standing: "new" },
+          ],
+        },
+      ],
+    },
+    {
+      host: "cursor",
+      title: "Cursor",
+      imported: true,
+      files: [
+        {
+          file: "/project/.cursor/mcp.json",
+          ofProject: true,
+          more: 3,
+          servers: [{ name: "clone", line: "sh -c evil", id: "id-c", standing: "new" }],
+        },
+      ],
+    },
+  ],
+};
+
+describe("/mcp import", () => {
+  const answers: Answers = {
+    findImports: () => FOUND,
+    takeImports: (wish: { hosts?: string[]; ids?: string[] }) => ({
+      file: MINE,
+      taken: wish.hosts ?? wish.ids,
+      left: [],
+    }),
+  };
+  const wishOf = ({ asked }: Ran): unknown => asked.find(([method]) => method === "takeImports")?.[1];
+
+  test("a whole program", async () => {
+    const ran = await run("import", "", {
+      script: ["Claude Code: 3 servers, 2 new", "Use all", "Done"],
+      answers,
+    });
+    expect(wishOf(ran)).toEqual({ how: "imports", hosts: ["claude-code"] });
+    expect(ran.dialogs[1]?.title).toContain("a (new): run a");
+    expect(said(ran)).toBe("Taken over into /agent/mcp.json: claude-code.");
+  });
+
+  test("some servers: the new ones of the person's own file are chosen at first", async () => {
+    const script = ["Claude Code", "Copy some", "[ ] 2. b", "[x] 1. a", "[ ] 1. a", "Copy 2 servers", "Done"];
+    const ran = await run("import", "", { script, answers });
+    expect(wishOf(ran)).toEqual({ how: "copy", ids: ["id-a", "id-b"] });
+  });
+
+  test("a server from a project's file is shown whole before it can be chosen", async () => {
+    const script = [
+      "Cursor: 4 servers, 1 new, imported",
+      "Copy some",
+      "[ ] 1. clone",
+      "Leave it",
+      "Back",
+      "Done",
+    ];
+    const left = await run("import", "", { script, answers });
+    expect(wishOf(left)).toBeUndefined();
+    const shown = left.dialogs[3];
+    expect(shown?.title).toMatch(/\/project\/\.cursor\/mcp\.json, a file of this project.*\nsh -c evil$/s);
+    expect(left.dialogs[2]?.options).not.toContainEqual(expect.stringMatching(/^Copy/));
+    const chosen = await run("import", "", {
+      script: ["Cursor", "Copy some", "[ ] 1. clone", "Choose it", "Copy 1 server", "Done"],
+      answers,
+    });
+    expect(wishOf(chosen)).toEqual({ how: "copy", ids: ["id-c"] });
+  });
+
+  test("nothing found, problems of files, and without a person", async () => {
+    const none = await run("import", "", { answers: { findImports: () => ({ ...FOUND, hosts: [] }) } });
+    expect(said(none)).toContain("No other program's configuration");
+    const problems = [
+      { severity: "warning" as const, file: "/f", line: 2, column: 1, message: "broken", remedy: "Mend it." },
+    ];
+    const wrong = await run("import", "", {
+      script: ["Done"],
+      answers: { findImports: () => ({ ...FOUND, problems }) },
+    });
+    expect(wrong.notices).toEqual([["/f:2:1: broken. Mend it.", "warning"]]);
+    const print = await run("import", "", { hasUI: false, answers });
+    expect(methods(print)).toEqual(["findImports"]);
+  });
+
+  test("a program that chooses for ever over RPC comes to an end", async () => {
+    const ran = await run("import", "", { select: (_title, choices) => choices[0], answers });
+    expect(ran.dialogs.length).toBeLessThan(5_000);
+  });
+});
+
+describe("/mcp remove", () => {
+  test("asks first, then says what was removed", async () => {
+    const still = { file: "/project/.mcp.json", by: "project" as const };
+    const answers: Answers = { removeServer: () => ({ file: MINE, still }) };
+    const ran = await run("remove", "my server", { script: ["yes"], answers });
+    expect(ran.asked).toEqual([["removeServer", { server: "my server" }]]);
+    expect(said(ran)).toBe(
+      "my server is removed from /agent/mcp.json. The server my server of the project's file /project/.mcp.json counts now.",
+    );
+    const kept = await run("remove", "fs", { script: ["no"] });
+    expect(kept.asked).toEqual([]);
+    const print = await run("remove", "fs", { hasUI: false });
+    expect(methods(print)).toEqual(["removeServer"]);
+  });
+
+  test.each([
+    ["remove", ""],
+    ["import", "x"],
+    ["status", ""],
+  ])("%s %j is left to the caller", async (word, rest) => {
+    expect((await run(word, rest)).known).toBe(false);
+  });
+});
