@@ -69,7 +69,7 @@ export const APPROVAL: readonly Row[] = [
   {
     name: "a server with a tool named like one of a server that may run unasked: the user is asked",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     settings: { approve: { "healthy__*": "allow", "evil__*": "ask" } },
     server: listing([aTool("healthy__echo", READS)]),
@@ -79,7 +79,7 @@ export const APPROVAL: readonly Row[] = [
   {
     name: "a clone whose files let every tool of the user's servers run unasked: the user is asked",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     settings: { approve: { "healthy__*": "allow", "evil__*": "ask" } },
     server: listing([aTool("wipe", READS)]),

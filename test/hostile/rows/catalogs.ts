@@ -23,22 +23,26 @@ const punctuated = (): Record<string, unknown>[] =>
   });
 
 /** Returns a row in which the model asks for five names that differ from all tools only in their last characters. */
-const unknownRow = (name: string, [count, length]: readonly [number, number], alone = false): Row => ({
+const unknownRow = (
+  name: string,
+  [count, length]: readonly [number, number],
+  more: Partial<Row> = {},
+): Row => ({
   name,
   finding: "H5",
-  alone,
   checks: SERVER_CHECKS,
   server: listing(alike(count, length)),
   act: async (arena) => {
     await arena.prompt(select(unknownNames(arena, length)));
   },
+  ...more,
 });
 
 const SEARCHES: readonly Row[] = [
   unknownRow(
     "a server with 10,000 names of 64 characters that share 54: the model asks for five unknown names",
     [10_000, 57],
-    true,
+    { alone: "home" },
   ),
   unknownRow(
     "a server with 100 names of 1,000 characters: the model asks for five unknown names",
@@ -58,7 +62,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: "a server with 10,000 names that differ in punctuation: the model repeats one name 256 times in a query",
     finding: "H5",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: listing(punctuated()),
     act: async (arena) => {
@@ -70,7 +74,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: "a pattern in mcp({search, regex: true}) that backtracks or takes much time",
     finding: "M8",
-    alone: true,
+    alone: "home",
     settings: { proxyTool: true },
     checks: SERVER_CHECKS,
     server: listing([
@@ -105,7 +109,7 @@ const changingRow = (
 ): Row => ({
   name,
   finding: "M9",
-  alone: true,
+  alone: "home",
   checks: SERVER_CHECKS,
   server: async (place) =>
     place.hostile("changes-list.mjs", await place.file("tools.json", JSON.stringify(tools()))),
@@ -120,7 +124,7 @@ const MANY: readonly Row[] = [
   {
     name: "a server with 100,000 tools: the list is cut, and the user is told",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: listing(Array.from({ length: 100_000 }, (_, i) => aTool(`tool_${i}`))),
     calls: [{ tool: "tool_7" }],
@@ -131,9 +135,9 @@ const MANY: readonly Row[] = [
         : [`the user is not told that tools are left out: ${told}`];
     },
   },
-  changingRow("a server with 2,500 descriptions of 19.8 KB whose list changes five times a second", {
+  changingRow("a server with 1,250 descriptions of 19.8 KB whose list changes five times a second", {
     tools: () =>
-      Array.from({ length: 2_500 }, (_, i) =>
+      Array.from({ length: 1_250 }, (_, i) =>
         aTool(`tool_${i}`, { description: `Tool ${i}: ${"many words ".repeat(1_800)}` }),
       ),
     calls: [{ tool: "tool_7" }, { tool: "tool_8" }],

@@ -136,8 +136,9 @@ export const ELICITATION: readonly Row[] = [
     ],
   },
   {
-    name: "a server that says 300,000 things while its question is open: the dialog stays, and Pi is smooth",
+    name: "a server that says 60,000 things while its question is open: the dialog stays, and Pi is smooth",
     finding: "own",
+    beside: false,
     checks: CHECKS,
     server: asking(() => form({ f: { type: "boolean" } }), "1", "talk"),
     act: async (arena) => {

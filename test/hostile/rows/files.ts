@@ -19,7 +19,7 @@ const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
 const NO_FILES: readonly Row[] = Object.entries(FAKES).map(([what, lay]) => ({
   name: `a clone in which each of ${PLACES.join(", ")} is ${what}`,
   finding: "H2",
-  alone: true,
+  alone: "home",
   trusted: true,
   checks: CLONE_CHECKS,
   lay: async (place) => {
@@ -70,7 +70,7 @@ const SIZES: readonly [string, string, () => string][] = [
 const CONFIGS: readonly Row[] = SIZES.map(([what, finding, text]) => ({
   name: `a clone whose .mcp.json has ${what}: the user's own servers work`,
   finding,
-  alone: true,
+  alone: "home",
   checks: CLONE_CHECKS,
   files: () => ({ ".mcp.json": text() }),
   act: async (arena) => {

@@ -8,7 +8,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that answers tools/list with 60 MiB of empty objects",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-list.mjs", "60", "{}"),
     happened: "sent",
@@ -19,7 +19,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that answers a call with 60 MiB of empty objects",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
     calls: WORK,
@@ -29,7 +29,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that answers a call with 60 MiB of numbers as structured content",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
     calls: WORK,
@@ -39,7 +39,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "no attack: a server answers a call with 60 MiB of plain text, and the model gets the start and the end",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("big-text.mjs", "60"),
     act: async (arena) => {
@@ -53,6 +53,7 @@ export const FLOODS: readonly Row[] = [
     name: "a server that asks without end and never reads an answer",
     anyClient: true,
     finding: "M5",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-never-reads.mjs"),
     happened: "asks",
@@ -66,6 +67,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that writes to stderr without end",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-stderr.mjs"),
     calls: WORK,
@@ -73,26 +75,30 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that writes garbage in a line that never ends",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("garbage-without-end.mjs"),
   },
   {
     name: "a server that writes empty lines without end",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("empty-lines.mjs"),
     calls: WORK,
   },
   {
-    name: "a server that sends 200,000 responses without any request",
+    name: "a server that sends 60,000 responses without any request",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("unasked-responses.mjs"),
     calls: WORK,
   },
   {
-    name: "a server that reports 100,000 steps of progress in one call",
+    name: "a server that reports 30,000 steps of progress in one call",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-progress.mjs"),
     calls: WORK,
@@ -105,16 +111,18 @@ export const FLOODS: readonly Row[] = [
     ["__proto__", '{"__proto__":{"polluted":true}}'],
   ].map(
     ([method = "", params = ""]): Row => ({
-      name: `a server that sends 30,000 notifications ${method}`,
+      name: `a server that sends 10,000 notifications ${method}`,
       finding: "own",
+      beside: false,
       checks: SERVER_CHECKS,
-      server: ({ hostile }) => hostile("floods-notifications.mjs", "30000", method, params),
+      server: ({ hostile }) => hostile("floods-notifications.mjs", "10000", method, params),
       happened: "sent",
     }),
   ),
   {
     name: "a server that sends a batch of 200,000 messages, an empty batch, and a batch of nested batches",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("batches.mjs"),
     happened: "sent",
@@ -122,6 +130,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that makes 1,600 requests with ids of every kind",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-for-everything.mjs"),
     calls: WORK,
@@ -129,6 +138,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that is told folders, and makes 1,600 requests with ids of every kind",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: async ({ hostile }) => ({ ...(await hostile("asks-for-everything.mjs")), roots: true }),
     calls: WORK,

@@ -18,11 +18,15 @@ import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
 import { STORIES } from "./stories.ts";
 
-/** Rows without an attack. If they fail, no other row proves anything. */
-const CONTROLS: readonly Row[] = [false, true].map((alone) => ({
-  name: `no attack, in ${alone ? "a Pi of its own" : "the shared Pi"}`,
+/** Rows without an attack, one in each kind of Pi. If they fail, no other row proves anything. */
+const CONTROLS: readonly Row[] = [
+  { where: "in the session that rows share" },
+  { where: "in a session of its own", alone: "home" as const },
+  { where: "in a Pi of its own", alone: "process" as const },
+].map(({ where, ...alone }) => ({
+  name: `no attack, ${where}`,
   finding: "own",
-  alone,
+  ...alone,
   checks: SERVER_CHECKS,
   server: ({ hostile }) => hostile("healthy.mjs"),
   calls: [{ tool: "echo", args: { text: "x" } }],

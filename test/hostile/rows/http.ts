@@ -43,7 +43,7 @@ const BODIES: readonly Row[] = [
   {
     name: "a server that answers tools/list with 60 MiB of empty objects in 60 KB of gzip",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/list", "60", "{}"),
     happened: "sent",
@@ -52,7 +52,7 @@ const BODIES: readonly Row[] = [
   {
     name: "a server that answers a call with 60 MiB of empty objects in 60 KB of gzip",
     finding: "C2",
-    alone: true,
+    alone: "home",
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/call", "60", "{}"),
     calls: WORK,
@@ -61,6 +61,7 @@ const BODIES: readonly Row[] = [
   {
     name: "a server that sends zeros without end in gzip",
     finding: "own",
+    beside: false,
     checks: HTTP_CHECKS,
     server: over("gzip-bomb.mjs"),
     happened: "sends",
@@ -81,6 +82,7 @@ const BODIES: readonly Row[] = [
     (kind): Row => ({
       name: `a server that sends one event without end, in ${kind === "line" ? "one line" : "many lines"}`,
       finding: "own",
+      beside: false,
       checks: HTTP_CHECKS,
       server: over("endless-event.mjs", "tools/list", kind),
       happened: "floods",
@@ -90,6 +92,7 @@ const BODIES: readonly Row[] = [
   {
     name: "a server that answers everything with a web page without end",
     finding: "own",
+    beside: false,
     checks: HTTP_CHECKS,
     server: over("endless-page.mjs"),
     happened: "floods",
@@ -158,6 +161,7 @@ const ELSEWHERE: readonly Row[] = [
   {
     name: "a server that redirects to itself without end",
     finding: "own",
+    beside: false,
     checks: HTTP_CHECKS,
     server: withToken("redirect-loop.mjs"),
     happened: "initialize",
@@ -203,6 +207,7 @@ const AGAIN: readonly Row[] = [
       name: `a server that ends its stream at once with retry: ${retry}: the client pauses before it asks again`,
       anyClient: true,
       finding: "M4",
+      beside: false,
       checks: HTTP_CHECKS,
       server: over("retry-zero.mjs", retry),
       happened: "stream",
@@ -217,6 +222,7 @@ const AGAIN: readonly Row[] = [
   {
     name: "a server that ends each answer early with retry: 0: the client pauses before it asks again",
     finding: "M4",
+    beside: false,
     checks: HTTP_CHECKS,
     server: over("retry-zero-answer.mjs"),
     act: async (arena) => {
@@ -238,6 +244,7 @@ const AGAIN: readonly Row[] = [
   {
     name: "a server that sends notifications without end, and an event id of 1 MB",
     finding: "own",
+    beside: false,
     checks: HTTP_CHECKS,
     server: over("event-flood.mjs"),
     happened: "stream",

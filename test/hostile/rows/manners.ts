@@ -23,7 +23,7 @@ export const MANNERS: readonly Row[] = [
     name: "a server that renames its tools every 100 ms: the notices to the user end",
     finding: "L4",
     // The notices of other rows count towards the session's limit.
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("renames.mjs"),
     act: async (arena) => {
@@ -41,6 +41,7 @@ export const MANNERS: readonly Row[] = [
   {
     name: "a keep-alive server that ends after each start: the pauses between the starts double",
     finding: "L5",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => ({ ...hostile("drops.mjs"), lifecycle: "keep-alive" }),
     act: async (arena) => {

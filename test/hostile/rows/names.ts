@@ -37,7 +37,7 @@ const INJECTIONS: readonly Row[] = [
   {
     name: "a server with tool names that hold lines for the model",
     finding: "H6",
-    alone: true,
+    alone: "home",
     startsBefore: 1,
     checks: SERVER_CHECKS,
     server: listing(EVIL_NAMES.map((name) => aTool(name))),
@@ -72,7 +72,7 @@ const INJECTIONS: readonly Row[] = [
   {
     name: "a server with instructions that hold lines for the model",
     finding: "H6",
-    alone: true,
+    alone: "home",
     startsBefore: 1,
     checks: SERVER_CHECKS,
     server: async (place) => ({
@@ -90,7 +90,7 @@ const INJECTIONS: readonly Row[] = [
   {
     name: "a trusted .pi/mcp.json with a server name that holds lines for the model",
     finding: "H6",
-    alone: true,
+    alone: "home",
     startsBefore: 1,
     trusted: true,
     checks: SERVER_CHECKS,
@@ -102,7 +102,7 @@ const INJECTIONS: readonly Row[] = [
   {
     name: "a server with tool names that hold lines for the model, in a session with the proxy tool mcp",
     finding: "H6",
-    alone: true,
+    alone: "home",
     startsBefore: 1,
     settings: { proxyTool: true },
     checks: SERVER_CHECKS,
@@ -148,7 +148,7 @@ const CLASHES: readonly Row[] = [
   {
     name: "a configuration whose servers have the names of members of every object",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     lay: async (place) => {
       const entries = OBJECT_NAMES.map(

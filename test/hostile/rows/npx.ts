@@ -9,7 +9,7 @@ const NPM_MS = 30_000;
 const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: boolean): Row => ({
   name: `a clone with ${name}: the user's own npx server runs nothing of the clone`,
   finding: "C1",
-  alone: true,
+  alone: "home",
   ...(trusted === undefined ? {} : { trusted }),
   checks: CLONE_CHECKS,
   servers: async (place) => ({ mine: await place.npx() }),
@@ -87,7 +87,7 @@ const ENV: readonly Row[] = [
   {
     name: "a clone with NODE_OPTIONS in the .env that the user's own server reads",
     finding: "H3",
-    alone: true,
+    alone: "home",
     trusted: false,
     checks: CLONE_CHECKS,
     files: (place) => ({ ".env": ENV_ATTACK, "evil.cjs": required(place) }),
@@ -99,7 +99,7 @@ const ENV: readonly Row[] = [
   {
     name: "a clone whose .env changes after the consent: the new content starts nothing without a second consent",
     finding: "H3",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     files: (place) => ({
       ".env": "GREETING=hello\n",

@@ -90,6 +90,7 @@ export const PROMPT_ROWS: readonly Row[] = [
   {
     name: "a server with a prompt of 100,000 arguments",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     happened: "prompts/list",
     server: answered({

@@ -10,7 +10,7 @@ export const QUESTIONS: readonly Row[] = [
   {
     name: "a clone whose entry sends secrets of the environment: the question names them",
     finding: "H4",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     env: () => ({
       AWS_SECRET_ACCESS_KEY: SECRET,
@@ -44,7 +44,7 @@ export const QUESTIONS: readonly Row[] = [
   {
     name: "a clone whose entry takes packages from another place: the question names the place",
     finding: "H4",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     files: () => ({
       ".mcp.json": {
@@ -112,7 +112,7 @@ export const QUESTIONS: readonly Row[] = [
     ({ what, entry, hidden }): Row => ({
       name: `a clone whose entry hides ${what}: no consent before the question has shown it`,
       finding: "M3",
-      alone: true,
+      alone: "home",
       checks: CLONE_CHECKS,
       lay: async (place) => {
         await place.home.writeFile(".mcp.json", { mcpServers: { docs: entry(place) } });
@@ -136,7 +136,7 @@ export const QUESTIONS: readonly Row[] = [
   {
     name: "a clone with entries that run programs, read files and call servers: nothing happens before the answer",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     lay: (place) => laysEverything(place),
     act: async (arena) => {
@@ -147,7 +147,7 @@ export const QUESTIONS: readonly Row[] = [
   {
     name: "a clone with the same entries in a project without trust: the user is not asked",
     finding: "own",
-    alone: true,
+    alone: "home",
     trusted: false,
     checks: CLONE_CHECKS,
     lay: (place) => laysEverything(place),
@@ -159,7 +159,7 @@ export const QUESTIONS: readonly Row[] = [
   {
     name: "a clone with names and arguments that look like other lines of the question",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     files: (place) => ({
       ".mcp.json": {

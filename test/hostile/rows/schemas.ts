@@ -71,7 +71,7 @@ const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({
   name: `a server whose schema has ${what}: the tools of other servers are found`,
   finding: "H1",
   // The first of these attacks is in mcp.json before Pi starts.
-  alone: at === 0,
+  ...(at === 0 ? { alone: "process" as const } : {}),
   checks: SERVER_CHECKS,
   server: withSchemas(schemas),
 }));

@@ -101,6 +101,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: "a server that gives each page another cursor of 10 MB",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("big-pages.mjs"),
     happened: "third page",
@@ -109,6 +110,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: "a server that gives pages of 100 tools without end",
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("endless-pages.mjs"),
     happened: "twentieth page",
@@ -116,7 +118,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: "a server that gives pages of 10 MB without end: the client gives up the list before its memory is full",
     finding: "M5",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("heavy-pages.mjs"),
     happened: "third page",
@@ -126,7 +128,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: "a server that answers a codemode script with 16 MiB",
     finding: "M9",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     // Pi copies the result into the script's own heap.
     mainMs: 200,
@@ -142,7 +144,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: "a server with instructions of 50 MB",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: SERVER_CHECKS,
     server: answered({ initialize: helloOf({ instructions: "Call me first. ".repeat(3_500_000) }) }),
     calls: WORK,

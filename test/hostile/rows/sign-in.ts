@@ -154,7 +154,7 @@ const TOKEN_FILES: Record<string, (path: string) => Promise<unknown>> = {
 const FILES: Row = {
   name: `tokens.json of six servers: ${Object.keys(TOKEN_FILES).join(", ")}`,
   finding: "own",
-  alone: true,
+  alone: "home",
   checks: CHECKS,
   lay: async ({ home }) => {
     for (const [name, put] of Object.entries(TOKEN_FILES)) {

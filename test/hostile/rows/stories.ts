@@ -11,7 +11,7 @@ export const STORIES: readonly Row[] = [
   {
     name: "a clone with a .pi/mcp.json without consent, in a folder that is renamed",
     finding: "M7",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     trusted: true,
     story: async ({ place, start, end }) => {
@@ -36,7 +36,7 @@ export const STORIES: readonly Row[] = [
   {
     name: "a clone with a file that the user's server runs by a relative path: the file's tools reach no other project",
     finding: "L6",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     story: async ({ place, start, end }) => {
       const { home } = place;
@@ -72,7 +72,7 @@ export const STORIES: readonly Row[] = [
   {
     name: "two sessions that switch servers off at the same time: no change is lost",
     finding: "L2",
-    alone: true,
+    alone: "process",
     checks: CLONE_CHECKS,
     story: async ({ place, start }) => {
       const { home } = place;
@@ -95,7 +95,7 @@ export const STORIES: readonly Row[] = [
   {
     name: "a clone whose .mcp.json is a link to a secret file of the user: nothing of the file is shown",
     finding: "own",
-    alone: true,
+    alone: "home",
     checks: CLONE_CHECKS,
     lay: async (place) => {
       const secret = await place.file(

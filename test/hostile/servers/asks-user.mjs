@@ -32,7 +32,7 @@ serve({
     if (how === "again") ask();
     else for (let at = 0; at < most; at++) ask();
     seen("asked");
-    if (how === "talk") talk(100);
+    if (how === "talk") talk(20);
     return undefined;
   },
   // An answer to a request of this server has no method.

@@ -1,7 +1,7 @@
-// Reports 100,000 steps of progress in a call, each with a message, and then answers the call.
+// Reports 30,000 steps of progress in a call, each with a message, and then answers the call.
 import { seen, send, serve, text } from "./lib.mjs";
 
-const STEPS = 100_000;
+const STEPS = 30_000;
 serve({
   "tools/call": ({ id, params }) => {
     const token = JSON.stringify(params._meta?.progressToken ?? "none");

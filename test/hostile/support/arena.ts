@@ -18,7 +18,7 @@ import {
   toDialog,
   toolEnds,
 } from "../../support/rpc-events.ts";
-import { PROBE } from "./place.ts";
+import { PROBE, STAGE } from "./place.ts";
 import type { Place } from "./row.ts";
 
 /** This limit catches hangs only: every other prompt ends sooner. */
@@ -59,6 +59,8 @@ export interface ArenaOptions {
   cwd?: string | undefined;
   /** True sends every call through the one tool `mcp`, as `settings.proxyTool` requires. */
   proxy?: boolean | undefined;
+  /** Lets this Pi move into other homes: the file that names the next one. */
+  stageFile?: string | undefined;
 }
 
 export const callOf = (name: string, args: Record<string, unknown> = {}): ModelTurn => ({
@@ -68,12 +70,12 @@ export const searchOf = (query: string, server?: string): ModelTurn =>
   callOf("ToolSearch", { query, ...(server === undefined ? {} : { server }) });
 
 export class Arena {
-  readonly place: Place;
   readonly rpc: RpcSession;
   /** Texts of notices that answer a command. */
   readonly asked = new Set<string>();
   /** True while a prompt runs. */
   isBusy = false;
+  #place: Place;
   #turns: ModelTurn[];
   #requests: readonly ModelRequest[];
   #closeModel: () => Promise<void>;
@@ -87,23 +89,28 @@ export class Arena {
     rpc: RpcSession,
     model: { turns: ModelTurn[]; requests: readonly ModelRequest[]; close: () => Promise<void> },
   ) {
-    this.place = place;
+    this.#place = place;
     this.rpc = rpc;
     this.#turns = model.turns;
     this.#requests = model.requests;
     this.#closeModel = model.close;
   }
 
-  static async start({ place, extension, args, env, cwd, proxy }: ArenaOptions): Promise<Arena> {
+  /** The home of the attack that runs now. */
+  get place(): Place {
+    return this.#place;
+  }
+
+  static async start({ place, extension, args, env, cwd, proxy, stageFile }: ArenaOptions): Promise<Arena> {
     const turns: ModelTurn[] = [];
     const model = await startModel(() => turns.shift());
     const home = cwd === undefined ? place.home : { ...place.home, cwd };
     const rpc = await startRpc({
       home,
       model,
-      extensions: [PROBE, extension],
+      extensions: [PROBE, extension, ...(stageFile === undefined ? [] : [STAGE])],
       ...(args ? { args } : {}),
-      ...(env ? { env } : {}),
+      env: { ...env, STAGE: stageFile },
     });
     const arena = new Arena(place, rpc, { turns, requests: model.requests, close: model.close });
     arena.#proxy = proxy ?? false;
@@ -120,6 +127,13 @@ export class Arena {
   begin(): void {
     this.#sinceRecord = this.rpc.events.length;
     this.#sinceRequest = this.#requests.length;
+  }
+
+  /** Begins another attack, in another home. */
+  moveTo(place: Place, proxy: boolean): void {
+    this.#place = place;
+    this.#proxy = proxy;
+    this.begin();
   }
 
   /** The notices since the current attack began. */
@@ -249,7 +263,12 @@ export class Arena {
     const wrong: string[] = [];
     if (signal === "SIGKILL") wrong.push(`Pi did not end within ${EXIT_MS / 1_000} s`);
     else if (code !== 0) wrong.push(`Pi ended with ${signal ?? code}`);
-    const started = await processesWithMarker(`HOME=${this.place.home.dir}`);
+    return [...wrong, ...(await this.survivors(this.place))];
+  }
+
+  /** After the end of a session in this home: waits for the end of its processes. Resolves with a text if one is left. */
+  async survivors({ home }: Place): Promise<string[]> {
+    const started = (await processesWithMarker(`HOME=${home.dir}`)).filter(({ pid }) => pid !== this.rpc.pid);
     const left = new Set(
       await waitGone(
         started.map(({ pid }) => pid),
@@ -257,8 +276,7 @@ export class Arena {
       ),
     );
     const commands = started.filter(({ pid }) => left.has(pid)).map(({ command }) => command.slice(0, 200));
-    if (commands.length > 0) wrong.push(`still running: ${commands.join("; ")}`);
-    return wrong;
+    return commands.length > 0 ? [`still running: ${commands.join("; ")}`] : [];
   }
 
   async kill(): Promise<void> {

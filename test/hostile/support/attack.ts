@@ -1,7 +1,7 @@
 /**
  * Owns: the steps of one attack in a running Pi: the attack takes place, the model acts, the healthy servers are called.
  * Must not: start or end Pi.
- * Called by: run-row.ts.
+ * Called by: run-row.ts and together.ts.
  */
 import { join } from "node:path";
 import type { RpcToolEnd } from "../../support/rpc-events.ts";
@@ -44,7 +44,7 @@ export async function configOf(row: Row, place: OpenPlace): Promise<Config> {
 }
 
 /** Waits until the attacking server was reached. A row without an attacking server needs no wait. */
-async function happened(row: Row, arena: Arena): Promise<string[]> {
+export async function happened(row: Row, arena: Arena): Promise<string[]> {
   if (!row.server || row.mayBeStopped) return [];
   const line = row.happened ?? "tools/list";
   const was = await arena.until(async () => (await arena.place.seen()).includes(line), HAPPENS_MS);
@@ -62,7 +62,7 @@ export async function unusable(arena: Arena, server: string): Promise<string | u
 }
 
 /** Adds a healthy server to the configuration during the attack; its tools must become known. */
-async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
+export async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
   const { home, server } = arena.place;
   const name = newcomerOf(server);
   const seenFile = join(home.dir, `seen-${name}`);
@@ -95,27 +95,34 @@ async function callProblem(
   return notCalledProblem(await arena.use(server, tool, args));
 }
 
-/** Runs all steps of an attack that is in the configuration. */
-export async function attack(
-  { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
-  arena: Arena,
-  problems: Problems,
-): Promise<void> {
-  const { place } = arena;
+type Step = [check: Check | "row", name: string, run: () => Promise<readonly string[]>];
+
+/** Runs the steps until one of them makes the others impossible. */
+async function run(steps: readonly Step[], arena: Arena, problems: Problems): Promise<void> {
+  for (const [check, name, step] of steps) {
+    const done = await problems.step(check, name, step);
+    // A prompt that never ends makes every later prompt impossible. A row's own step may also fail for other reasons.
+    if (!done && (check !== "row" || arena.isBusy)) break;
+  }
+}
+
+/** What is asked of an attack that has taken place; a text for each problem. */
+function stepsOf(row: Row, arena: Arena, problems: Problems): Step[] {
   // A row with calls watches the healthy server during the calls.
   const watched = { server: HEALTHY, watchMs: row.calls ? 0 : (row.watchMs ?? 0) };
-  const steps: [Check | "row", string, () => Promise<readonly string[]>][] = [
-    ["row", "waiting for the attack", () => happened(row, arena)],
+  return [
     [
       "neighbour",
       "the healthy server during the attack",
       () => watchedProblem(arena, watched, problems.called),
     ],
-    ...(row.calls ?? []).map((call): (typeof steps)[number] => [
-      "neighbour",
-      `the call of ${call.tool}`,
-      () => callProblem(call, arena, row.watchMs ?? 0, problems),
-    ]),
+    ...(row.calls ?? []).map(
+      (call): Step => [
+        "neighbour",
+        `the call of ${call.tool}`,
+        () => callProblem(call, arena, row.watchMs ?? 0, problems),
+      ],
+    ),
     [
       "row",
       "the steps of the attack",
@@ -129,25 +136,55 @@ export async function attack(
       "the healthy server after the attack",
       async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
     ],
-    ["neighbour", "a server that is new", () => newcomerProblem(arena, config)],
-    ["row", "the row's own check", async () => (await row.check?.(arena)) ?? []],
-    [
-      "main",
-      "what main computed",
-      async () => {
-        problems.main("during the attack", await arena.spent(), baseline.later);
-        return [];
-      },
-    ],
   ];
-  for (const [check, name, run] of steps) {
-    const done = await problems.step(check, name, run);
-    // A prompt that never ends makes every later prompt impossible. A row's own step may also fail for other reasons.
-    if (!done && (check !== "row" || arena.isBusy)) break;
-  }
+}
+
+const ownCheck = ({ check }: Row, arena: Arena): Step => [
+  "row",
+  "the row's own check",
+  async () => (await check?.(arena)) ?? [],
+];
+const computed = (arena: Arena, baseline: Baseline, problems: Problems): Step => [
+  "main",
+  "what main computed",
+  async () => {
+    problems.main("during the attack", await arena.spent(), baseline.later);
+    return [];
+  },
+];
+
+async function seen(arena: Arena, problems: Problems): Promise<void> {
   problems.add("words", ...wordsProblems(arena));
   problems.add("lives", ...protocolProblems(arena));
-  const canaries = await canaryProblems(place);
+  const canaries = await canaryProblems(arena.place);
   problems.add("runs", ...canaries.runs);
   problems.add("leaves", ...canaries.leaves);
+}
+
+/** Runs all steps of an attack that is in the configuration. */
+export async function attack(
+  { row, config, baseline }: { row: Row; config: Config; baseline: Baseline },
+  arena: Arena,
+  problems: Problems,
+): Promise<void> {
+  const steps: Step[] = [
+    ["row", "waiting for the attack", () => happened(row, arena)],
+    ...stepsOf(row, arena, problems),
+    ["neighbour", "a server that is new", () => newcomerProblem(arena, config)],
+    ownCheck(row, arena),
+    computed(arena, baseline, problems),
+  ];
+  await run(steps, arena, problems);
+  await seen(arena, problems);
+}
+
+/** Runs the steps of an attack beside others, all of which have taken place. What concerns all is not asked. */
+export async function attackInTurn(
+  { row, baseline }: { row: Row; baseline: Baseline },
+  arena: Arena,
+  problems: Problems,
+): Promise<void> {
+  const steps = [...stepsOf(row, arena, problems), ownCheck(row, arena), computed(arena, baseline, problems)];
+  await run(steps, arena, problems);
+  await seen(arena, problems);
 }

@@ -7,30 +7,45 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { madeOnce } from "../../support/made-once.ts";
-import { Arena, callOf, type Spent, searchOf } from "./arena.ts";
+import { callOf, type Spent, searchOf } from "./arena.ts";
 import { EMPTY_EXTENSION, openPlace } from "./place.ts";
+import { openStage } from "./stage.ts";
 
 /** The CPU time of bare Pi until Pi is ready, in the first prompt, and later. */
 export interface Baseline {
   start: Spent;
   first: Spent;
   later: Spent;
+  /** Until a running Pi is ready in another home. */
+  entered: Spent;
+  /** In the first prompt there. */
+  enteredFirst: Spent;
 }
 
-/** Runs bare Pi: a start, a first prompt with two calls, and three more such prompts. */
+/**
+ * Runs bare Pi: a start, a first prompt with two calls, and three more such prompts; then it moves into another home for
+ * one more.
+ */
 async function runBare(caches: string): Promise<Baseline> {
   const place = await openPlace({ caches });
+  const other = await openPlace({ caches });
   try {
-    const arena = await Arena.start({ place, extension: EMPTY_EXTENSION });
+    const stage = await openStage(place, { extension: EMPTY_EXTENSION, caches });
+    const { arena } = stage;
     const start = await arena.spent();
     const ask = () => arena.prompt(searchOf("select:healthy__echo"), callOf("healthy__echo", { text: "x" }));
     await ask();
     const first = await arena.spent();
     for (let count = 0; count < 3; count++) await ask();
     const later = await arena.spent();
-    await arena.end();
-    return { start, first, later };
+    await stage.enter({ place: other });
+    const entered = await arena.spent();
+    await ask();
+    const enteredFirst = await arena.spent();
+    await stage.end();
+    return { start, first, later, entered, enteredFirst };
   } finally {
+    await other.dispose();
     await place.dispose();
   }
 }

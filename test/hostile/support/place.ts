@@ -15,11 +15,16 @@ import type { Entry, Place } from "./row.ts";
 
 const SERVERS = join(import.meta.dirname, "..", "servers");
 export const PROBE = join(import.meta.dirname, "probe.mjs");
+export const STAGE = join(import.meta.dirname, "stage.mjs");
 export const EMPTY_EXTENSION = join(import.meta.dirname, "empty.mjs");
 
 export interface OpenPlace extends Place {
-  /** Begins another attack in the same home. */
-  next(server: string): void;
+  /** Begins another attack in the same home, beside the attacks that it has. */
+  next(server: string): Promise<void>;
+  /** Turns to an attack that has begun: what the place says from now on is about this attack. */
+  turnTo(server: string): void;
+  /** Ends the programs of all attacks. */
+  clear(): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -52,24 +57,34 @@ async function startHttp(name: string, args: readonly string[], env: Record<stri
 
 export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
   const home = await createHome(options);
-  const canary: Canary = await startCanary();
-  const children: ChildProcess[] = [];
   let server = "evil";
+  const canaries = new Map<string, Canary>([[server, await startCanary()]]);
+  const children: ChildProcess[] = [];
   let registry: Registry | undefined;
   const seenFile = (): string => join(home.dir, `seen-${server}`);
   const canaryFile = join(home.dir, "canary");
+  const canary = (): Canary => {
+    const found = canaries.get(server);
+    if (found === undefined) throw new Error(`the attack of ${server} is over`);
+    return found;
+  };
   const env = (): Record<string, string> => ({
     SEEN: seenFile(),
     CANARY_FILE: canaryFile,
-    CANARY_URL: canary.origin,
+    CANARY_URL: canary().origin,
   });
-  const endChildren = (): void => {
+  const clear = async (): Promise<void> => {
     for (const child of children.splice(0)) child.kill("SIGKILL");
+    const open = [...canaries.values()];
+    canaries.clear();
+    await Promise.all(open.map(({ close }) => close()));
   };
   return {
     home,
-    canary,
     canaryFile,
+    get canary() {
+      return canary();
+    },
     get server() {
       return server;
     },
@@ -96,13 +111,16 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
         await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
       return path;
     },
-    next: (name) => {
-      endChildren();
+    next: async (name) => {
+      server = name;
+      canaries.set(name, await startCanary());
+    },
+    turnTo: (name) => {
       server = name;
     },
+    clear,
     dispose: async () => {
-      endChildren();
-      await canary.close();
+      await clear();
       await registry?.close();
       await home.dispose();
     },

@@ -70,8 +70,16 @@ export interface Row {
   finding: string;
   /** What the attack can break. */
   checks: readonly Check[];
-  /** True gives the row a Pi of its own, with the attack in place before the start. Other rows share one Pi. */
-  alone?: boolean;
+  /**
+   * `home` gives the row a home and a session of its own, with the attack in place before the session starts; the Pi was
+   * used by other rows before. `process` gives it a Pi of its own as well. Other rows share one session.
+   */
+  alone?: "home" | "process";
+  /**
+   * False keeps the attacks of other rows out of the configuration while this one is there: this attack takes much
+   * processor time or memory as long as it is there, or the row counts what happens in that time.
+   */
+  beside?: false;
   /** The attacking server, in the user's mcp.json. */
   server?: (place: Place) => Entry | Promise<Entry>;
   /** More entries for the user's mcp.json. */

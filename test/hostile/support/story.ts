@@ -1,5 +1,5 @@
 /**
- * Owns: the rows with several starts of Pi, one after the other or at the same time.
+ * Owns: the rows with several starts of Pi, one after the other in the Pi of other rows, or at the same time in a Pi each.
  * Must not: know attacks.
  * Called by: run-row.ts.
  */
@@ -8,31 +8,37 @@ import { canaryProblems, protocolProblems, wordsProblems } from "./checks.ts";
 import type { OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
 import type { Row } from "./row.ts";
+import type { Stage } from "./stage.ts";
 
-/** Runs the story of a row and records its problems. */
+export interface Telling {
+  row: Row;
+  story: NonNullable<Row["story"]>;
+  place: OpenPlace;
+  extension: string;
+}
+
+/** Runs the story of a row and records its problems. Without a stage, each start of the story is a start of Pi. */
 export async function tellStory(
-  {
-    row,
-    story,
-    place,
-    extension,
-  }: { row: Row; story: NonNullable<Row["story"]>; place: OpenPlace; extension: string },
+  { row, story, place, extension }: Telling,
   problems: Problems,
+  stage?: Stage,
 ): Promise<void> {
   const open = new Set<Arena>();
   const end = async (arena: Arena): Promise<void> => {
     open.delete(arena);
     problems.add("words", ...wordsProblems(arena));
-    problems.add("lives", ...protocolProblems(arena), ...(await arena.end()));
+    problems.add("lives", ...protocolProblems(arena), ...(await (stage ? stage.leave() : arena.end())));
   };
-  const start = async (options: { cwd?: string } = {}): Promise<Arena> => {
-    const arena = await Arena.start({ place, extension, env: row.env?.(place), ...options });
+  const start = async ({ cwd }: { cwd?: string } = {}): Promise<Arena> => {
+    if (stage && open.size > 0) throw new Error("a story with two sessions at a time needs a Pi for each");
+    const options = { place, env: row.env?.(place), cwd };
+    const arena = await (stage ? stage.enter(options) : Arena.start({ ...options, extension }));
     open.add(arena);
     return arena;
   };
   await problems.step("row", "the story", () => story({ place, start, end }));
   // All Pis end before the first check: the processes of a running Pi would count as left behind by another Pi.
-  await Promise.all([...open].map(({ rpc }) => rpc.stop()));
+  if (!stage) await Promise.all([...open].map(({ rpc }) => rpc.stop()));
   for (const arena of [...open]) await end(arena);
   const canaries = await canaryProblems(place);
   problems.add("runs", ...canaries.runs);

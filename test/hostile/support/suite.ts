@@ -9,7 +9,8 @@ import { packedEntry } from "../../support/run-package.ts";
 import { baselineOf } from "./baseline.ts";
 import type { Outcome } from "./problems.ts";
 import type { Problem, Row } from "./row.ts";
-import { type RowContext, runAlone, type SharedPi, startShared } from "./run-row.ts";
+import type { RowContext } from "./run-row.ts";
+import { createTurns, inTurn, type Turns } from "./turns.ts";
 
 /** A stall counts only if it comes back: the best of these runs decides. */
 const TRIES = 3;
@@ -26,48 +27,37 @@ const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string
   return `hostile: ${list.length === 0 ? "held" : "BROKE"}: main ${cpu} ms CPU over bare Pi's, ${gap} ms by the clock; healthy call ${call} ms: ${finding}: ${name}`;
 };
 
-export function hostileSuite(rows: readonly Row[]): void {
+export function hostileSuite(all: readonly Row[]): void {
+  const rows = inTurn(all);
+  const titled = rows.map((row) => [`${row.finding}: ${row.name}`, row] as const);
   let context: RowContext;
-  let shared: SharedPi | undefined;
+  let turns: Turns | undefined;
   beforeAll(async () => {
     const caches = inject("piCaches");
     context = { extension: await packedEntry(), caches, baseline: await baselineOf(caches) };
   });
   afterAll(async () => {
-    await shared?.kill();
+    await turns?.kill();
   });
 
-  const runShared = async (row: Row): Promise<Outcome> => {
-    shared ??= await startShared(context);
-    const outcome = await shared.run(row);
-    if (outcome.list.length > 0) {
-      // A Pi that this attack has damaged must not affect the next row.
-      await shared.kill();
-      shared = undefined;
+  test.for(titled)("%s", { timeout: ROW_MS }, async ([_title, row], { task }) => {
+    const selected = new Set(task.file.tasks.filter(({ mode }) => mode !== "skip").map(({ name }) => name));
+    turns ??= createTurns(
+      titled.filter(([title]) => selected.has(title)).map(([, one]) => one),
+      context,
+    );
+    let outcome = await turns.run(row);
+    for (let tries = 1; tries < TRIES && outcome.list.length > 0; tries++) {
+      if (outcome.list.some(({ check }) => check !== "main")) break;
+      if (outcome.figures.mainCpuMs > NOISE_MS) break;
+      await sleep(200);
+      outcome = await turns.again(row);
     }
-    return outcome;
-  };
-  const run = (row: Row): Promise<Outcome> => (row.alone ? runAlone(row, context) : runShared(row));
-
-  test.each(rows.map((row) => [`${row.finding}: ${row.name}`, row] as const))(
-    "%s",
-    async (_title, row) => {
-      let outcome = await run(row);
-      for (let tries = 1; tries < TRIES && outcome.list.length > 0; tries++) {
-        if (outcome.list.some(({ check }) => check !== "main")) break;
-        if (outcome.figures.mainCpuMs > NOISE_MS) break;
-        await sleep(200);
-        outcome = await run(row);
-      }
-      process.stdout.write(`${figuresLine(row, outcome)}\n`);
-      expect(describeAll(outcome.list)).toEqual([]);
-    },
-    ROW_MS,
-  );
+    process.stdout.write(`${figuresLine(row, outcome)}\n`);
+    expect(describeAll(outcome.list)).toEqual([]);
+  });
 
   test("the end of the Pi that the rows share -> exit code 0, and no process is left", async () => {
-    const wrong = await shared?.end();
-    shared = undefined;
-    expect(wrong ?? []).toEqual([]);
+    expect((await turns?.end()) ?? []).toEqual([]);
   });
 }
