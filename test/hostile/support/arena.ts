@@ -26,6 +26,8 @@ export const PROMPT_MS = 60_000;
 const START_MS = 60_000;
 const EXIT_MS = 20_000;
 const POLL_MS = 20;
+/** A question to Pi costs more than a look at a file. */
+const ASK_MS = 100;
 const BESIDE_MS = 250;
 
 /** Time and CPU time that the main thread spent since the last `spent()`; milliseconds. */
@@ -237,7 +239,7 @@ export class Arena {
   async connected(timeoutMs = 20_000): Promise<void> {
     const { server } = this.place;
     const isOver = async (): Promise<boolean> => !(await this.status()).includes(`${server}: connecting`);
-    if (!(await this.until(isOver, timeoutMs))) throw new Error(`${server} still connects`);
+    if (!(await this.until(isOver, timeoutMs, ASK_MS))) throw new Error(`${server} still connects`);
   }
 
   async spent(): Promise<Spent> {
@@ -247,12 +249,16 @@ export class Arena {
   }
 
   /** Repeats the check until it holds. Resolves with false if it does not hold within the time. */
-  async until(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<boolean> {
+  async until(
+    check: () => boolean | Promise<boolean>,
+    timeoutMs = 10_000,
+    pollMs = POLL_MS,
+  ): Promise<boolean> {
     const endsAtMs = performance.now() + timeoutMs;
     for (;;) {
       if (await check()) return true;
       if (performance.now() > endsAtMs) return false;
-      await sleep(POLL_MS);
+      await sleep(pollMs);
     }
   }
 
