@@ -8,13 +8,14 @@ import { describe, expect, test } from "vitest";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
 import {
+  breakableEntry,
   breakWorker,
   dialogsOf,
   live,
   type Opened,
   open,
-  openBreakable,
   PATIENCE_MS,
 } from "./rpc-support.ts";
 import { call, ENTRY, home, model, searchFor } from "./support.ts";
@@ -102,6 +103,7 @@ describe("a model writes .pi/mcp.json", () => {
 });
 
 describe("the connection worker ends while a question is open", () => {
+  const turn = inTurn({ extensions: async (at) => [await breakableEntry(at)] });
   const pidsOf = async (at: PiHome): Promise<string[]> =>
     (await processesWithMarker(`HOME=${at.dir}`))
       .filter(({ command }) => command.includes("fixtures/servers"))
@@ -109,8 +111,8 @@ describe("the connection worker ends while a question is open", () => {
 
   test("the answer comes after the next worker -> it applies to the server of the question, asked once; earlier servers run again", async () => {
     const own = live(["own"], {}, { lifecycle: "eager" });
-    const at = await home({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
-    const pi = await openBreakable(at);
+    const pi = await turn({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
+    const { at } = pi;
     await pi.statusLine("MCP 1/1 · 1 tool");
     await pi.prompt(writesEvil(at, { own }));
     const asked = await pi.dialog();
@@ -128,8 +130,7 @@ describe("the connection worker ends while a question is open", () => {
   });
 
   test("the answer comes before the next worker -> the next worker applies it", async () => {
-    const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
-    const pi = await openBreakable(at);
+    const pi = await turn({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
     const asked = await pi.dialog();
     await breakWorker(pi);
     pi.answer(asked, { value: "Allow" });
@@ -138,8 +139,8 @@ describe("the connection worker ends while a question is open", () => {
   });
 
   test("the worker ends while it stores the answer -> the next worker applies it", async () => {
-    const at = await home({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
-    const pi = await openBreakable(at);
+    const pi = await turn({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
+    const { at } = pi;
     const asked = await pi.dialog();
     // A foreign lock on the file of consents keeps the worker from storing the answer.
     const lock = join(at.agentDir, ".mcp-trust.json.lock");

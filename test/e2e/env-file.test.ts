@@ -9,13 +9,16 @@ import { describe, expect, test } from "vitest";
 import type { PiHome } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
+import { type InTurn, inTurn } from "./in-turn.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, home, readLog, searchFor } from "./support.ts";
+import { call, readLog, searchFor } from "./support.ts";
 
 const EVIL = "NODE_OPTIONS=--require=./evil.cjs\n";
 const EAGER = { lifecycle: "eager" };
 const withEnvFile = (file = ".env", more: Record<string, unknown> = {}) =>
   live([], {}, { envFile: file, ...more });
+/** The folder is a project of its own for each test. */
+const turn = inTurn();
 const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -54,7 +57,7 @@ describe("the user's own server with an envFile", () => {
     "in a clone, trusted: %s -> variables that decide which programs run are left out, with a notice",
     async (trusted) => {
       const env = `${EVIL}PATH=./bin\nTOKEN=of-the-file\n`;
-      const pi = await open({ trusted, files: clone(env), mcp: config({ own: withEnvFile() }) });
+      const pi = await turn({ trusted, files: clone(env), mcp: config({ own: withEnvFile() }) });
       const told = await pi.notice(/lies in the folder that Pi runs in/);
       expect(told).toContain(
         `${join(pi.at.cwd, ".env")} lies in the folder that Pi runs in and sets NODE_OPTIONS, PATH: `,
@@ -69,28 +72,34 @@ describe("the user's own server with an envFile", () => {
   );
 
   test("outside the clone, with an absolute path -> all variables count", async () => {
-    const at = await home({ files: clone("TOKEN=of-the-clone\n") });
-    const file = join(at.dir, "mine.env");
-    await writeFile(file, `NODE_OPTIONS=--require=${join(at.cwd, "evil.cjs")}\nTOKEN=mine\n`);
-    await at.writeMcp(config({ own: withEnvFile(file) }));
-    const pi = await open({ at });
+    const pi = await turn((at) => ({
+      files: clone("TOKEN=of-the-clone\n"),
+      mcp: config({ own: withEnvFile(join(at.dir, "mine.env")) }),
+      fill: (folder) =>
+        writeFile(
+          join(folder, "mine.env"),
+          `NODE_OPTIONS=--require=${join(at.cwd, "evil.cjs")}\nTOKEN=mine\n`,
+        ),
+    }));
     expect(await token(pi)).toBe(hash("mine"));
-    expect(await evilRan(at)).toBe(true);
+    expect(await evilRan(pi.at)).toBe(true);
     expect(notices(pi.rpc.events).filter(({ level }) => level !== "info")).toEqual([]);
   });
 
   test("a link into the clone or out of the clone -> variables that decide which programs run are left out", async () => {
-    const at = await home({ files: clone(EVIL) });
-    const into = join(at.dir, "into.env");
-    await symlink(join(at.cwd, ".env"), into);
-    await writeFile(join(at.dir, "theirs.env"), `${EVIL}`);
-    await symlink(join(at.dir, "theirs.env"), join(at.cwd, "out.env"));
-    await at.writeMcp(config({ own: withEnvFile(into), other: withEnvFile("out.env") }));
-    const pi = await open({ at });
+    const pi = await turn((at) => ({
+      files: clone(EVIL),
+      mcp: config({ own: withEnvFile(join(at.dir, "into.env")), other: withEnvFile("out.env") }),
+      fill: async (folder) => {
+        await symlink(join(at.cwd, ".env"), join(folder, "into.env"));
+        await writeFile(join(folder, "theirs.env"), EVIL);
+        await symlink(join(at.dir, "theirs.env"), join(folder, "project", "out.env"));
+      },
+    }));
     await pi.statusLine("MCP 2/2 · 2 tools");
     await pi.notice(/into\.env lies in the folder .* sets NODE_OPTIONS: left out/);
     await pi.notice(/out\.env lies in the folder .* sets NODE_OPTIONS: left out/);
-    expect(await evilRan(at)).toBe(false);
+    expect(await evilRan(pi.at)).toBe(false);
   });
 });
 
@@ -101,8 +110,8 @@ describe("a project's server with an envFile", () => {
   });
   const SAFE = "NODE_OPTIONS=--no-warnings\nTOKEN=one\n";
 
-  async function allowed(): Promise<Opened> {
-    const pi = await open({ files: project(SAFE) });
+  async function allowed(): Promise<InTurn> {
+    const pi = await turn({ files: project(SAFE) });
     const asked = await pi.dialog();
     expect(asked.title).toContain("env from .env, which sets NODE_OPTIONS=--no-warnings, TOKEN)");
     pi.answer(asked, { value: "Allow" });
@@ -110,23 +119,19 @@ describe("a project's server with an envFile", () => {
     return pi;
   }
 
-  test("the question -> it says what the file sets; a new secret in the file needs no new answer, a new program does", async () => {
-    const first = await allowed();
-    const { at } = first;
+  test("the question -> it says what the file sets; in a later session a new secret in the file needs no new answer, a new program does", async () => {
+    const pi = await allowed();
+    const { at } = pi;
     expect(await readFile(join(at.agentDir, "mcp-trust.json"), "utf8")).not.toMatch(/no-warnings|one"/);
-    await first.rpc.stop();
 
-    await setEnv(at, SAFE.replace("one", "two"));
-    const second = await open({ at });
-    await second.prompt(searchFor("select:docs__work"));
-    expect((await second.ask("docs__work")).token).toBe(hash("two"));
-    expect(titles(second)).toEqual([]);
-    await second.rpc.stop();
+    await pi.again({ files: { "project/.env": SAFE.replace("one", "two") } });
+    await pi.prompt(searchFor("select:docs__work"));
+    expect((await pi.ask("docs__work")).token).toBe(hash("two"));
+    expect(titles(pi)).toEqual([]);
 
-    await setEnv(at, EVIL);
-    const third = await open({ at });
-    expect((await third.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
-    expect(await third.status()).toContain("waits for your consent: docs: ");
+    await pi.again({ files: { "project/.env": EVIL } });
+    expect((await pi.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
+    expect(await pi.status()).toContain("waits for your consent: docs: ");
     expect(await evilRan(at)).toBe(false);
     expect(await servers(at)).toBe(0);
   });
@@ -149,7 +154,7 @@ describe("a project's server with an envFile", () => {
   });
 
   test("an edit between the question and the answer -> the answer runs nothing, the new content is asked for", async () => {
-    const pi = await open({ files: project(SAFE) });
+    const pi = await turn({ files: project(SAFE) });
     const asked = await pi.dialog();
     const since = pi.rpc.events.length;
     await setEnv(pi.at, EVIL);
@@ -160,21 +165,20 @@ describe("a project's server with an envFile", () => {
     expect(await servers(pi.at)).toBe(0);
   });
 
-  test("a model writes the envFile of a server that started with the project -> asked for, at the next start too", async () => {
+  test("a model writes the envFile of a server that started with the project -> asked for, in the next session too", async () => {
     const files = { ...clone(SAFE), ".pi/mcp.json": config({ docs: withEnvFile(".env") }) };
-    const pi = await open({ trusted: true, files });
+    const pi = await turn({ trusted: true, files });
     await pi.statusLine("MCP 1/1 · 1 tool");
     expect(titles(pi)).toEqual([]);
     await pi.prompt(call("write", { path: join(pi.at.cwd, ".env"), content: EVIL }));
     pi.answer(await pi.dialog(), { value: "Not now" });
-    await pi.rpc.stop();
-    const again = await open({ at: pi.at });
-    expect((await again.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
+    await pi.again();
+    expect((await pi.dialog()).title).toContain("which sets NODE_OPTIONS=--require=./evil.cjs)");
     expect(await evilRan(pi.at)).toBe(false);
   });
 
   test("a link to itself, a folder or a variable that is not set in place of the file -> the status says so, nothing hangs", async () => {
-    const at = await home({
+    const pi = await turn((at) => ({
       files: {
         ".mcp.json": config({
           a: withEnvFile("a.env"),
@@ -182,10 +186,11 @@ describe("a project's server with an envFile", () => {
           c: withEnvFile("$env:NOT_SET/.env"),
         }),
       },
-    });
-    await symlink(join(at.cwd, "a.env"), join(at.cwd, "a.env"));
-    await mkdir(join(at.cwd, "b.env"));
-    const pi = await open({ at });
+      fill: async (folder) => {
+        await symlink(join(at.cwd, "a.env"), join(folder, "project", "a.env"));
+        await mkdir(join(folder, "project", "b.env"));
+      },
+    }));
     await pi.dialog();
     const status = await pi.status();
     expect(status).toMatch(/a: .*env from a\.env, which cannot be used now: it cannot be read \(ELOOP\)/);

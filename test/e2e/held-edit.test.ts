@@ -1,16 +1,10 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { HomeOptions, PiHome } from "../support/pi-run.ts";
+import type { HomeOptions } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
-import {
-  breakWorker,
-  dialogsOf,
-  live,
-  type Opened,
-  open,
-  openBreakable,
-  PATIENCE_MS,
-} from "./rpc-support.ts";
-import { ENTRY, home, readLog } from "./support.ts";
+import { inTurn } from "./in-turn.ts";
+import { breakableEntry, breakWorker, dialogsOf, live, type Opened, PATIENCE_MS } from "./rpc-support.ts";
+import { readLog } from "./support.ts";
 
 const EAGER = { lifecycle: "eager" };
 const config = (hotReload: string, more: Record<string, unknown> = {}) => ({
@@ -26,13 +20,15 @@ const OTHER = `export default (pi) => {
   } });
 };`;
 
+const turn = inTurn({ extensions: async (at) => [await breakableEntry(at)] });
+
 async function openWith(hotReload: string, options: HomeOptions = {}): Promise<Opened> {
-  const pi = await open({
+  const pi = await turn(({ cwd }) => ({
     mcp: config(hotReload),
     ...options,
     files: { "other.mjs": OTHER, ...options.files },
-    extensions: [ENTRY, "other.mjs"],
-  });
+    settings: { extensions: ["-builtin:mcp", join(cwd, "other.mjs")] },
+  }));
   await pi.statusLine("MCP 1/1 · 1 tool");
   return pi;
 }
@@ -121,10 +117,8 @@ describe("hotReload ask, an edit waits", () => {
 });
 
 describe("the connection worker ends while an edit waits", () => {
-  const openHome = (hotReload: string): Promise<PiHome> => home({ mcp: config(hotReload) });
-
   test("ask, while the question is open -> it stays the only question; its yes is for that edit only", async () => {
-    const pi = await openBreakable(await openHome("ask"));
+    const pi = await turn({ mcp: config("ask") });
     await pi.statusLine("MCP 1/1 · 1 tool");
     await edit(pi, "ask");
     const first = await pi.dialog();

@@ -9,9 +9,11 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { notices } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { live, open } from "./rpc-support.ts";
+import { inTurn } from "./in-turn.ts";
+import { live } from "./rpc-support.ts";
 import { ENTRY, home, model, onCleanup, readLog, searchFor } from "./support.ts";
 
+const turn = inTurn();
 const own = { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } };
 
 /** Name of the trap, a function that puts it at `.mcp.json`, and the notice to the user. */
@@ -25,21 +27,22 @@ const TRAPS: [string, (file: string) => Promise<unknown>, RegExp][] = [
 ];
 
 describe(".mcp.json of a clone", () => {
-  test.each(TRAPS)("%s -> the start ends, the user's server works, one notice", async (_what, make, told) => {
-    const at = await home({ mcp: own });
-    await make(join(at.cwd, ".mcp.json"));
-    const pi = await open({ at });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    expect(await pi.notice(told)).toContain(join(at.cwd, ".mcp.json"));
-    await pi.prompt(searchFor("select:own__work"));
-    expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
-    expect(notices(pi.rpc.events).filter(({ message }) => told.test(message))).toHaveLength(1);
-  });
+  test.each(TRAPS)(
+    "%s -> the session starts, the user's server works, one notice",
+    async (_what, make, told) => {
+      const pi = await turn({ mcp: own, fill: (folder) => make(join(folder, "project", ".mcp.json")) });
+      await pi.statusLine("MCP 1/1 · 1 tool");
+      expect(await pi.notice(told)).toContain(join(pi.at.cwd, ".mcp.json"));
+      await pi.prompt(searchFor("select:own__work"));
+      expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
+      expect(notices(pi.rpc.events).filter(({ message }) => told.test(message))).toHaveLength(1);
+    },
+  );
 
   test("16,000 entries -> the user's server works, one notice of bounded length, the worker never hangs", async () => {
     const entries = Object.fromEntries(Array.from({ length: 16_000 }, (_, i) => [`s${i}`, i]));
-    const at = await home({ mcp: own, files: { ".mcp.json": JSON.stringify({ mcpServers: entries }) } });
-    const pi = await open({ at });
+    const files = { ".mcp.json": JSON.stringify({ mcpServers: entries }) };
+    const pi = await turn({ mcp: own, files });
     await pi.statusLine("MCP 1/1 · 1 tool");
     const text = await pi.notice(/has 16,000 servers/);
     expect(text.length).toBeLessThan(6_000);
@@ -48,7 +51,7 @@ describe(".mcp.json of a clone", () => {
     expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
     expect(notices(pi.rpc.events).filter(({ message }) => message.includes(".mcp.json"))).toHaveLength(1);
     expect(await pi.status()).toContain("and 481 more mistakes");
-    const log = await readLog(at);
+    const log = await readLog(pi.at);
     expect(log).not.toMatch(/did not answer|ended unexpectedly/);
     expect(log.split("\n").filter((line) => line.includes(".mcp.json")).length).toBeLessThanOrEqual(21);
   });

@@ -10,6 +10,7 @@ import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { extensionErrors, notices, type RpcDialog, type RpcToolEnd } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
 import {
   dialogsOf,
   effectsOf,
@@ -37,23 +38,24 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Ends Pi and expects a clean run: no error of a handler, no output outside the protocol, an empty stderr. */
-async function close({ rpc, at }: Opened): Promise<void> {
-  expect(extensionErrors(rpc.events)).toEqual([]);
-  expect(rpc.strayLines).toEqual([]);
-  expect((await rpc.stop()).code).toBe(0);
-  expect(rpc.stderr).toBe("");
-  expect(await serversOf(at)).toEqual([]);
-}
-
 /** One Pi for the tests that change only the user's file. The project is not trusted. */
 const shared = once(async () => {
   const pi = await open({ mcp: { mcpServers: {} }, trusted: false });
-  onCleanup(() => close(pi));
+  onCleanup(async () => {
+    expect(await pi.rpc.stop()).toMatchObject({ code: 0 });
+    expect(await serversOf(pi.at)).toEqual([]);
+  });
   // `/mcp` answers when the configuration has been read.
   await pi.status();
   return pi;
 });
+
+const SECRET = "pmt-s3cret-of-the-environment";
+
+/** One Pi for the tests that need a project or an environment. Each of them is a session of its own. */
+const turn = inTurn({ env: { X: "filled", PMT_SECRET: SECRET } });
+/** Another Pi, with a file in place of the agent folder's file. */
+const turnWithConfigFile = inTurn({ args: ["--mcp-config", "~/x.json"] });
 
 /** Gives the shared Pi these servers after the earlier ones have ended. `from` is the first record of the test. */
 async function openShared(
@@ -71,7 +73,12 @@ async function openShared(
   return { ...pi, from: pi.rpc.events.length };
 }
 
-/** Expects a clean test with the shared Pi: no error of a handler, no output outside the protocol, an empty stderr. */
+/** The settings of a home whose project folder holds this extension. */
+const withExtension = (at: PiHome, name: string): Record<string, unknown> => ({
+  extensions: ["-builtin:mcp", join(at.cwd, name)],
+});
+
+/** Expects a clean test: no error of a handler, no output outside the protocol, an empty stderr. */
 function expectClean({ rpc }: Opened): void {
   expect(extensionErrors(rpc.events)).toEqual([]);
   expect(rpc.strayLines).toEqual([]);
@@ -198,7 +205,7 @@ describe("consent", () => {
     ["Refuse", "refused"],
     ["Not now", "awaiting"],
   ])("a model that writes .pi/mcp.json, the user says %s -> nothing is started", async (value, decision) => {
-    const pi = await open({ trusted: true, mcp: project({ s: live() }) });
+    const pi = await turn({ trusted: true, mcp: project({ s: live() }) });
     const record = join(pi.at.cwd, "record");
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
@@ -220,11 +227,11 @@ describe("consent", () => {
     expect(await exists(record)).toBe(false);
     expect(await serversOf(pi.at)).toHaveLength(1);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("a model that writes .pi/mcp.json, the user allows it -> the server runs; another command is asked for again", async () => {
-    const pi = await open({ trusted: true });
+    const pi = await turn({ trusted: true });
     const file = join(pi.at.cwd, ".pi", "mcp.json");
     const write = (args: string[]) =>
       call("write", { path: file, content: JSON.stringify(project({ s: live(args) })) });
@@ -243,30 +250,32 @@ describe("consent", () => {
     await pi.notice(/^mcp\.json: .*s /, since);
     await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(2);
     expect((await pi.ask("s__work")).argv).toEqual(["two"]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("a .pi/mcp.json that is written before the worker has read any file -> asked for", async () => {
-    const at = await home({ trusted: true });
-    const record = join(at.cwd, "record");
-    const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
+    const record = (at: PiHome): string => join(at.cwd, "record");
     // Handlers run in turn, so the worker is still starting when this handler writes.
-    const writer = `
+    const writer = (at: PiHome): string => `
       import { mkdirSync, writeFileSync } from "node:fs";
       export default (pi) => pi.on("session_start", () => {
+        const evil = ${JSON.stringify(live(["evil"], { RECORD: record(at) }))};
         mkdirSync(".pi", { recursive: true });
-        writeFileSync(".pi/mcp.json", ${JSON.stringify(content)});
+        writeFileSync(".pi/mcp.json", JSON.stringify({ mcpServers: { evil } }));
       });`;
-    await writeFile(join(at.cwd, "writer.mjs"), writer);
-    const pi = await open({ at, extensions: [ENTRY, "writer.mjs"] });
+    const pi = await turn((at) => ({
+      trusted: true,
+      files: { "writer.mjs": writer(at) },
+      settings: withExtension(at, "writer.mjs"),
+    }));
     expect((await pi.dialog()).title).toContain("live.mjs evil");
     expect(await pi.status()).toContain("waits for your consent: evil: ");
-    expect(await exists(record)).toBe(false);
-    await close(pi);
+    expect(await exists(record(pi.at))).toBe(false);
+    expectClean(pi);
   });
 
   test(".mcp.json -> asked for although the project counts as trusted; Allow runs the server and is remembered", async () => {
-    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+    const pi = await turn({ files: { ".mcp.json": project({ s: live() }) } });
     const asked = await pi.dialog();
     expect(asked.title).toMatch(TITLE);
     expect(await serversOf(pi.at)).toEqual([]);
@@ -275,48 +284,47 @@ describe("consent", () => {
     await pi.statusLine("MCP 1/1 · 1 tool");
     expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
     expect((await stat(join(pi.at.agentDir, "mcp-trust.json"))).mode & 0o777).toBe(0o600);
-    await close(pi);
+    expectClean(pi);
 
-    const again = await open({ at: pi.at });
-    await again.prompt(searchFor("select:s__work"));
-    expect((await again.ask("s__work")).argv).toEqual([]);
-    expect(dialogsOf(again.rpc)).toEqual([]);
-    const since = again.rpc.events.length;
-    await again.at.writeFile(".mcp.json", project({ s: live(["other"]) }));
-    expect((await again.dialog(since)).title).toContain("live.mjs other");
-    await close(again);
+    await pi.again();
+    await pi.prompt(searchFor("select:s__work"));
+    expect((await pi.ask("s__work")).argv).toEqual([]);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    const since = pi.rpc.events.length;
+    await pi.at.writeFile(".mcp.json", project({ s: live(["other"]) }));
+    expect((await pi.dialog(since)).title).toContain("live.mjs other");
+    expectClean(pi);
   });
 
-  test("Refuse -> remembered, the next start shows a notice without a dialog; /mcp trust asks again", async () => {
-    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
+  test("Refuse -> remembered, the next session shows a notice without a dialog; /mcp trust asks again", async () => {
+    const pi = await turn({ files: { ".mcp.json": project({ s: live() }) } });
     pi.answer(await pi.dialog(), { value: "Refuse" });
     await pi.notice(/^MCP server s of this project is not started: it was refused before/);
     expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "refused" }]);
-    await close(pi);
+    expectClean(pi);
 
-    const again = await open({ at: pi.at });
-    await again.notice(/^MCP server s of this project is not started: it was refused before/);
-    expect(dialogsOf(again.rpc)).toEqual([]);
-    expect(await serversOf(again.at)).toEqual([]);
-    const since = again.rpc.events.length;
-    await again.rpc.command("/mcp trust", PATIENCE_MS);
-    again.answer(await again.dialog(since), { value: "Allow" });
-    await again.statusLine("MCP 1/1 · 1 tool", since);
-    expect(await trustOf(again.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
-    await close(again);
+    await pi.again();
+    await pi.notice(/^MCP server s of this project is not started: it was refused before/);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
+    expect(await serversOf(pi.at)).toEqual([]);
+    const since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp trust", PATIENCE_MS);
+    pi.answer(await pi.dialog(since), { value: "Allow" });
+    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
+    expectClean(pi);
   });
 
   test("print mode -> refused with one line on stderr, no server runs", async () => {
-    const pi = await open({ files: { ".mcp.json": project({ s: live() }) } });
-    await close(pi);
+    const at = await home({ files: { ".mcp.json": project({ s: live() }) } });
     const scripted = await model([searchFor("select:s__work"), { text: "ok" }]);
-    const run = await runPrint({ home: pi.at, model: scripted, extensions: ENTRY, prompt: "go" });
+    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
     expect(run.stderr).toBe(
       "MCP server s of this project is not started: nobody can be asked for consent here.\n",
     );
     expect(scripted.requests[1] && toolResultTexts(scripted.requests[1])[0]).toContain("No such tool");
-    expect(await readLog(pi.at)).not.toContain("connected over");
+    expect(await readLog(at)).not.toContain("connected over");
   });
 });
 
@@ -348,7 +356,7 @@ describe("/mcp enable, disable and edit", () => {
 
   test("--project -> only the project's file changes; the user's file stays as it is", async () => {
     const text = COMMENTED(live());
-    const pi = await open({ mcp: text, trusted: true, files: { ".pi/mcp.json": "// ours\n{}\n" } });
+    const pi = await turn({ mcp: text, trusted: true, files: { ".pi/mcp.json": "// ours\n{}\n" } });
     await pi.statusLine("MCP 1/1 · 1 tool");
     const since = pi.rpc.events.length;
     await pi.rpc.command("/mcp disable s --project", PATIENCE_MS);
@@ -360,7 +368,7 @@ describe("/mcp enable, disable and edit", () => {
     await pi.rpc.command("/mcp enable s", PATIENCE_MS);
     await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/, since);
     expect(dialogsOf(pi.rpc)).toEqual([]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("disable, a project's files override other keys -> the user's file changes and stays on one line", async () => {
@@ -369,7 +377,7 @@ describe("/mcp enable, disable and edit", () => {
       ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
       ".pi/mcp.json": "// ours\n",
     };
-    const pi = await open({ mcp: text, trusted: true, files: project });
+    const pi = await turn({ mcp: text, trusted: true, files: project });
     await pi.statusLine("MCP 1/1 · 1 tool");
     const since = pi.rpc.events.length;
     await pi.rpc.command("/mcp disable s", PATIENCE_MS);
@@ -389,7 +397,7 @@ describe("/mcp enable, disable and edit", () => {
     expect(await readFile(join(pi.at.cwd, ".mcp.json"), "utf8")).toBe(
       '{"mcpServers": {"s": {"enabled": true}}}',
     );
-    await close(pi);
+    expectClean(pi);
   });
 
   test("edit -> the editor opens the file; a saved text applies, a closed editor changes nothing", async () => {
@@ -414,7 +422,7 @@ describe("/mcp enable, disable and edit", () => {
 
   test("a server that waits for consent, was removed or has a wrong entry -> each command says so; a waiting server can be switched off", async () => {
     const mcp = { mcpServers: { gone: live(), wrong: "x" } };
-    const pi = await open({ mcp, files: { ".mcp.json": { mcpServers: { s: live() } } } });
+    const pi = await turn({ mcp, files: { ".mcp.json": { mcpServers: { s: live() } } } });
     const said = async (command: string): Promise<string> =>
       notices((await pi.rpc.command(command, PATIENCE_MS)) ?? [])
         .map(({ message }) => message)
@@ -440,7 +448,7 @@ describe("/mcp enable, disable and edit", () => {
       /No server named other .*mcp\.json:1:16: not valid JSON/,
     );
     expect(await serversOf(pi.at)).toEqual([]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
@@ -462,7 +470,7 @@ describe("/mcp enable, disable and edit", () => {
 
 describe("other sources", () => {
   test("servers that another extension registers -> they connect, change and end with its registrations", async () => {
-    const pi = await open({
+    const pi = await turn((at) => ({
       mcp: { mcpServers: { own: live() } },
       files: {
         "other.mjs": `export default (pi) => {
@@ -475,8 +483,8 @@ describe("other sources", () => {
           } });
         };`,
       },
-      extensions: [ENTRY, "other.mjs"],
-    });
+      settings: withExtension(at, "other.mjs"),
+    }));
     await pi.statusLine("MCP 2/2 · 2 tools");
     await pi.prompt(searchFor("select:first__work,own__work"));
     expect((await pi.ask("first__work")).argv).toEqual(["one"]);
@@ -492,28 +500,29 @@ describe("other sources", () => {
     const [gone] = await pi.prompt(call("first__work", {}));
     expect(gone?.isError).toBe(true);
     expect(await pi.ask("own__work")).toEqual(own);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("--mcp-config -> the file takes the place of the agent folder's file, and an edit of it applies", async () => {
-    const pi = await open({
+    const writeMine = (folder: string, arg: string): Promise<void> =>
+      writeFile(join(folder, "x.json"), JSON.stringify({ mcpServers: { mine: live([arg]) } }));
+    const pi = await turnWithConfigFile({
       mcp: { mcpServers: { usual: live() } },
-      files: { "my.json": { mcpServers: { mine: live(["one"]) } } },
-      args: ["--mcp-config", "my.json"],
+      fill: (folder) => writeMine(folder, "one"),
     });
     await pi.statusLine("MCP 1/1 · 1 tool");
     expect(await pi.status()).not.toContain("usual");
     await pi.prompt(searchFor("select:mine__work"));
     expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
     const since = pi.rpc.events.length;
-    await pi.at.writeFile("my.json", { mcpServers: { mine: live(["two"]) } });
+    await writeMine(pi.at.dir, "two");
     await pi.notice(/~ mine \(args\)/, since);
     expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("/mcp edit with --mcp-config ~/x.json, which does not exist at first -> a notice names the path, then the editor opens that file, the BOM stays", async () => {
-    const pi = await open({ args: ["--mcp-config", "~/x.json"] });
+    const pi = await turnWithConfigFile();
     const file = join(pi.at.dir, "x.json");
     expect(await pi.notice(/there is no such file/)).toContain(file);
     await writeFile(file, '\uFEFF{"mcpServers": {}}');
@@ -527,7 +536,7 @@ describe("other sources", () => {
     ]);
     await pi.notice(/^mcp\.json: \+ mine/, since);
     expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
-    await close(pi);
+    expectClean(pi);
   });
 
   test("mistakes that only a connect or a nested key shows -> /mcp names the server and the key, and the line of a nested key", async () => {
@@ -561,10 +570,9 @@ describe("other sources", () => {
     const { command, args } = live([`~/${variable("X")}`]) as { command: string; args: string[] };
     const text = `[mcp_servers.codex]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { TOKEN = ${JSON.stringify(token)} }\n`;
     const vscode = { type: "stdio", ...live(), envFile: `${variable("workspaceFolder")}/.env` };
-    const pi = await open({
+    const pi = await turn({
       mcp: { imports: ["codex", "vscode"] },
       trusted: true,
-      env: { X: "filled" },
       files: {
         ".env": `TOKEN='from ${variable("X")}'\n`,
         ".codex/config.toml": text,
@@ -582,12 +590,11 @@ describe("other sources", () => {
     expect(await pi.status()).toContain(
       `servers.asks: cannot be imported: it asks for an ${variable("input:...")}`,
     );
-    await close(pi);
+    expectClean(pi);
   });
 });
 
 describe("secrets", () => {
-  const SECRET = "pmt-s3cret-of-the-environment";
   const PRINTED = "pmt-s3cret-of-a-command";
 
   /** Resolves with each match in the files of the agent folder, with the text around it. */
@@ -619,7 +626,7 @@ describe("secrets", () => {
       },
       unset: live([], { TOKEN: variable.replace("SECRET", "UNSET") }),
     };
-    const pi = await open({ mcp: { mcpServers }, env: { PMT_SECRET: SECRET } });
+    const pi = await turn({ mcp: { mcpServers } });
     await pi.prompt(searchFor("select:variable__work,command__work"));
     expect((await pi.ask("variable__work")).token).toBe(hash(SECRET));
     expect((await pi.ask("command__work")).token).toBe(hash(PRINTED));
@@ -630,10 +637,12 @@ describe("secrets", () => {
     const since = pi.rpc.events.length;
     await pi.at.writeMcp({ mcpServers: { ...mcpServers, variable: live(["x"], { TOKEN: variable }) } });
     await pi.notice(/~ variable \(args\)/, since);
-    await close(pi);
+    expectClean(pi);
+    const said = JSON.stringify([pi.rpc.events, pi.scripted.requests]);
+    // What is written at the end of a session is written then.
+    await pi.again();
     const secret = new RegExp(`${SECRET}|${PRINTED}`, "g");
     expect(await linesWith(pi.at, secret)).toEqual([]);
-    expect(JSON.stringify(pi.rpc.events)).not.toMatch(secret);
-    expect(pi.scripted.requests.map(({ body }) => body).join()).not.toMatch(secret);
+    expect(said).not.toMatch(secret);
   });
 });

@@ -41,13 +41,19 @@ const pageOf = ({ title }: RpcDialog): string => title.slice(title.indexOf("\n")
 /** One Pi for the tests that need only a project's file about which the user was never asked. */
 const shared = once(() => open({ files: files({}) }));
 
-/** Replaces the project's file of the shared Pi. `from` is the first record of the test. */
-async function withFile(servers: Record<string, unknown>): Promise<Opened & { from: number }> {
+/** Replaces the project's file of the shared Pi, once the user's `own` server runs. `from` is the first record of the test. */
+async function withFile(
+  servers: Record<string, unknown>,
+  own: Record<string, unknown> = {},
+): Promise<Opened & { from: number }> {
   const pi = await shared();
   await pi.at.writeFile(".mcp.json", {});
+  await pi.at.writeMcp({});
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("No servers are configured.");
   await rm(join(pi.at.cwd, "ran"), { force: true });
   const from = pi.rpc.events.length;
+  await pi.at.writeMcp({ mcpServers: own });
+  if (Object.keys(own).length > 0) await pi.statusLine("MCP 1/1 · 1 tool", from);
   await pi.at.writeFile(".mcp.json", { mcpServers: servers });
   return { ...pi, from };
 }
@@ -168,13 +174,12 @@ test("a question over the limit -> never asked, never run, and a notice names th
 });
 
 test("a project's server with the name of the user's own -> the question says so; until the answer the user's own server runs", async () => {
-  const pi = await open({
-    mcp: { mcpServers: { docs: live(["mine"]) } },
-    files: files({ docs: live(["theirs"]) }),
-  });
-  await pi.statusLine("MCP 1/1 · 1 tool");
-  const { title } = await pi.dialog();
-  expect(title).toContain("live.mjs theirs, in place of your own server of this name, from ");
+  const pi = await withFile({ docs: live(["theirs"]) }, { docs: live(["mine"]) });
+  const asked = await pi.dialog(pi.from);
+  expect(asked.title).toContain("live.mjs theirs, in place of your own server of this name, from ");
+  await pi.prompt(searchFor("select:docs__work"));
+  expect((await pi.ask("docs__work")).argv).toEqual(["mine"]);
+  pi.answer(asked, { value: LATER });
 });
 
 test("a name and arguments that act on a terminal or look like other lines -> one line, each text in its quotes", async () => {

@@ -1,7 +1,7 @@
 /** Owns: a Pi over RPC with a scripted model, and waits for notices, dialogs and the status line. */
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ModelTurn, ScriptedModel } from "../support/model.ts";
+import type { ModelRequest, ModelTurn, ScriptedModel } from "../support/model.ts";
 import {
   type HomeOptions,
   type PiHome,
@@ -38,12 +38,14 @@ export interface LiveAnswer {
   token: string;
 }
 
+type Turns = (ModelTurn | ((request: ModelRequest) => ModelTurn))[];
+
 export interface Opened {
   at: PiHome;
   rpc: RpcSession;
   scripted: ScriptedModel;
   /** Sends one prompt, which the model answers with these turns. Resolves with the tool calls that ended. */
-  prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]>;
+  prompt(...turns: Turns): Promise<RpcToolEnd[]>;
   /** Calls one tool of live.mjs. Throws if the call fails. */
   ask(tool: string): Promise<LiveAnswer>;
   /** Resolves with the first notice from record `since` on that fits; waits if there is none yet. */
@@ -67,8 +69,11 @@ const isNotice = (event: RpcEvent): boolean => notices([event]).length > 0;
 
 /** Starts Pi and waits until it is ready. */
 export async function open(options: OpenOptions): Promise<Opened> {
-  const turns: ModelTurn[] = [];
-  const scripted = await model(() => turns.shift());
+  const turns: Turns = [];
+  const scripted = await model((request) => {
+    const turn = turns.shift();
+    return typeof turn === "function" ? turn(request) : turn;
+  });
   const at = options.at ?? (await home(options));
   const rpc = await startRpc({
     home: at,
@@ -82,7 +87,8 @@ export async function open(options: OpenOptions): Promise<Opened> {
   await rpc.ready(PATIENCE_MS);
 
   const prompt: Opened["prompt"] = async (...next) => {
-    turns.push(...next);
+    // A turn that an earlier prompt left over answers nothing.
+    turns.splice(0, turns.length, ...next);
     return toolEnds(await rpc.prompt("go", PATIENCE_MS));
   };
   return {
@@ -135,8 +141,8 @@ export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
     .map(({ message }) => message)
     .filter((message) => message.startsWith("mcp.json: "));
 
-/** Starts Pi with a copy of the built extension whose connection worker ends at `breakWorker`. */
-export async function openBreakable(at: PiHome): Promise<Opened> {
+/** A copy of the built extension, in the home's temp folder, whose connection worker ends at `breakWorker`. */
+export async function breakableEntry(at: PiHome): Promise<string> {
   const folder = await copyExtension(at);
   const worker = (name: string): string => join(folder, "dist", "workers", name);
   await rename(worker("connection.js"), worker("real.js"));
@@ -146,7 +152,7 @@ export async function openBreakable(at: PiHome): Promise<Opened> {
     `setInterval(() => { if (existsSync("${at.dir}/break")) { rmSync("${at.dir}/break"); process.exit(9); } }, 20);`,
   ];
   await writeFile(worker("connection.js"), lines.join("\n"));
-  return open({ at, extensions: [join(folder, "index.js")] });
+  return join(folder, "index.js");
 }
 /** Ends the connection worker. Resolves when the notice about that end is there. */
 export const breakWorker = async ({ at, notice }: Opened): Promise<void> => {

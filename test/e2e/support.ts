@@ -23,9 +23,9 @@ export async function entryOf(build: Build): Promise<string> {
   return packedEntry();
 }
 
-/** Copies the built extension into the home, where a test may change it. Resolves with the copy's folder. */
-export async function copyExtension({ dir }: PiHome): Promise<string> {
-  const folder = join(dir, "ext");
+/** Copies the built extension into the home's temp folder, where a test may change it. Resolves with the copy's folder. */
+export async function copyExtension({ tmpDir }: PiHome): Promise<string> {
+  const folder = join(tmpDir, "ext");
   for (const built of ["index.js", "dist"]) {
     await cp(join(root, built), join(folder, built), { recursive: true });
   }

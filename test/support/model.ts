@@ -50,6 +50,8 @@ export interface ScriptedModel {
   url: string;
   /** All requests so far, oldest first. */
   requests: readonly ModelRequest[];
+  /** Forgets the requests so far. The next one has the index 0. */
+  forget(): void;
   /** Closes the server and its connections, answered or not. */
   close(): Promise<void>;
 }
@@ -69,6 +71,9 @@ export async function startModel(script: ModelScript = []): Promise<ScriptedMode
   return {
     url: `http://127.0.0.1:${address.port}/v1`,
     requests,
+    forget: () => {
+      requests.length = 0;
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

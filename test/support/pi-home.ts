@@ -85,16 +85,9 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
   const cwd = join(dir, "project");
   const tmpDir = join(dir, "tmp");
   const mcpFile = join(agentDir, "mcp.json");
-  for (const folder of [agentDir, cwd, tmpDir]) await mkdir(folder, { recursive: true });
+  await mkdir(tmpDir);
   if (options.caches !== undefined) await shareCaches(options.caches, tmpDir);
-
-  await writeContent(join(agentDir, "settings.json"), { ...DEFAULT_SETTINGS, ...options.settings });
-  if (options.mcp !== undefined) await writeContent(mcpFile, options.mcp);
-  if (options.trusted !== undefined)
-    await writeContent(join(agentDir, "trust.json"), { [cwd]: options.trusted });
-  for (const [path, content] of Object.entries(options.files ?? {})) {
-    await writeContent(join(cwd, path), content);
-  }
+  await fillHome(dir, options, cwd);
 
   return {
     dir,
@@ -116,6 +109,24 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
   };
 }
 
+/**
+ * Makes the agent folder and the project folder below `root` and writes what the options ask for. `cwd` is the path at
+ * which Pi finds the project folder.
+ */
+export async function fillHome(
+  root: string,
+  { settings, mcp, trusted, files = {} }: HomeOptions,
+  cwd: string,
+): Promise<void> {
+  const agentDir = join(root, ".pi", "agent");
+  await mkdir(join(root, "project"), { recursive: true });
+  await writeContent(join(agentDir, "settings.json"), { ...DEFAULT_SETTINGS, ...settings });
+  if (mcp !== undefined) await writeContent(join(agentDir, "mcp.json"), mcp);
+  if (trusted !== undefined) await writeContent(join(agentDir, "trust.json"), { [cwd]: trusted });
+  for (const [path, content] of Object.entries(files))
+    await writeContent(join(root, "project", path), content);
+}
+
 async function shareCaches(caches: string, tmpDir: string): Promise<void> {
   for (const name of CACHE_FOLDERS) {
     const shared = join(caches, name);
@@ -126,8 +137,12 @@ async function shareCaches(caches: string, tmpDir: string): Promise<void> {
 
 async function writeContent(path: string, content: unknown): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content, null, 2));
+  await writeFile(path, contentText(content));
 }
+
+/** The text of a file: a string is raw text, any other value becomes JSON. */
+export const contentText = (content: unknown): string =>
+  typeof content === "string" ? content : JSON.stringify(content, null, 2);
 
 /** No test fills the context window, so Pi compacts nothing. The model accepts images, so Pi passes them on. */
 function modelsFile(url: string): unknown {

@@ -130,6 +130,15 @@ export class RpcSession {
     for (const dialog of open) this.#onDialog(dialog);
   }
 
+  /** Forgets the first `count` records, what Pi wrote beside them, and every dialog among them. Nobody answers later ones. */
+  forget(count: number): void {
+    const gone = new Set(this.events.splice(0, count).map((event) => toDialog(event)?.id));
+    this.#openDialogs = this.#openDialogs.filter(({ id }) => !gone.has(id));
+    this.#answerer = () => undefined;
+    this.strayLines.length = 0;
+    this.stderr = "";
+  }
+
   /** Dialogs without an answer, oldest first. */
   get openDialogs(): readonly RpcDialog[] {
     return this.#openDialogs;
