@@ -5,11 +5,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { toolResultTexts } from "../support/model.ts";
+import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { notices, toolEnds } from "../support/rpc-events.ts";
-import { open, PATIENCE_MS } from "./rpc-support.ts";
-import { tellTogether } from "./stories.ts";
+import { inTurn } from "./in-turn.ts";
+import { PATIENCE_MS } from "./rpc-support.ts";
+import { inPrintMode, inSession, tellTogether } from "./stories.ts";
 import {
   call,
   ENTRY,
@@ -25,11 +26,13 @@ import {
   searchFor,
 } from "./support.ts";
 
+const turn = inTurn();
+
 const MALFORMED = '{\n  "mcpServers": {\n    "a": {,}\n  }\n}';
 
 // test/unit/workers/connection/config/files/files.test.ts tests every mistake and its line.
 test("a configuration file that cannot be used -> one clear line in /mcp with file, line and column, from the start and after each edit", async () => {
-  const pi = await open({ mcp: MALFORMED });
+  const pi = await turn({ mcp: MALFORMED });
   const { agentDir, mcpFile } = pi.at;
   const told = async (expected: string): Promise<void> => {
     await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain(expected);
@@ -76,10 +79,9 @@ describe("entries and servers that do not work, beside a server that works", () 
     const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/?key=secret`;
     const bad = [...ENTRIES, ...SERVERS_THAT_FAIL].map(([name, entry]) => [name, entry] as const);
     const mcpServers = { ...Object.fromEntries(bad), html: { url }, memory: SERVERS.memory };
-    const pi = await open({ mcp: { mcpServers } });
+    const pi = await turn({ mcp: { mcpServers } });
     const [searched] = await pi.prompt(searchFor("read graph"));
     const status = (await pi.status()).replaceAll(pi.at.agentDir, "<agent>");
-    expect((await pi.rpc.stop()).code).toBe(0);
     expect(pi.rpc.stderr).toBe("");
     return { status, log: await readLog(pi.at), search: searched?.text ?? "" };
   });
@@ -126,25 +128,23 @@ describe("calls that fail, in one session", () => {
       unknown: [searchFor("select:real__echo,real__ecko")],
       refused: [call("real__echo", { massage: "hi" })],
     },
-    {
-      home: {
-        mcp: {
-          mcpServers: {
-            fs: SERVERS.filesystem,
-            dies: fixtureServer("dies-in-call.mjs"),
-            rejects: fixtureServer("rejects.mjs"),
-            real: SERVERS.everything,
-          },
+    inSession(turn, {
+      mcp: {
+        mcpServers: {
+          fs: SERVERS.filesystem,
+          dies: fixtureServer("dies-in-call.mjs"),
+          rejects: fixtureServer("rejects.mjs"),
+          real: SERVERS.everything,
         },
       },
-    },
+    }),
   );
 
   test("isError of a real server -> the text ends with the expected parameters", async () => {
-    const { answers, run } = await told("isError");
+    const { answers, stderr } = await told("isError");
     expect(answers[1]).toMatch(/ENOENT|no such file/i);
     expect(answers[1]).toMatch(/Expected parameters: fs__read_text_file\(path: string, .*\)$/);
-    expect(run).toMatchObject({ code: 0, stdout: "done\n", stderr: "" });
+    expect(stderr).toBe("");
   });
 
   test("a server that dies during the call -> the error says so, with the stderr, and that the call may have run", async () => {
@@ -200,18 +200,17 @@ describe("a call of a tool that is not available", () => {
         [searchFor(`select:${server}__echo`), call(`${server}__echo`, { message: "hi" })],
       ]),
     ),
-    {
-      home: {
-        trusted: true,
-        files: { ".mcp.json": { mcpServers: { theirs: SERVERS.everything } } },
-        mcp: {
-          mcpServers: {
-            less: { ...SERVERS.everything, excludeTools: ["echo"] },
-            off: { ...SERVERS.everything, enabled: false },
-          },
+    // Over RPC, somebody could be asked for consent.
+    inPrintMode({
+      trusted: true,
+      files: { ".mcp.json": { mcpServers: { theirs: SERVERS.everything } } },
+      mcp: {
+        mcpServers: {
+          less: { ...SERVERS.everything, excludeTools: ["echo"] },
+          off: { ...SERVERS.everything, enabled: false },
         },
       },
-    },
+    }),
   );
 
   test.each(ROWS)("%s__echo, %s -> the answer and the search say why", async (server, _why, expected) => {
@@ -261,15 +260,11 @@ describe("a server whose message ends the connection worker", () => {
 
 describe("other extensions and projects", () => {
   test("a second copy of the extension -> it does nothing and says so once", async () => {
-    const scripted = await model([
-      searchFor("echo"),
-      call("everything__echo", { message: "one" }),
-      { text: "ok" },
-    ]);
+    const scripted = await model([searchFor("echo"), call("everything__echo", { message: "one" })]);
     const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
     const packed = await entryOf("packed package");
     const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY, packed], prompt: "go" });
-    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
     expect(run.stderr).toBe(
       `pi-mcp-threads is loaded twice: ${ENTRY} is in use, ${packed} does nothing. Remove one.\n`,
     );
@@ -289,21 +284,21 @@ describe("other extensions and projects", () => {
     expect(run.stderr).toContain("also provides /mcp");
   });
 
-  test.each([
-    [true, "project__read_graph"],
-    [false, undefined],
-  ])(
-    "a project's .pi/mcp.json, trusted: %s -> it counts only if Pi trusts the project",
-    async (trusted, expected) => {
-      const scripted = await model([searchFor("read graph"), { text: "ok" }]);
-      const at = await home({
-        trusted,
-        files: { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } },
-      });
-      await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-      const loaded = scripted.requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
-      expect(loaded).toBe(expected);
-      if (!trusted) expect(await readLog(at)).not.toContain(join("server-memory"));
-    },
-  );
+  /** Resolves with the name of the project's tool that a search finds. */
+  const found = (requests: readonly ModelRequest[]): string | undefined =>
+    requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
+  const files = { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } };
+
+  test("a project's .pi/mcp.json, trusted: true -> it counts", async () => {
+    const pi = await turn({ trusted: true, files });
+    await pi.prompt(searchFor("read graph"));
+    expect(found(pi.scripted.requests)).toBe("project__read_graph");
+  });
+
+  test("a project's .pi/mcp.json, trusted: false -> it does not count", async () => {
+    const { log, requests } = await inPrintMode({ trusted: false, files })([searchFor("read graph")]);
+    expect(requests).toHaveLength(2);
+    expect(found(requests)).toBeUndefined();
+    expect(log).not.toContain("server-memory");
+  });
 });

@@ -8,9 +8,10 @@ import { toolResultTexts } from "../support/model.ts";
 import { serveFixture } from "../support/modern-http.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
-import { open } from "./rpc-support.ts";
+import { inTurn } from "./in-turn.ts";
 import { call, ENTRY, home, model, readLog, root, searchFor } from "./support.ts";
 
+const turn = inTurn();
 const stdio = {
   command: process.execPath,
   args: [join(root, "test/fixtures/modern/stdio.mjs")],
@@ -51,7 +52,7 @@ test("print mode -> the model finds and calls tools over both transports; the ne
 test("a question of a server, over RPC -> the user answers it; /mcp tells the revision", async () => {
   const server = await serveFixture();
   const mcp = { mcpServers: { q: { url: server.url, directTools: true } } };
-  const opened = await open({ at: await home({ mcp }) });
+  const opened = await turn({ mcp });
   const answers = ["Answer", "Ann", "Send"];
   opened.rpc.answerUi(() => ({ value: answers.shift() ?? "" }));
   const [end] = await opened.prompt(call("q__ask", {}));
@@ -61,8 +62,9 @@ test("a question of a server, over RPC -> the user answers it; /mcp tells the re
 });
 
 test("a server of the new era that the entry forbids -> the model and the log are told what to change", async () => {
-  const at = await home({ mcp: { mcpServers: { s: { ...stdio, protocol: "legacy", directTools: true } } } });
-  const scripted = await model([call("ToolSearch", { query: "select:s__echo" }), { text: "ok" }]);
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  const s = { ...stdio, protocol: "legacy", directTools: true };
+  const { at, prompt } = await turn({ mcp: { mcpServers: { s } } });
+  const [searched] = await prompt(searchFor("select:s__echo"));
+  expect(searched?.text).toContain('"protocol": "legacy" forbids');
   expect(await readLog(at)).toContain('"protocol": "legacy" forbids');
 });

@@ -4,9 +4,10 @@
  */
 import { expect, test } from "vitest";
 import { type ModelRequest, messageText } from "../support/model.ts";
-import { runPrint, startRpc } from "../support/pi-run.ts";
+import { runPrint } from "../support/pi-run.ts";
 import { extensionErrors, notices, toDialog } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
+import { inTurn } from "./in-turn.ts";
 import { PATIENCE_MS } from "./rpc-support.ts";
 import { ENTRY, fixtureServer, home, model, onCleanup, readLog, SERVERS } from "./support.ts";
 
@@ -30,61 +31,42 @@ const lastOfUser = (request: ModelRequest | undefined): string => {
   return message ? messageText(message) : "";
 };
 
-test("pi -p, first without a snapshot, then with one -> the run waits for the answer to the prompt", async () => {
+test("pi -p, first without a snapshot, then with one -> the run waits for the answer to each prompt", async () => {
   const at = await home({ mcp: MCP, settings });
-  for (const city of ["Paris", "Oslo"]) {
-    const scripted = await model([{ text: `sunny in ${city}` }]);
-    const prompt = `/mcp__everything__args-prompt ${city} state="two words"`;
-    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt });
-    expect(run).toMatchObject({ code: 0, stdout: `sunny in ${city}\n`, stderr: "" });
-    expect(scripted.requests.map(lastOfUser)).toEqual([`What's weather in ${city}, two words?`]);
-  }
-  const scripted = await model([{ text: "a pixel" }]);
-  const drawn = await runPrint({
+  const weather = (city: string): string => `/mcp__everything__args-prompt ${city} state="two words"`;
+  const cold = await model([{ text: "sunny in Paris" }]);
+  const run = await runPrint({ home: at, model: cold, extensions: ENTRY, prompt: weather("Paris") });
+  expect(run).toMatchObject({ code: 0, stdout: "sunny in Paris\n", stderr: "" });
+  expect(cold.requests.map(lastOfUser)).toEqual(["What's weather in Paris, two words?"]);
+
+  const warm = await model([{ text: "sunny in Oslo" }, { text: "a pixel" }]);
+  const next = await runPrint({
     home: at,
-    model: scripted,
+    model: warm,
     extensions: ENTRY,
+    // Pi takes one message after the other. It prints the answer to the last one.
+    args: [weather("Oslo"), "/mcp__everything__args-prompt", "/mcp__everything__no"],
     prompt: "/mcp__drawing__draw",
   });
-  expect(drawn.stdout).toBe("a pixel\n");
-  expect(JSON.stringify(scripted.requests[0]?.messages)).toContain(
-    `data:image/png;base64,${PIXEL.slice(0, 40)}`,
+  expect(next).toMatchObject({ code: 0, stdout: "a pixel\n" });
+  expect(next.stderr).toBe(
+    "/mcp__everything__args-prompt: the argument city is missing. Usage: city=… [state=…]\n" +
+      "/mcp__everything__no: no server offers this prompt.\n",
   );
-  expect(lastOfUser(scripted.requests[0])).toContain("/What is this?");
-
-  const silent = await model([]);
-  const missing = await runPrint({
-    home: at,
-    model: silent,
-    extensions: ENTRY,
-    prompt: "/mcp__everything__args-prompt",
-  });
-  expect(missing.stderr).toBe(
-    "/mcp__everything__args-prompt: the argument city is missing. Usage: city=… [state=…]\n",
-  );
-  const unknown = await runPrint({
-    home: at,
-    model: silent,
-    extensions: ENTRY,
-    prompt: "/mcp__everything__no",
-  });
-  expect(unknown.stderr).toBe("/mcp__everything__no: no server offers this prompt.\n");
-  expect(silent.requests).toEqual([]);
+  expect(warm.requests.map(lastOfUser)).toEqual([
+    "What's weather in Oslo, two words?",
+    expect.stringContaining("/What is this?"),
+  ]);
+  expect(JSON.stringify(warm.requests[1]?.messages)).toContain(`data:image/png;base64,${PIXEL.slice(0, 40)}`);
 });
 
 test("RPC -> the commands are listed; values, a question for a missing one, an image", async () => {
-  const at = await home({ mcp: MCP, settings });
-  // The first start learns the prompts.
-  await runPrint({
-    home: at,
-    model: await model([{ text: "ok" }]),
-    extensions: ENTRY,
-    prompt: "/mcp__drawing__draw",
-  });
-  const scripted = await model(() => ({ text: "done" }));
-  const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-  onCleanup(() => rpc.stop());
-  await rpc.ready(PATIENCE_MS);
+  const pi = await inTurn()({ mcp: MCP, settings });
+  // The first session learns the prompts.
+  await pi.rpc.request({ type: "prompt", message: "/mcp__drawing__draw" });
+  await pi.rpc.waitFor(({ type: kind }) => kind === "agent_settled", PATIENCE_MS);
+  await pi.again();
+  const { rpc, scripted } = pi;
   const listed = JSON.stringify(await rpc.request({ type: "get_commands" }));
   expect(listed).toContain('"mcp__everything__args-prompt"');
   expect(listed).toContain("A prompt with two arguments, one required and one optional");

@@ -3,9 +3,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
-import { type PiHome, runPrint, startRpc } from "../support/pi-run.ts";
-import { extensionErrors, notices, type RpcToolEnd, toolEnds } from "../support/rpc-events.ts";
-import { call, ENTRY, fixtureServer, home, model, onCleanup, SERVERS, searchFor } from "./support.ts";
+import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
+import type { Opened } from "./rpc-support.ts";
+import { call, fixtureServer, SERVERS, searchFor } from "./support.ts";
 
 type Json = Record<string, unknown>;
 type Call = readonly [tool: string, args: Json];
@@ -14,17 +15,17 @@ const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
 const ROWS = Array.from({ length: 20 }, (_, id) => ({ id, name: `item ${id}` }));
 const answerOf = (text: string): Json => ({ content: [{ type: "text", text }] });
 
+const turn = inTurn();
+
 /** Loads the tools and calls them in one message. Resolves with the texts that the model reads, in the same order. */
-async function readsOf(at: PiHome, calls: readonly Call[]): Promise<string[]> {
+async function readsOf({ prompt, rpc, scripted }: Opened, calls: readonly Call[]): Promise<string[]> {
   const names = [...new Set(calls.map(([tool]) => tool))];
-  const scripted = await model([
-    searchFor(`select:${names.join(",")}`),
-    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
-    { text: "ok" },
-  ]);
-  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  expect(run).toMatchObject({ code: 0, stderr: "" });
-  return scripted.requests[2] ? toolResultTexts(scripted.requests[2]).slice(1) : [];
+  await prompt(searchFor(`select:${names.join(",")}`), {
+    toolCalls: calls.map(([name, args]) => ({ name, args })),
+  });
+  expect(rpc.stderr).toBe("");
+  const last = scripted.requests.at(-1);
+  return last ? toolResultTexts(last).slice(1) : [];
 }
 
 describe("server-everything", () => {
@@ -38,17 +39,13 @@ describe("server-everything", () => {
       ["everything__get-structured-content", { location: "Chicago" }],
       ["everything__get-resource-reference", { resourceType: "Text", resourceId: 1 }],
     ];
-    const scripted = await model([
+    const pi = await turn({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const ends = await pi.prompt(
       searchFor(`select:${calls.map(([tool]) => tool).join(",")}`),
       { toolCalls: calls.map(([name, args]) => ({ name, args })) },
       searchFor("select:everything__get_dynamic_text_resource"),
       call("everything__get_dynamic_text_resource", { resourceId: "2" }),
-      { text: "ok" },
-    ]);
-    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    const ends = toolEnds(await rpc.prompt("go"));
+    );
     const end = (name: string): RpcToolEnd | undefined =>
       ends.find(({ toolName }) => toolName === `everything__${name}`);
 
@@ -74,38 +71,34 @@ describe("server-everything", () => {
     expect(JSON.parse(structured?.text ?? "")).toMatchObject({ conditions: expect.any(String) });
     expect(end("get-resource-reference")?.text).toContain("[Resource: demo://resource/dynamic/text/1]\n");
     expect(ends.map(({ isError }) => isError)).not.toContain(true);
-    expect(extensionErrors(rpc.events)).toEqual([]);
+    expect(extensionErrors(pi.rpc.events)).toEqual([]);
   });
 
   test("a long-running operation -> it shows its progress; a cancelled operation ends, and the next call works", async () => {
-    const scripted = await model([
+    const { rpc, prompt } = await turn({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const since = rpc.events.length;
+    const stopped = prompt(
       searchFor(`select:${LONG},everything__echo`),
       call(LONG, { duration: 1, steps: 4 }),
       call(LONG, { duration: 600, steps: 600 }),
-      call("everything__echo", { message: "again" }),
-      { text: "ok" },
-    ]);
-    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    const stopped = rpc.prompt("go");
+    );
     const isStart = ({ type, toolName, args }: Json): boolean =>
       type === "tool_execution_start" && toolName === LONG && (args as Json).duration === 600;
     await rpc.waitFor(isStart);
     await rpc.request({ type: "abort" });
-    const events = await stopped;
-    const ends = toolEnds(events);
+    const ends = await stopped;
     expect(ends.map(({ isError }) => isError)).toEqual([false, false, true]);
     expect(ends[1]?.text).toContain("Long running operation completed. Duration: 1 seconds, Steps: 4.");
     expect(ends[2]?.text).toMatch(/cancelled|aborted/i);
-    const told = events
+    const told = rpc.events
+      .slice(since)
       .filter(
         ({ type, toolCallId }) => type === "tool_execution_update" && toolCallId === ends[1]?.toolCallId,
       )
       .map(({ partialResult }) => (partialResult as { details: Json }).details);
     // The last step may come with the answer.
     expect(told).toContainEqual(expect.objectContaining({ server: "everything", progress: 3, total: 4 }));
-    const [next] = toolEnds(await rpc.prompt("again"));
+    const [next] = await prompt(call("everything__echo", { message: "again" }));
     expect(next).toMatchObject({ toolName: "everything__echo", isError: false, text: "Echo: again" });
   });
 });
@@ -124,9 +117,9 @@ describe("settings.outputGuard", () => {
       },
     };
     const names = ["plain", "short", "whole"];
-    const at = await home({ mcp });
+    const pi = await turn({ mcp });
     const [plain = "", short = "", whole = ""] = await readsOf(
-      at,
+      pi,
       names.map((name) => [`${name}__answer`, lines]),
     );
     expect(plain).toMatch(CUT);
@@ -140,10 +133,12 @@ describe("settings.outputGuard", () => {
   });
 
   test("the full text cannot be stored -> the start and the end arrive, with the reason", async () => {
-    const at = await home({ mcp: { mcpServers: { own } } });
-    // No user, not even root, can make a folder below a file.
-    await writeFile(join(at.agentDir, "mcp-results"), "");
-    const [shown = ""] = await readsOf(at, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
+    const pi = await turn({
+      mcp: { mcpServers: { own } },
+      // No user, not even root, can make a folder below a file.
+      fill: (folder) => writeFile(join(folder, ".pi", "agent", "mcp-results"), ""),
+    });
+    const [shown = ""] = await readsOf(pi, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
     expect(shown).toMatch(/^(a line of text\n)+\[… [\d,]+ bytes of 150,000 bytes .* left out here\. /);
     expect(shown).toMatch(/The full text could not be stored: E[A-Z]+: .*\]\n(a line of text\n)+$/);
     expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(51_200);
@@ -154,8 +149,8 @@ test("settings.toonEncode -> JSON of the named server becomes TOON; settings.out
   const settings = { toonEncode: ["toon"], outputGuard: false };
   const json = JSON.stringify(ROWS);
   const text = "a line of text\n".repeat(7_000);
-  const at = await home({ mcp: { settings, mcpServers: { toon: own, json: own } } });
-  const shown = await readsOf(at, [
+  const pi = await turn({ mcp: { settings, mcpServers: { toon: own, json: own } } });
+  const shown = await readsOf(pi, [
     ["toon__answer", answerOf(json)],
     ["toon__answer", answerOf("no JSON")],
     ["json__answer", answerOf(json)],
@@ -173,15 +168,10 @@ test("settings.captureStats -> the file and /mcp stats hold calls, errors and by
     ["own__answer", { content: [audio] }],
     ["own__fail", { code: 7 }],
   ];
-  const scripted = await model([
-    searchFor("select:own__answer,own__fail"),
-    { toolCalls: calls.map(([name, args]) => ({ name, args })) },
-    { text: "ok" },
-  ]);
-  const at = await home({ mcp });
-  const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-  onCleanup(() => rpc.stop());
-  await rpc.prompt("go");
+  const { at, rpc, prompt } = await turn({ mcp });
+  await prompt(searchFor("select:own__answer,own__fail"), {
+    toolCalls: calls.map(([name, args]) => ({ name, args })),
+  });
   const [shown] = notices(await rpc.command("/mcp stats"));
   expect(shown?.message).toMatch(/own\W+answer\D+2\D+0\b/);
   expect(shown?.message).toMatch(/own\W+fail\D+1\D+1\b/);

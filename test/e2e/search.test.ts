@@ -3,10 +3,11 @@
  * codemode.
  */
 import { describe, expect, test } from "vitest";
-import { type ModelRequest, type ScriptedModel, toolResultTexts } from "../support/model.ts";
-import { type PiHome, type PrintResult, runPrint, startRpc } from "../support/pi-run.ts";
-import { tellTogether } from "./stories.ts";
-import { call, ENTRY, fixtureServer, home, model, onCleanup, searchFor } from "./support.ts";
+import { type ModelRequest, type ModelTurn, toolResultTexts } from "../support/model.ts";
+import { inTurn } from "./in-turn.ts";
+import { type Opened, open } from "./rpc-support.ts";
+import { inSession, tellTogether } from "./stories.ts";
+import { call, fixtureServer, searchFor } from "./support.ts";
 
 const LONG_NAME = `long_${"x".repeat(195)}`;
 
@@ -33,20 +34,19 @@ const READ: ListedTool = {
 };
 
 interface Run {
-  result: PrintResult;
-  requests: ScriptedModel["requests"];
+  requests: readonly ModelRequest[];
   /** The answers of the tool calls, in order. */
   answers: string[];
 }
 
-type Script = NonNullable<Parameters<typeof model>[0]>;
+const turn = inTurn();
 
-/** Runs Pi in print mode in this home, which may hold files of earlier runs. */
-async function run(at: PiHome, script: Script, args: string[] = []): Promise<Run> {
-  const scripted = await model(script);
-  const result = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
-  const last = scripted.requests.at(-1);
-  return { result, requests: scripted.requests, answers: last ? toolResultTexts(last) : [] };
+/** Sends the only prompt of a session. */
+async function run({ prompt, scripted }: Opened, ...turns: ModelTurn[]): Promise<Run> {
+  await prompt(...turns);
+  const requests = [...scripted.requests];
+  const last = requests.at(-1);
+  return { requests, answers: last ? toolResultTexts(last) : [] };
 }
 
 const declared = (request: ModelRequest | undefined, name: string) =>
@@ -92,22 +92,20 @@ describe("in one session", () => {
       failed: [searchFor("read file zebra"), searchFor("!?")],
       codemode: [call("codemode", { code: SCRIPT })],
     },
-    {
-      home: {
-        mcp: {
-          mcpServers: {
-            alpha: listed([READ]),
-            beta: listed([READ]),
-            bad: { command: "/nonexistent/command" },
-            cn: listed([{ name: "tianqi", description: "查询城市的天气预报" }, READ]),
-            fs: listed([READ]),
-            many: listed([], 30),
-            s: listed([{ name: LONG_NAME }]),
-          },
+    inSession(turn, {
+      settings: { defaultTools: ["read", "bash", "edit", "write", "ToolSearch", "codemode"] },
+      mcp: {
+        mcpServers: {
+          alpha: listed([READ]),
+          beta: listed([READ]),
+          bad: { command: "/nonexistent/command" },
+          cn: listed([{ name: "tianqi", description: "查询城市的天气预报" }, READ]),
+          fs: listed([READ]),
+          many: listed([], 30),
+          s: listed([{ name: LONG_NAME }]),
         },
       },
-      args: ["--tools", "+codemode"],
-    },
+    }),
   );
 
   test("a call of a known tool that is not declared -> the tool is loaded, the answer has its signature, the next call works", async () => {
@@ -171,15 +169,15 @@ describe("in one session", () => {
   });
 });
 
-test("2,000 tools -> the right tool is found, loaded and called, from the list and from the snapshot; a later search changes no byte of the earlier declarations", async () => {
-  const at = await home({ mcp: { mcpServers: { many: listed([READ], 1_999) } } });
+test("2,000 tools -> the right tool is found, loaded and called, from the list and, in the next session, from the snapshot; a later search changes no byte of the earlier declarations", async () => {
+  const pi = await turn({ mcp: { mcpServers: { many: listed([READ], 1_999) } } });
   for (const start of ["cold", "warm"]) {
-    const { answers, requests } = await run(at, [
+    const { answers, requests } = await run(
+      pi,
       searchFor("read a file from disk"),
       call("many__read_file", { path: "a" }),
       searchFor("select:thing_3"),
-      { text: "ok" },
-    ]);
+    );
     expect(answers[0]).toContain(
       'many__read_file(path: string, mode?: "text" | "binary" = "text") - Reads a file from disk.',
     );
@@ -188,15 +186,20 @@ test("2,000 tools -> the right tool is found, loaded and called, from the list a
     const before = requests[1]?.tools.map((tool) => JSON.stringify(tool)) ?? [];
     expect(requests[3]?.tools.map((tool) => JSON.stringify(tool)).slice(0, before.length)).toEqual(before);
     expect(requests[3]?.toolNames).toContain("many__thing_3");
-    if (start === "cold") continue;
+    if (start === "cold") {
+      await pi.again();
+      continue;
+    }
     expect(declared(requests[0], "ToolSearch")?.description).toMatch(/- many \[thing_0, .*\d+ more\]$/);
   }
 });
 
 test("--tools leaves out a tool that a search finds -> the answer says so, and the tool is not loaded", async () => {
-  const at = await home({ mcp: { mcpServers: { fs: listed([READ]) } } });
-  const args = ["--tools", "read,ToolSearch"];
-  const { answers, requests } = await run(at, [searchFor("read file"), { text: "ok" }], args);
+  const pi = await open({
+    mcp: { mcpServers: { fs: listed([READ]) } },
+    args: ["--tools", "read,ToolSearch"],
+  });
+  const { answers, requests } = await run(pi, searchFor("read file"));
   expect(answers[0]).toContain("Found, but Pi does not allow them in this session (--tools): fs__read_file");
   expect(requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
 });
@@ -207,12 +210,13 @@ test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers
     { name: "file_other", description: "Something else." },
   ];
   const settings = { search: "weighted", catalog: "servers" };
-  const at = await home({ mcp: { settings, mcpServers: { s: listed(tools) } } });
-  const { answers } = await run(at, [searchFor("file"), { text: "ok" }]);
+  const pi = await turn({ mcp: { settings, mcpServers: { s: listed(tools) } } });
+  const { answers } = await run(pi, searchFor("file"));
   // A part of the name counts 10 and a word of the description counts 4, which is less than half.
   expect(answers[0]).toMatch(/- s__file_other\(\).*\nLess likely.*: s__alpha$/);
   // test/unit/shared/text/search-tool.test.ts tests the catalog "off".
-  const { requests } = await run(at, [{ text: "ok" }]);
+  await pi.again();
+  const { requests } = await run(pi, { text: "ok" });
   expect(declared(requests[0], "ToolSearch")?.description).toMatch(/Servers:\n- s$/);
 });
 
@@ -268,22 +272,16 @@ describe("the proxy tool", () => {
     ["status", {}, /^MCP: [01]\/2 servers, 2 tools\nfs: \w+, 2 tools\nbad: failed, tools unknown: /],
   ];
 
-  test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in one session works", async () => {
-    const scripted = await model([mcp({ search: "read a file" }), { text: "ok" }]);
-    const at = await home({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
+  test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in the next session works", async () => {
+    const pi = await turn({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
     // `/mcp` answers when the configuration has been read; the first prompt waits for that only a limited time.
-    await rpc.command("/mcp");
-    await rpc.prompt("go");
-    expect(scripted.requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
-    const [answer] = scripted.requests[1] ? toolResultTexts(scripted.requests[1]) : [];
-    expect(answer).toMatch(/^fs__read_file - /);
-    await rpc.stop();
+    await pi.status();
+    const cold = await run(pi, mcp({ search: "read a file" }));
+    expect(cold.requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
+    expect(cold.answers[0]).toMatch(/^fs__read_file - /);
 
-    const calls = MODES.map(([, args]) => mcp(args));
-    const { answers, requests, result } = await run(at, [...calls, { text: "ok" }]);
-    expect(result.code).toBe(0);
+    await pi.again();
+    const { answers, requests } = await run(pi, ...MODES.map(([, args]) => mcp(args)));
     expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
     expect(answers).toHaveLength(MODES.length);
     MODES.forEach(([name, , expected], i) => {

@@ -3,27 +3,21 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
-import { runPrint, startRpc } from "../support/pi-run.ts";
-import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
-import { tellTogether } from "./stories.ts";
-import {
-  call,
-  ENTRY,
-  fixtureServer,
-  home,
-  model,
-  onCleanup,
-  once,
-  readLog,
-  root,
-  SERVERS,
-  searchFor,
-} from "./support.ts";
+import { extensionErrors, notices } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
+import type { Opened } from "./rpc-support.ts";
+import { inSession, tellTogether } from "./stories.ts";
+import { call, ENTRY, fixtureServer, readLog, root, SERVERS, searchFor } from "./support.ts";
 
 const PERMISSION = join(root, "test/fixtures/permission-extension.mjs");
 const OTHER = join(root, "test/fixtures/extension-with-tool.mjs");
 const shapes = fixtureServer("shapes.mjs");
 const results = (request: ModelRequest | undefined): string[] => (request ? toolResultTexts(request) : []);
+/** The answers that the model has read last. */
+const read = ({ scripted }: Opened): string[] => results(scripted.requests.at(-1));
+
+const turn = inTurn();
+const withExtension = (path: string) => ({ extensions: ["-builtin:mcp", path] });
 
 describe("toolPrefix", () => {
   test("a server's toolPrefix beside the settings' toolPrefix, with names that Pi and another server have -> loaded and called by the assigned names, cold and from the snapshot", async () => {
@@ -37,72 +31,61 @@ describe("toolPrefix", () => {
     // With "none", a tool whose name is taken gets its full name: Pi has a tool `read`, and server a comes before b.
     const searches = ["search", "b__search", "one_mcp__search", "two__search", "mcp__three_mcp__search"];
     const names = [...searches, "a__read"];
-    const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers } });
+    const pi = await turn({ mcp: { settings: { toolPrefix: "none" }, mcpServers } });
     for (const start of ["cold", "warm"]) {
       const toolCalls = names.flatMap((name) => call(name, { q: start }).toolCalls);
-      const scripted = await model([searchFor(`select:${names.join(",")}`), { toolCalls }, { text: "ok" }]);
-      const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-      expect(run.code).toBe(0);
-      // The user gets the notice about Pi's `read` once, not at each start.
-      expect(run.stderr.includes("read (of Pi)")).toBe(start === "cold");
-      expect(scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(names));
-      expect(results(scripted.requests[2]).slice(1)).toEqual([
+      await pi.prompt(searchFor(`select:${names.join(",")}`), { toolCalls });
+      // The user gets the notice about Pi's `read` once, not in each session.
+      const told = notices(pi.rpc.events).some(({ message }) => message.includes("read (of Pi)"));
+      expect(told).toBe(start === "cold");
+      expect(pi.scripted.requests[1]?.toolNames).toEqual(expect.arrayContaining(names));
+      expect(read(pi).slice(1)).toEqual([
         ...searches.map(() => `search {"q":"${start}"}`),
         `read {"q":"${start}"}`,
       ]);
       if (start === "warm") continue;
-      const log = await readLog(at);
+      const log = await readLog(pi.at);
       expect(log.match(/a: names that are taken: read \(of Pi\) is a__read/g)).toHaveLength(1);
       expect(log).toContain("search (of a) is b__search");
+      await pi.again();
     }
   });
 
-  test.each([["ours first"], ["theirs first"]])(
+  test.each([
+    ["ours first", turn, withExtension(OTHER)],
+    ["theirs first", inTurn({ extensions: async () => [OTHER, ENTRY] }), {}],
+  ])(
     "none, another extension has a tool of the same name, %s -> Pi starts, both tools are declared",
-    async (order) => {
-      const extensions = order === "ours first" ? [ENTRY, OTHER] : [OTHER, ENTRY];
+    async (_order, begin, more) => {
       const server = { ...shapes, directTools: ["search", "measure"] };
-      const at = await home({ mcp: { settings: { toolPrefix: "none" }, mcpServers: { s: server } } });
+      const settings = { toolPrefix: "none" };
+      const pi = await begin({ mcp: { settings, mcpServers: { s: server } }, settings: more });
       const declared = ["search", "s__search", "measure"];
       const calls = {
         toolCalls: [...call("search", {}).toolCalls, ...call("s__search", { q: "x" }).toolCalls],
       };
-      const cold = await model([searchFor("measure"), calls, { text: "ok" }]);
-      const warm = await model([calls, { text: "ok" }]);
-      for (const [scripted, at1] of [
-        [cold, 1],
-        [warm, 0],
-      ] as const) {
-        const run = await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
-        expect(run.code).toBe(0);
-        expect(scripted.requests[at1]?.toolNames).toEqual(expect.arrayContaining(declared));
-        expect(results(scripted.requests[at1 + 1]).slice(-2)).toEqual(["theirs", 'search {"q":"x"}']);
+      for (const cold of [[searchFor("measure")], []]) {
+        await pi.prompt(...cold, calls);
+        expect(pi.scripted.requests[cold.length]?.toolNames).toEqual(expect.arrayContaining(declared));
+        expect(read(pi).slice(-2)).toEqual(["theirs", 'search {"q":"x"}']);
+        if (cold.length > 0) await pi.again();
       }
-      expect(await readLog(at)).toContain("another extension has a tool search");
+      expect(await readLog(pi.at)).toContain("another extension has a tool search");
     },
   );
 
   test("changed while Pi runs -> the loaded tool has its new name, and the old name is gone", async () => {
     const config = (toolPrefix: string) => ({ settings: { toolPrefix }, mcpServers: { s: shapes } });
-    const scripted = await model([
-      searchFor("select:s__search"),
-      { text: "loaded" },
-      call("mcp__s__search", { q: "renamed" }),
-      { text: "ok" },
-    ]);
-    const at = await home({ mcp: config("server") });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    await rpc.prompt("load");
-    await at.writeMcp(config("mcp"));
-    await expect
-      .poll(() => notices(rpc.events).some(({ message }) => message.includes("toolPrefix")))
-      .toBe(true);
-    const ends = toolEnds(await rpc.prompt("call"));
-    expect(scripted.requests[2]?.toolNames).toContain("mcp__s__search");
-    expect(scripted.requests[2]?.toolNames).not.toContain("s__search");
+    const pi = await turn({ mcp: config("server") });
+    await pi.prompt(searchFor("select:s__search"));
+    await pi.at.writeMcp(config("mcp"));
+    await pi.notice(/toolPrefix/);
+    const since = pi.scripted.requests.length;
+    const ends = await pi.prompt(call("mcp__s__search", { q: "renamed" }));
+    expect(pi.scripted.requests[since]?.toolNames).toContain("mcp__s__search");
+    expect(pi.scripted.requests[since]?.toolNames).not.toContain("s__search");
     expect(ends.map(({ toolName, isError }) => [toolName, isError])).toEqual([["mcp__s__search", false]]);
-    expect(extensionErrors(rpc.events)).toEqual([]);
+    expect(extensionErrors(pi.rpc.events)).toEqual([]);
   });
 });
 
@@ -156,22 +139,20 @@ describe("what servers offer, in one session", () => {
       choking: [searchFor(`select:${namesOf(CHOKING).join(",")}`), asOneTurn(CHOKING)],
       odd: [searchFor(`select:${namesOf(ODD).join(",")},${LONG}`), asOneTurn(ODD)],
     },
-    {
-      home: {
-        mcp: {
-          mcpServers: {
-            everything: SERVERS.everything,
-            a: { ...shapes, excludeTools: ["a__sea*", "tree"] },
-            b: { ...shapes, includeTools: ["b__search", "mea*"] },
-            s: shapes,
-            t: {
-              ...fixtureServer("listed.mjs", { TOOLS: JSON.stringify(listedTools) }),
-              excludeTools: [cut],
-            },
+    inSession(turn, {
+      mcp: {
+        mcpServers: {
+          everything: SERVERS.everything,
+          a: { ...shapes, excludeTools: ["a__sea*", "tree"] },
+          b: { ...shapes, includeTools: ["b__search", "mea*"] },
+          s: shapes,
+          t: {
+            ...fixtureServer("listed.mjs", { TOOLS: JSON.stringify(listedTools) }),
+            excludeTools: [cut],
           },
         },
       },
-    },
+    }),
   );
 
   test("resources and templates -> they are tools: found, loaded and called like other tools", async () => {
@@ -195,7 +176,7 @@ describe("what servers offer, in one session", () => {
   });
 
   test("schemas that Pi or a provider would refuse -> declared as objects, called, and each repair logged once", async () => {
-    const { at, requests, answers } = await told("choking");
+    const { log, requests, answers } = await told("choking");
     const union = requests[1]?.tools.find(({ function: { name } }) => name === "s__union")?.function
       .parameters;
     expect(union).toEqual({
@@ -203,13 +184,13 @@ describe("what servers offer, in one session", () => {
       properties: { id: { type: "string" }, name: { type: "string" } },
     });
     expect(answers.slice(1)).toEqual(answersTo(CHOKING));
-    const repairs = (await readLog(at)).match(/\bs: schemas repaired, .*/g);
+    const repairs = log.match(/\bs: schemas repaired, .*/g);
     expect(repairs).toHaveLength(4);
     expect(new Set(repairs).size).toBe(4);
   });
 
   test("invalid parts in schemas, a name that Anthropic refuses, a cut name in a rule -> repaired, named in the description, excluded", async () => {
-    const { at, requests, answers } = await told("odd");
+    const { log, requests, answers } = await told("odd");
     const declared = new Map(requests[1]?.tools.map((tool) => [tool.function.name, tool.function]));
     expect([...declared.keys()].filter((name) => name.startsWith("t__")).toSorted()).toEqual(
       namesOf(ODD).toSorted(),
@@ -226,7 +207,7 @@ describe("what servers offer, in one session", () => {
       parameters: { type: "object", properties: {} },
     });
     expect(answers.slice(1)).toEqual(answersTo(ODD));
-    expect((await readLog(at)).match(/\bt: schemas repaired, .*/g)).toHaveLength(4);
+    expect(log.match(/\bt: schemas repaired, .*/g)).toHaveLength(4);
   });
 });
 
@@ -258,17 +239,12 @@ const returned = (output = ""): unknown => {
 test("codemode active, cold and warm -> a script finds MCP tools and gets the whole result, or a server's error with code and data", async () => {
   const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
   const defaultTools = ["read", "bash", "edit", "write", "ToolSearch", "codemode"];
-  const at = await home({ mcp: { mcpServers: { own, s: shapes } }, settings: { defaultTools } });
+  const pi = await turn({ mcp: { mcpServers: { own, s: shapes } }, settings: { defaultTools } });
   for (const start of ["cold", "warm"]) {
-    const scripted = await model([
-      call("codemode", { code: SCRIPT }),
-      call("codemode", { code: FAILING_SCRIPT }),
-      { text: "ok" },
-    ]);
-    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    expect(run.code).toBe(0);
-    expect(scripted.requests[0]?.toolNames).toContain("codemode");
-    const [found, failed] = results(scripted.requests[2]);
+    if (start === "warm") await pi.again();
+    await pi.prompt(call("codemode", { code: SCRIPT }), call("codemode", { code: FAILING_SCRIPT }));
+    expect(pi.scripted.requests[0]?.toolNames).toContain("codemode");
+    const [found, failed] = read(pi);
     expect(returned(found), start).toEqual({
       found: ["s__measure"],
       known: 6,
@@ -293,70 +269,57 @@ test("codemode active, cold and warm -> a script finds MCP tools and gets the wh
 
 test("the built-in tool_search active, cold and warm -> it finds and loads an MCP tool, and the tool answers", async () => {
   const defaultTools = ["ToolSearch", "tool_search"];
-  const at = await home({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
+  const pi = await turn({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
   for (const start of ["cold", "warm"]) {
-    const scripted = await model([
-      call("tool_search", { query: "measure" }),
-      call("s__measure", {}),
-      { text: "ok" },
-    ]);
-    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    expect(run.code).toBe(0);
-    expect(scripted.requests[0]?.toolNames).toContain("tool_search");
-    expect(scripted.requests[1]?.toolNames, start).toContain("s__measure");
-    expect(results(scripted.requests[2])[1]).toMatch(/^measure \{\}/);
+    if (start === "warm") await pi.again();
+    await pi.prompt(call("tool_search", { query: "measure" }), call("s__measure", {}));
+    expect(pi.scripted.requests[0]?.toolNames).toContain("tool_search");
+    expect(pi.scripted.requests[1]?.toolNames, start).toContain("s__measure");
+    expect(read(pi)[1]).toMatch(/^measure \{\}/);
   }
 });
 
-/** Makes a home with the proxy tool in which an earlier session has learned the server's tools. */
-const proxied = once(async () => {
-  const at = await home({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } } });
-  // Without a snapshot the plan may come after the first request, which then declares ToolSearch.
-  const first = await model([
-    ({ toolNames }) =>
-      toolNames.includes("mcp") ? call("mcp", { search: "measure" }) : searchFor("measure"),
-  ]);
-  await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
-  expect(results(first.requests[1])[0]).toContain("s__measure");
-  return at;
-});
+/** Begins a session with the proxy tool, after a session that has learned the server's tools. */
+async function proxied(begin: typeof turn, settings: Record<string, unknown> = {}): Promise<Opened> {
+  const pi = await begin({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } }, settings });
+  // `/mcp` answers when the configuration has been read; the first prompt waits for that only a limited time.
+  await pi.status();
+  await pi.prompt(call("mcp", { search: "measure" }));
+  expect(read(pi)[0]).toContain("s__measure");
+  await pi.again();
+  return pi;
+}
 
 describe("a permission extension that reads the hints of tools", () => {
   const BLOCKED = /s__search was not approved/;
-  const extensions = [ENTRY, PERMISSION];
+  const settings = withExtension(PERMISSION);
 
   test("a read-only tool, another tool and a search -> the other tool is blocked, the rest runs", async () => {
-    const scripted = await model([
+    const pi = await turn({ mcp: { mcpServers: { s: shapes } }, settings });
+    await pi.prompt(
       searchFor("select:s__measure,s__search"),
       call("s__measure", {}),
       call("s__search", { q: "x" }),
-      { text: "ok" },
-    ]);
-    const at = await home({ mcp: { mcpServers: { s: shapes } } });
-    await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
-    const [, measured, searched] = results(scripted.requests[3]);
+    );
+    const [, measured, searched] = read(pi);
     expect(measured).toMatch(/^measure \{\}/);
     expect(searched).toMatch(BLOCKED);
   });
 
   test("calls through the proxy tool -> the read-only tool runs, the other tool is blocked", async () => {
-    const scripted = await model([
+    const pi = await proxied(turn, settings);
+    await pi.prompt(
       call("mcp", { tool: "s__measure" }),
       call("mcp", { tool: "s__search", args: { q: "x" } }),
-      { text: "ok" },
-    ]);
-    const at = await proxied();
-    await runPrint({ home: at, model: scripted, extensions, prompt: "go" });
-    const [measured, searched] = results(scripted.requests[2]);
+    );
+    const [measured, searched] = read(pi);
     expect(measured).toMatch(/^measure \{\}/);
     expect(searched).toMatch(BLOCKED);
   });
 });
 
 test("a call of the proxy tool for a tool that --tools leaves out -> the answer says that Pi does not allow the tool", async () => {
-  const scripted = await model([call("mcp", { tool: "s__measure" }), { text: "ok" }]);
-  const at = await proxied();
-  const args = ["--tools", "read,mcp"];
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", args });
-  expect(results(scripted.requests[1])[0]).toMatch(/^Pi does not allow s__measure in this session/);
+  const pi = await proxied(inTurn({ args: ["--tools", "read,mcp"] }));
+  await pi.prompt(call("mcp", { tool: "s__measure" }));
+  expect(read(pi)[0]).toMatch(/^Pi does not allow s__measure in this session/);
 });
