@@ -160,6 +160,30 @@ test("docs/security.md names each file that the workers write below the agent fo
   expect(written.filter((name) => !named.some((span) => span.startsWith(name)))).toEqual([]);
 });
 
+describe("pictures", () => {
+  const shown = USER_PAGES.flatMap((path) => linksOf(pageOf(path))).filter((link) => link.endsWith(".svg"));
+
+  test("each is shown by a page, and comes from npm run pictures", async () => {
+    const names = await readdir(join(root, "docs", "pictures"));
+    expect(names.length).toBeGreaterThan(2);
+    expect(names.filter((name) => !shown.some((link) => link.endsWith(`pictures/${name}`)))).toEqual([]);
+  });
+
+  test("each loads nothing from elsewhere, and says what it shows", async () => {
+    for (const name of await readdir(join(root, "docs", "pictures"))) {
+      const picture = await read(`docs/pictures/${name}`);
+      expect(picture.match(/(?:href|src|url)[=(][^>]*/g) ?? []).toEqual([]);
+      expect(picture).toMatch(/<title>[^<]{20,}<\/title>/);
+    }
+  });
+
+  test.each(USER_PAGES)("of %s have a text for those who do not see them", (path) => {
+    expect([...pageOf(path).matchAll(/!\[([^\]]*)\]\(/g)].filter(([, alt = ""]) => alt.length < 20)).toEqual(
+      [],
+    );
+  });
+});
+
 describe("links", () => {
   test.each([...pages.keys()])("of %s lead somewhere", async (path) => {
     const broken: string[] = [];

@@ -24,12 +24,14 @@ export interface TerminalOptions {
   rows?: number;
   /** More arguments of Pi, for example `["--continue"]`. */
   args?: readonly string[];
+  /** More variables, for example `{ COLORTERM: "truecolor" }`. */
+  env?: Readonly<Record<string, string>>;
 }
 
 export interface Terminal {
   /** The screen's lines, without colours. */
   screen(): Promise<string[]>;
-  /** The screen with its colours as escape sequences. */
+  /** The screen with its colours as escape sequences, and with the spaces at the ends of its lines. */
   colours(): Promise<string>;
   /** The terminal's title. */
   title(): Promise<string>;
@@ -51,7 +53,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   const { cli } = await ensurePi();
   await home.useModel(model.url);
   const socket = `${basename(home.dir)}-${Math.random().toString(36).slice(2, 8)}`;
-  const env = home.env({ LANG: "C.UTF-8", TMUX: undefined });
+  const env = home.env({ LANG: "C.UTF-8", TMUX: undefined, ...options.env });
   const tmux = async (...args: string[]): Promise<string> => {
     const { stdout } = await run("tmux", ["-u", "-L", socket, "-f", "/dev/null", ...args], {
       env,
@@ -79,7 +81,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   await until(new RegExp(STUB_MODEL));
   return {
     screen,
-    colours: () => tmux("capture-pane", "-p", "-e"),
+    colours: () => tmux("capture-pane", "-p", "-e", "-N"),
     title: () => tmux("display-message", "-p", "#{pane_title}"),
     until,
     prompt: async (text) => {
