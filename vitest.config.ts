@@ -81,7 +81,7 @@ export default defineConfig({
       realProject("worker", { execArgv: WHOLE_FILES_COMPILED, exclude: OWN_COMPILE_CACHE }),
       realProject("compile-cache", { include: OWN_COMPILE_CACHE }),
       realProject("e2e", { exclude: hasTmux ? [] : ["test/e2e/*terminal.test.ts"] }),
-      realProject("cli"),
+      realProject("cli", { exclude: hasTmux ? [] : ["test/cli/terminal.test.ts"] }),
       realProject("hostile"),
       realProject("oauth", { execArgv: WHOLE_FILES_COMPILED }),
       realProject("conformance"),

@@ -1,9 +1,9 @@
 /**
  * Builds the published files: `index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
  * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, one
- * self-contained file per worker, and the command: `dist/cli.js`, with the parts `dist/cli-*.js` that it loads when a
- * command needs them. `index.js` lies in the package's own folder, since Pi shows an extension under the name
- * of the folder of its `index.js`.
+ * self-contained file per worker, and the command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which
+ * loads if a worker is needed. The screens and the command share `dist/chunk-*.js`. `index.js` lies in the package's own
+ * folder, since Pi shows an extension under the name of the folder of its `index.js`.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -139,6 +139,36 @@ const mainApart: Plugin = {
   },
 };
 
+/** What the command loads only for a worker: every other `import()` of src/cli and of the runtime, in one output. */
+const oneLaterCommandFile: Plugin = {
+  name: "one-later-command-file",
+  setup(build) {
+    const later = new Set<string>();
+    build.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== "dynamic-import") return undefined;
+      later.add(join(resolveDir, path));
+      return { path: "cli-later", namespace: "later" };
+    });
+    build.onLoad({ filter: /.*/, namespace: "later" }, () => ({
+      contents: laterCommandFiles.map((file) => `export * from ${JSON.stringify(`./${file}`)};`).join("\n"),
+      resolveDir: root,
+    }));
+    build.onEnd(() => {
+      const listed = laterCommandFiles.map((file) => join(root, file));
+      const missing = [...later].filter((file) => !listed.includes(file));
+      if (missing.length > 0) throw new Error(`cli-later.js lacks ${missing.join(", ")}`);
+    });
+  },
+};
+
+const laterCommandFiles = [
+  ...["call", "doctor", "import", "list", "login", "logs", "prompts", "resources", "setup"].map(
+    (name) => `src/cli/commands/${name}.ts`,
+  ),
+  "src/cli/session/session.ts",
+  "src/runtime/run.ts",
+];
+
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -173,8 +203,6 @@ const builds: BuildOptions[] = [
     outdir: ".",
     chunkNames: "dist/[name]",
   },
-  // Complete in itself: what it shared with the other files would become chunks that each start had to load.
-  { entryPoints: ["src/ui/command/screens.ts"], outfile: "dist/screens.js" },
   { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
   { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
   {
@@ -184,13 +212,14 @@ const builds: BuildOptions[] = [
     banner: { js: "#!/usr/bin/env node" },
     plugins: [mainApart],
   },
+  // Apart from Pi's main thread: what they shared with it would become chunks that each start had to load.
+  // The screens and the command share a third of their code. Neither loads at Pi's start, so a chunk more costs nothing.
   {
-    entryPoints: { "cli-main": "src/cli/main.ts" },
+    entryPoints: { screens: "src/ui/command/screens.ts", "cli-main": "src/cli/main.ts" },
     splitting: true,
     outdir: "dist",
-    chunkNames: "cli-[name]-[hash]",
-    plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest],
-    banner: { js: COMMONJS_GLOBALS },
+    chunkNames: "[name]-[hash]",
+    plugins: [leaveOut, pureMsgpackr, oneLaterCommandFile, ownManifest],
   },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {

@@ -3,7 +3,7 @@
  * a closed output, the time of `--timeout`), the worker's session is closed first, and with it every server process.
  */
 import manifest from "../../package.json" with { type: "json" };
-import { type Context, loadCommand } from "./commands/commands.ts";
+import { type Context, candidates, loadCommand } from "./commands/commands.ts";
 import { asFailure, type Console, createConsole, EXIT, type ExitCode, Failure } from "./console/console.ts";
 import { ARGUMENT_BYTES, findPlace } from "./place/place.ts";
 import type { CliSession } from "./session/session.ts";
@@ -21,6 +21,8 @@ import {
 /** The end before the command is done. */
 interface Early {
   signal: AbortSignal;
+  /** Whether nobody reads stdout any more. */
+  isUnread(): boolean;
   /** Rejects with the failure that ends the command. */
   failed: Promise<never>;
 }
@@ -43,7 +45,11 @@ function watchForEnd(timeout: number | undefined): Early {
       end(new Failure(code, "", { code: "cancelled" }));
     });
   }
-  process.stdout.on("error", () => end(new Failure(EXIT.closedOutput, "", { code: "cancelled" })));
+  let isUnread = false;
+  process.stdout.on("error", () => {
+    isUnread = true;
+    end(new Failure(EXIT.closedOutput, "", { code: "cancelled" }));
+  });
   // Nobody reads the notes any more: the result still counts.
   process.stderr.on("error", () => undefined);
   if (timeout !== undefined) {
@@ -52,7 +58,7 @@ function watchForEnd(timeout: number | undefined): Early {
       timeout,
     ).unref();
   }
-  return { signal: controller.signal, failed };
+  return { signal: controller.signal, failed, isUnread: () => isUnread };
 }
 
 async function readStdin(): Promise<Buffer | undefined> {
@@ -92,7 +98,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     return EXIT.ok;
   }
   checkArguments(line);
-  const { signal, failed } = watchForEnd(timeoutMs(options));
+  const { signal, failed, isUnread } = watchForEnd(timeoutMs(options));
   const { cwd, config, "trust-project": trustProject } = options;
   const place = findPlace({ cwd, config, trustProject });
   let session: Promise<CliSession> | undefined;
@@ -110,13 +116,16 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     },
     stdin: readStdin,
   };
+  let code: ExitCode;
   try {
     const command = await loadCommand(word);
-    return await Promise.race([command(context), failed]);
+    code = await Promise.race([command(context), failed]);
   } finally {
     console.progress("");
     await (await session?.catch(() => undefined))?.stop();
   }
+  // A last line into a closed pipe fails after the command is done.
+  return isUnread() ? EXIT.closedOutput : code;
 }
 
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<void> {
@@ -134,6 +143,11 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     });
   let code: ExitCode;
   try {
+    if (argv[0] === "__complete") {
+      const place = findPlace({ trustProject: false });
+      consoleOf().lines(candidates(argv[1] ?? "", place));
+      process.exit(EXIT.ok);
+    }
     const line = readCommandLine(argv);
     options = line.options;
     code = await run(line, consoleOf());

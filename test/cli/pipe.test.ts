@@ -6,7 +6,16 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
-import { CLI, everything, filesystem, fixtureServer, type Run, type RunOptions, runCli } from "./support.ts";
+import {
+  CLI,
+  everything,
+  filesystem,
+  fixtureServer,
+  type Run,
+  type RunOptions,
+  runCli,
+  startCli,
+} from "./support.ts";
 
 async function makeHome(options: HomeOptions = {}): Promise<PiHome> {
   const home = await createHome({ caches: inject("piCaches"), ...options });
@@ -129,6 +138,125 @@ describe("call", () => {
     const message = "a\u001b[31mred\u0007\u202e";
     const run = await cli(["call", "every", "echo", `message=${message}`]);
     expect(run.stdout).toBe(`Echo: ${message}\n`);
+  });
+});
+
+describe("what a server offers to be read", () => {
+  test("resources, one of them, and prompts", async () => {
+    const uri = "demo://resource/static/document/features.md";
+    const [listing, one, raw, prompts] = await Promise.all([
+      cli(["resources", "every"]),
+      cli(["read", "every", uri]),
+      cli(["read", "every", uri, "--json"]),
+      cli(["prompts", "every", "--json"]),
+    ]);
+    expect(listing.stdout).toContain(`every\t${uri}\tfeatures.md`);
+    expect(one).toMatchObject({ code: 0, stderr: "" });
+    expect(one.stdout.startsWith("# Everything Server - Features")).toBe(true);
+    const { content } = JSON.parse(raw.stdout) as { content: { resource: { uri: string; text: string } }[] };
+    expect(content[0]?.resource).toEqual({ uri, mimeType: "text/markdown", text: one.stdout });
+    const { servers } = JSON.parse(prompts.stdout) as { servers: { prompts: { prompt: string }[] }[] };
+    expect(servers[0]?.prompts.map(({ prompt }) => prompt)).toContain("args-prompt");
+  });
+
+  test("no such resource -> code 1", async () => {
+    expect(await cli(["read", "every", "demo://nope"])).toMatchObject({ code: 1, stdout: "" });
+  });
+});
+
+describe("changes of the configuration", () => {
+  const text = async (at: PiHome): Promise<string> => readFile(at.mcpFile, "utf8");
+
+  test("enable and disable write the file and keep its comments", async () => {
+    const mcp = '{\n  // mine\n  "mcpServers": { "every": { "command": "x" } }\n}\n';
+    const at = await makeHome({ mcp });
+    expect(await runCli(at, ["disable", "every"])).toMatchObject({
+      code: 0,
+      stdout: `every is disabled in ${at.mcpFile}.\n`,
+    });
+    expect(await text(at)).toMatch(/\/\/ mine[\s\S]*"enabled": false/);
+    expect((await runCli(at, ["list"])).stdout).toContain("every\tdisabled");
+    expect((await runCli(at, ["enable", "every", "--json"])).stdout).toContain('"enabled": true');
+    expect((await runCli(at, ["list"])).stdout).toContain("every\tnot connected");
+  });
+
+  test("add tries the server first and writes it; remove takes it out again", async () => {
+    const at = await makeHome({ mcp: '{\n  // mine\n  "mcpServers": {}\n}\n' });
+    const { command, args } = everything();
+    const failed = await runCli(at, ["add", "dead", "no-such-program-here"]);
+    expect(failed).toMatchObject({ code: 3, stdout: "" });
+    expect(failed.stderr).toContain("dead is not added");
+    const added = await runCli(at, ["add", "--env", "A=1", "every", command, ...args, "stdio"]);
+    expect(added).toMatchObject({ code: 0, stdout: `every is added to ${at.mcpFile}.\n` });
+    expect(added.stderr).toMatch(/Runs: .*server-everything[\s\S]*It connects: 13 tools/);
+    expect(await text(at)).toMatch(/\/\/ mine[\s\S]*"every"[\s\S]*"A": "1"/);
+    expect(await runCli(at, ["add", "every", "x"])).toMatchObject({ code: 2 });
+    expect(await runCli(at, ["add", "--no-test", "dead", "no-such-program-here"])).toMatchObject({ code: 0 });
+    expect(await runCli(at, ["remove", "every"])).toMatchObject({ code: 0 });
+    expect(JSON.stringify(await text(at))).not.toContain("server-everything");
+  });
+
+  test("import shows what there is, and takes over what is named; a copy needs a yes", async () => {
+    const at = await makeHome({ mcp: { mcpServers: {} } });
+    const servers = { mcpServers: { other: everything() } };
+    await writeFile(join(at.dir, ".claude.json"), JSON.stringify(servers));
+    const shown = await runCli(at, ["import"]);
+    expect(shown.stdout).toMatch(/claude-code[\s\S]*other \(new\)/);
+    expect(await runCli(at, ["import", "claude-cod"])).toMatchObject({ code: 2 });
+    expect(await runCli(at, ["import", "claude-code", "--copy"])).toMatchObject({ code: 5, stdout: "" });
+    expect(await text(at)).not.toContain("server-everything");
+    expect(await runCli(at, ["import", "claude-code", "--copy", "--yes"])).toMatchObject({ code: 0 });
+    expect(await text(at)).toContain("server-everything");
+    expect(await runCli(at, ["import", "claude-code"])).toMatchObject({ code: 0 });
+    expect(await text(at)).toContain('"imports"');
+  });
+});
+
+describe("sign-in, doctor, statistics, log", () => {
+  test("a local program takes no sign-in", async () => {
+    expect(await cli(["login", "every"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await cli(["logout", "every"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  test("doctor finds the server without a program, as code 1, and as a report", async () => {
+    const [run, report, json] = await Promise.all([
+      cli(["doctor"]),
+      cli(["doctor", "--report"]),
+      cli(["doctor", "--json"]),
+    ]);
+    expect(run.code).toBe(1);
+    expect(run.stdout).toMatch(/dead: .*no-such-program-here/);
+    expect(report.stdout).toMatch(/^```text\npi-mcp-threads [\d.]+, Node /);
+    const { findings } = JSON.parse(json.stdout) as { findings: { id: string; server?: string }[] };
+    expect(findings).toContainEqual(expect.objectContaining({ id: "command", server: "dead" }));
+  });
+
+  test("stats without captureStats says how", async () => {
+    expect((await cli(["stats"])).stdout).toContain('"captureStats": true');
+  });
+
+  test("logs of one server, as many as wanted, and as JSON", async () => {
+    const [text, json] = await Promise.all([
+      cli(["logs", "files", "--lines", "1"]),
+      cli(["logs", "files", "--lines", "2", "--json"]),
+    ]);
+    expect(text.stdout).toMatch(/^\d{4}-\S+ info +\[connection#1\] .*\bfiles\b/);
+    const { entries } = JSON.parse(json.stdout) as { entries: { level: string; text: string }[] };
+    expect(entries).toHaveLength(2);
+    for (const entry of entries) expect(entry.text).toContain("files");
+    expect(await cli(["logs", "--follow", "--json"])).toMatchObject({ code: 2 });
+  });
+
+  test("logs --follow shows what is written later, and ends with the signal", async () => {
+    const { child, ended } = startCli(home, ["logs", "odd", "--lines", "1", "--follow"]);
+    const seen = (): Promise<string> =>
+      new Promise((resolve) => child.stdout?.once("data", (data) => resolve(String(data))));
+    await seen();
+    const next = seen();
+    await cli(["call", "odd", "show", "text=x"]);
+    expect(await next).toContain("odd connected");
+    child.kill("SIGINT");
+    expect(await ended).toMatchObject({ code: 130, stderr: "" });
   });
 });
 

@@ -6,7 +6,7 @@ import type { CallProgress } from "../../shared/protocol/calls.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
 import { EXIT, Failure, usage } from "../console/console.ts";
-import { failureOf } from "../session/session.ts";
+import { failureOf } from "../state/state.ts";
 import type { Command, Context } from "./context.ts";
 import { type Known, knownCatalog, knownServer } from "./known.ts";
 import { printResult } from "./result.ts";

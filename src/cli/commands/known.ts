@@ -10,11 +10,12 @@ import {
   snapshotWrittenAt,
 } from "../../catalog/catalog.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { StatusReport } from "../../shared/protocol/status.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";
 import { asFailure, EXIT, Failure, usage } from "../console/console.ts";
 import { isTrusted } from "../place/place.ts";
-import { type CliSession, failureOf, leftOutServers } from "../session/session.ts";
+import type { CliSession } from "../session/session.ts";
+import { failureOf, leftOutServers } from "../state/state.ts";
 import { didYouMean } from "../words/words.ts";
 import type { Context } from "./context.ts";
 
@@ -131,3 +132,47 @@ export const toolRecord = ({ name, server, tool, description }: CatalogTool) => 
   tool,
   description,
 });
+
+/** Throws if the named server was asked now and could not be reached. */
+export function reachedOrThrow(report: StatusReport | undefined, server: string): void {
+  const failure = report && failureOf(report, server);
+  if (failure === undefined) return;
+  const state = report?.servers.find(({ name }) => name === server)?.state;
+  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
+}
+
+/** The session, and the configured name of a server that may wait for consent or be off. */
+export async function configured(
+  context: Context,
+  written: string,
+): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
+  const session = await context.session();
+  const planned = await session.planned();
+  const known: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
+  return { session, server: configuredName(known, planned, written), planned };
+}
+
+/**
+ * The session after a look at servers: the named one may run, and those for which `wants` is true are connected.
+ * `report`: their state then.
+ */
+export async function asked(
+  context: Context,
+  written: string | undefined,
+  wants: (status: ServerStatus) => boolean,
+): Promise<{ session: CliSession; server: string | undefined; report: StatusReport }> {
+  const session = await context.session();
+  const planned = await session.planned();
+  if (written === undefined) {
+    for (const line of leftOutServers(planned)) context.console.note(line);
+    await Promise.all(planned.servers.filter(wants).map(({ name }) => session.connect(name)));
+    return { session, server: undefined, report: await session.status() };
+  }
+  const { server } = await configured(context, written);
+  await session.allow(server);
+  const report = await session.status();
+  const status = report.servers.find(({ name }) => name === server);
+  // The worker explains the name of a server that is not there.
+  if (!status || wants(status)) await connectNamed(session, server, planned);
+  return { session, server, report: await session.status() };
+}

@@ -9,7 +9,7 @@ import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, visibleWidth } from "../../shared/text/width.ts";
 import { type Colour, type Console, EXIT, type ExitCode, inWordsHere } from "../console/console.ts";
 import { leftOutNote } from "../place/place.ts";
-import { leftOutServers } from "../session/session.ts";
+import { leftOutServers } from "../state/state.ts";
 import type { Command } from "./context.ts";
 
 const ERROR_CHARS = 600;

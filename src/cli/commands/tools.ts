@@ -5,10 +5,9 @@ import { counted } from "../../shared/text/counts.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";
 import { shownName } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { type Console, EXIT, Failure } from "../console/console.ts";
-import { failureOf } from "../session/session.ts";
+import { type Console, EXIT } from "../console/console.ts";
 import type { Command } from "./context.ts";
-import { type Known, knownCatalog, knownServer, noteAge, toolRecord } from "./known.ts";
+import { knownCatalog, knownServer, noteAge, reachedOrThrow, toolRecord } from "./known.ts";
 
 function* linesOf(
   tools: readonly CatalogTool[],
@@ -31,14 +30,6 @@ function* linesOf(
   }
 }
 
-/** Throws if the named server was asked now and could not be reached. */
-function checkReached({ report }: Known, server: string): void {
-  const failure = report && failureOf(report, server);
-  if (failure === undefined) return;
-  const state = report?.servers.find(({ name }) => name === server)?.state;
-  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
-}
-
 export const tools: Command = async (context) => {
   const { console } = context;
   const [written] = context.arguments;
@@ -52,7 +43,7 @@ export const tools: Command = async (context) => {
   }
   const all = known.catalog.tools.filter((tool) => server === undefined || tool.server.name === server);
   const names = server === undefined ? known.catalog.servers.map(({ name }) => name) : [server];
-  if (server !== undefined) checkReached(known, server);
+  if (server !== undefined) reachedOrThrow(known.report, server);
   noteAge(context, known, true);
   if (console.json) console.document({ tools: all.map(toolRecord) });
   else console.lines([...linesOf(all, names, console)]);

@@ -43,7 +43,7 @@ const HERE: readonly [RegExp, string][] = [
   [/\/mcp auth\b/g, "pi-mcp-threads login"],
   [/\/mcp reconnect\b(?: \S+?(?=[.,\s]|$))?/g, "pi-mcp-threads list --refresh"],
   [/\/mcp (enable|disable|logout|stats|tools|tool)\b/g, "pi-mcp-threads $1"],
-  [/\/mcp (?=lists|says|shows)/g, "pi-mcp-threads list "],
+  [/\/mcp (?:lists|says|shows)/g, "pi-mcp-threads list shows"],
   [/Search again with ToolSearch/g, "pi-mcp-threads search finds tools"],
   [/\/reload starts[^.]*/g, "Try once more"],
 ];

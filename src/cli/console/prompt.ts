@@ -23,9 +23,10 @@ export function askLine(
     }
     const lines = createInterface({ input, terminal: false });
     const end = (line: string | undefined): void => {
+      // Closing ends it once more.
+      resolve(line?.slice(0, LINE_CHARS));
       signal?.removeEventListener("abort", onAbort);
       lines.close();
-      resolve(line?.slice(0, LINE_CHARS));
     };
     const onAbort = (): void => {
       output.write("\n");

@@ -6,6 +6,7 @@ import { refusedLine } from "../../report/refused.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { type Console, EXIT, Failure, inWordsHere } from "../console/console.ts";
+import { HOW_TO_CONSENT } from "../state/state.ts";
 
 interface ConsentsOptions {
   console: Console;
@@ -13,9 +14,6 @@ interface ConsentsOptions {
   signal: AbortSignal;
   answer: (hash: string, allow: boolean) => Promise<unknown>;
 }
-
-const HOW =
-  "Run the command in a terminal to see what would run and to be asked, or add --yes, which shows and allows it.";
 
 const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
@@ -25,22 +23,19 @@ export function createConsents({ console, yes, signal, answer }: ConsentsOptions
       const question = questions.find((one) => one.server === server);
       if (!question) {
         const refusal = refused.find(({ name }) => name === server);
-        if (refusal) throw new Failure(EXIT.consent, inWordsHere(refusedLine(refusal)), { remedy: HOW });
+        if (refusal)
+          throw new Failure(EXIT.consent, inWordsHere(refusedLine(refusal)), { remedy: HOW_TO_CONSENT });
         return;
       }
       console.warn(`This project wants to run an MCP server.\n${question.question}`);
       const allowed = yes || (console.canAsk && isYes(await console.ask("Allow it? [y/N] ", signal)));
       if (!allowed && !console.canAsk) {
-        throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, { remedy: HOW });
+        throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
+          remedy: HOW_TO_CONSENT,
+        });
       }
       await answer(question.hash, allowed);
       if (!allowed) throw new Failure(EXIT.consent, `You did not allow ${serverName(server)}.`);
     },
   };
 }
-
-/** A line for each server of the project that may not run yet. */
-export const leftOutServers = ({ questions, refused }: StatusReport): string[] => [
-  ...questions.map(({ server }) => `${serverName(server)} waits for your consent: ${HOW}`),
-  ...refused.map((refusal) => inWordsHere(refusedLine(refusal))),
-];

@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
-import { describeError, messageOf } from "../../shared/protocol/errors.ts";
+import { messageOf } from "../../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
@@ -18,8 +18,6 @@ import { factsOf, type Place } from "../place/place.ts";
 import { answerApproval } from "./approvals.ts";
 import { createAsks } from "./asks.ts";
 import { createConsents } from "./consents.ts";
-
-export { leftOutServers } from "./consents.ts";
 
 export interface SessionOptions {
   place: Place;
@@ -165,9 +163,3 @@ class Session implements CliSession {
 }
 
 export const openSession = (options: SessionOptions): CliSession => new Session(options);
-
-/** Why a server could not be reached, as its status tells; undefined if it was. */
-export function failureOf(report: StatusReport, server: string): string | undefined {
-  const found = report.servers.find(({ name }) => name === server);
-  return found?.error && inWordsHere(describeError(found.error));
-}

@@ -1,6 +1,7 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
 import { slipsBetween } from "../../shared/text/slips.ts";
 import { type Failure, usage } from "../console/console.ts";
+import { divideAdd } from "./divide-add.ts";
 import { ALIASES, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
 
 export interface Options {
@@ -70,6 +71,10 @@ class Reader {
 
   read(): CommandLine {
     for (let text = this.#rest.shift(); text !== undefined; text = this.#rest.shift()) {
+      if (this.word === "add") {
+        this.#add([text, ...this.#rest.splice(0)]);
+        break;
+      }
       if (text === "--") {
         this.arguments.push(...this.#rest.splice(0));
         break;
@@ -97,6 +102,17 @@ class Reader {
       throw usage(`There is no command ${JSON.stringify(text)}.${near}`, "pi-mcp-threads --help lists them.");
     }
     this.word = name;
+  }
+
+  /** The words of `add` go to a reader of their own, without the options that every command has. */
+  #add(words: readonly string[]): void {
+    const { own, foreign } = divideAdd(words);
+    this.arguments.push(...foreign);
+    this.#rest.push(...own);
+    for (let text = this.#rest.shift(); text !== undefined; text = this.#rest.shift()) {
+      if (text.startsWith("--")) this.#long(text.slice(2));
+      else this.#short(text.slice(1));
+    }
   }
 
   #long(text: string): void {
@@ -155,7 +171,8 @@ export const wantsJson = (argv: readonly string[]): boolean =>
 
 /** Throws if an argument is missing or one is too many. */
 export function checkArguments({ word, arguments: given }: CommandLine): void {
-  if (word === undefined) return;
+  // The reader of these words says more.
+  if (word === undefined || word === "add") return;
   const wanted: readonly { name: string; required?: true; many?: true }[] = WORDS[word].arguments;
   const help = `pi-mcp-threads help ${word} shows how it is used.`;
   const missing = wanted.slice(given.length).find(({ required }) => required);

@@ -100,6 +100,137 @@ export const WORDS = {
       `call files list_directory --args '{"path": "."}'`,
     ],
   },
+  resources: {
+    arguments: [SERVER],
+    options: [REFRESH],
+    summary: "list the resources of all servers, or of one",
+    examples: ["resources", "resources docs --refresh"],
+  },
+  read: {
+    arguments: [
+      { name: "server", kind: "server", required: true },
+      { name: "uri", kind: "uri", required: true },
+    ],
+    options: [],
+    summary: "print a resource",
+    examples: ["read docs file:///guide.md"],
+  },
+  prompts: {
+    arguments: [SERVER],
+    options: [REFRESH],
+    summary: "list the prompts of all servers, or of one, with their arguments",
+    examples: ["prompts", "prompts docs --json"],
+  },
+  add: {
+    arguments: [
+      { name: "name", kind: "value", required: true },
+      { name: "command or url", kind: "rest", required: true, many: true },
+    ],
+    options: [
+      { name: "env", value: "NAME=value", summary: "a variable of the server; several times for several" },
+      {
+        name: "header",
+        value: "NAME=value",
+        summary: "a header of a remote server; several times for several",
+      },
+      { name: "bearer-token-env", value: "NAME", summary: "the variable with the token of a remote server" },
+      { name: "transport", value: "KIND", summary: "http, sse or stdio" },
+      { name: "cwd", value: "DIR", summary: "the folder in which the server runs" },
+      { name: "lifecycle", value: "KIND", summary: "lazy, eager or keep-alive" },
+      { name: "description", value: "TEXT", summary: "what the server is for" },
+      { name: "project", summary: "write the project's .pi/mcp.json" },
+      { name: "replace", summary: "replace a server of that name" },
+      { name: "no-test", summary: "write it without trying the server first" },
+    ],
+    summary: "add a server to mcp.json, after trying it",
+    details: [
+      "Options stand before the name; those of the server's own command stand behind the command.",
+      "A server that cannot be reached is not written, unless --no-test is given.",
+    ],
+    examples: [
+      "add files npx -y @modelcontextprotocol/server-filesystem .",
+      "add --bearer-token-env DOCS_TOKEN docs https://example.com/mcp",
+    ],
+  },
+  remove: {
+    arguments: [{ name: "server", kind: "server", required: true }],
+    options: [],
+    summary: "remove a server from the file that defines it",
+    examples: ["remove files"],
+  },
+  import: {
+    arguments: [{ name: "program", kind: "value", many: true }],
+    options: [
+      { name: "copy", summary: "copy the servers into mcp.json, in place of following the program's files" },
+      { name: "replace", summary: "with --copy: replace servers of the same name" },
+    ],
+    summary: "show the servers that other programs have, or take them over",
+    details: [
+      "Without a program it shows what there is. With programs their files are named in mcp.json and followed;",
+      "--copy writes their servers into mcp.json instead, after showing what would run.",
+    ],
+    examples: ["import", "import claude-code", "import cursor --copy"],
+  },
+  enable: {
+    arguments: [{ name: "server", kind: "server", required: true }],
+    options: [{ name: "project", summary: "write the project's .pi/mcp.json" }],
+    summary: "switch a server on, in the file that defines it",
+    examples: ["enable files", "enable files --project"],
+  },
+  disable: {
+    arguments: [{ name: "server", kind: "server", required: true }],
+    options: [{ name: "project", summary: "write the project's .pi/mcp.json" }],
+    summary: "switch a server off, in the file that defines it",
+    examples: ["disable files", "disable files --project"],
+  },
+  login: {
+    arguments: [{ name: "server", kind: "server", required: true }],
+    options: [],
+    summary: "sign in to a server in the browser",
+    details: ["On a terminal the address or the code that the browser shows at the end can be pasted."],
+    examples: ["login docs"],
+  },
+  logout: {
+    arguments: [{ name: "server", kind: "server", required: true }],
+    options: [],
+    summary: "sign out of a server",
+    examples: ["logout docs"],
+  },
+  doctor: {
+    arguments: [SERVER],
+    options: [
+      { name: "report", summary: "print a report that can be pasted into an issue, without secrets" },
+    ],
+    summary: "say what is wrong and what to do; with a server, connect it",
+    details: ["Ends with code 1 if it finds an error."],
+    examples: ["doctor", "doctor files", "doctor --report"],
+  },
+  stats: {
+    arguments: [],
+    options: [],
+    summary: "show calls, errors, bytes and times of each tool",
+    examples: ["stats", "stats --json"],
+  },
+  logs: {
+    arguments: [SERVER],
+    options: [
+      { name: "lines", value: "N", summary: "show the last N entries (50)" },
+      { name: "follow", short: "f", summary: "go on with what is written from now on" },
+    ],
+    summary: "show the log, of all servers or of one",
+    examples: ["logs", "logs files --lines 10"],
+  },
+  completion: {
+    arguments: [{ name: "shell", kind: "shell", required: true }],
+    options: [],
+    summary: "print the completion script for bash, zsh or fish",
+    details: [
+      'bash: eval "$(pi-mcp-threads completion bash)" in ~/.bashrc',
+      'zsh: eval "$(pi-mcp-threads completion zsh)" in ~/.zshrc, behind compinit',
+      "fish: pi-mcp-threads completion fish | source in config.fish",
+    ],
+    examples: ["completion bash"],
+  },
 } as const satisfies Record<string, Word>;
 
 export type WordName = keyof typeof WORDS;
@@ -107,7 +238,14 @@ export type WordName = keyof typeof WORDS;
 export const isWord = (name: string): name is WordName => Object.hasOwn(WORDS, name);
 
 /** Other names of commands, from the tools that people know. */
-export const ALIASES: Readonly<Record<string, WordName>> = { ls: "list", status: "list", find: "search" };
+export const ALIASES: Readonly<Record<string, WordName>> = {
+  ls: "list",
+  status: "list",
+  find: "search",
+  rm: "remove",
+  auth: "login",
+  log: "logs",
+};
 
 export const optionsOf = (word: WordName | undefined): readonly Option[] =>
   word === undefined ? GLOBAL_OPTIONS : [...WORDS[word].options, ...GLOBAL_OPTIONS];

@@ -14,4 +14,4 @@ export {
   timeoutMs,
   wantsJson,
 } from "./parse.ts";
-export { isWord, type WordName } from "./table.ts";
+export { isWord, optionsOf, WORDS, type Word, type WordName } from "./table.ts";

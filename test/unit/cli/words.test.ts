@@ -45,6 +45,25 @@ describe("a command line that can be read", () => {
     [["call", "--json", "s", "t", "--json", "-"], "call", ["s", "t"], { json: true, args: "-" }],
     [["help", "call"], "call", [], { help: true }],
     [["call", "-h"], "call", [], { help: true }],
+    [
+      ["add", "-y", "--env", "A=1", "x", "npx", "-y", "--json"],
+      "add",
+      ["--env", "A=1", "x", "npx", "-y", "--json"],
+      { yes: true },
+    ],
+    [
+      ["--json", "add", "x", "https://a.example", "--header", "A=1", "-q"],
+      "add",
+      ["x", "https://a.example", "--header", "A=1"],
+      { json: true, quiet: true },
+    ],
+    [
+      ["add", "--cwd", "/x", "--no-test", "--timeout", "5", "x", "--", "cmd", "--yes"],
+      "add",
+      ["--cwd", "/x", "x", "--", "cmd", "--yes"],
+      { "no-test": true, timeout: "5" },
+    ],
+    [["add", "--description", "--yes", "x", "cmd"], "add", ["--description", "--yes", "x", "cmd"], {}],
     [["-qy", "list"], "list", [], { quiet: true, yes: true }],
     [[], undefined, [], {}],
   ])("%j", (argv, word, given, options) => {
@@ -137,7 +156,7 @@ test("every error of the worker -> an exit code that the page explains", async (
 test("every command and option -> the page has it", async () => {
   const page = await readFile(join(root, "docs", "command-line.md"), "utf8");
   for (const [name, { options }] of Object.entries(WORDS)) {
-    expect(page).toMatch(new RegExp(`^\\| \`${name}\\b`, "m"));
+    expect(page).toMatch(new RegExp(`^\\|.*\`${name}\\b`, "m"));
     for (const option of options) expect(page).toContain(`--${option.name}`);
   }
   for (const { name } of GLOBAL_OPTIONS) expect(page).toContain(`--${name}`);

@@ -1,0 +1,179 @@
+/**
+ * `login` and `logout`. A sign-in opens the browser and shows the address; its end comes from the page to which the
+ * browser returns, or from what the person pastes on the terminal.
+ */
+import { serverName } from "../../report/server-name.ts";
+import { ThreadsError } from "../../shared/protocol/errors.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import { counted } from "../../shared/text/counts.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
+import { asFailure, EXIT, type ExitCode, Failure, inWordsHere, usage } from "../console/console.ts";
+import type { CliSession } from "../session/session.ts";
+import type { Command, Context } from "./context.ts";
+import { asked } from "./known.ts";
+
+/** The worker asks two different questions. More would mean that it does not take the answers. */
+const QUESTIONS = 4;
+const PASTES = 10;
+const URL_CHARS = 8 * 1024;
+const QUESTION_CHARS = 2_000;
+const LONGEST_MS = 15 * 60 * 1_000;
+const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
+
+type Begun = Exclude<SignInStep, { step: "ask" }>;
+type Opened = Extract<SignInStep, { step: "open" }>;
+
+/** The address as a terminal and a browser can be given it: a server wrote a part of it. */
+const isOpenable = (url: string): boolean =>
+  url.length <= URL_CHARS && /^https?:\/\/[!-~]+$/i.test(url) && URL.canParse(url);
+
+async function agrees({ console, options, signal }: Context, text: string): Promise<boolean> {
+  console.warn(oneLine(text, QUESTION_CHARS));
+  if (options.yes) return true;
+  if (!console.canAsk) return false;
+  return /^y(es)?$/i.test((await console.ask("Agree? [y/N] ", signal))?.trim() ?? "");
+}
+
+async function begin(context: Context, session: CliSession, server: string): Promise<Begun> {
+  let agreed: SignInAgreed | undefined;
+  for (let count = 0; count <= QUESTIONS; count++) {
+    const step = await session.runtime.ask("signIn", { server, ...(agreed ? { agreed } : {}) });
+    if (step.step !== "ask") return step;
+    const { question } = step;
+    const yes = await agrees(context, question.text);
+    if (question.about === "pi") agreed = { ...agreed, fromPi: yes };
+    else if (yes) agreed = { ...agreed, issuer: question.issuer };
+    else {
+      throw new Failure(EXIT.consent, `${serverName(server)}: the sign-in needs your yes.`, {
+        remedy: context.console.canAsk ? undefined : "Run it in a terminal, or add --yes.",
+      });
+    }
+  }
+  throw new Failure(EXIT.internal, "The sign-in asks the same question again and again.");
+}
+
+/** Hands pasted lines to the worker until one fits. Settles when no more can be pasted. */
+async function paste(context: Context, session: CliSession, id: string, closing: AbortSignal): Promise<void> {
+  const { console } = context;
+  for (let count = 0; count < PASTES; count++) {
+    const line = await console.ask("Address or code: ", closing);
+    if (line === undefined || closing.aborted) return;
+    if (line.trim() === "") continue;
+    const { problem } = await session.runtime.ask("pasteSignIn", { id, text: line.trim() });
+    if (problem === undefined) return;
+    console.warn(oneLine(problem, QUESTION_CHARS));
+  }
+}
+
+function showPage({ console }: Context, server: string, { url, browser, listens }: Opened): void {
+  if (!isOpenable(url)) {
+    throw new Failure(
+      EXIT.signIn,
+      `${serverName(server)}: the address of its sign-in page cannot be opened.`,
+    );
+  }
+  const head =
+    browser === "started"
+      ? `Sign in to ${serverName(server)} in the browser. If it has not opened, open this page:`
+      : `To sign in to ${serverName(server)}, open this page in a browser:`;
+  const canPaste = console.canAsk
+    ? [
+        "If the browser ends on a page that it cannot show, paste the address of that page, or the code that it shows.",
+      ]
+    : [];
+  console.warn([head, url, ...canPaste].join("\n"));
+  if (!listens && !console.canAsk) {
+    throw new Failure(
+      EXIT.signIn,
+      `${serverName(server)}: its sign-in ends with an address that must be pasted.`,
+      {
+        remedy: "Run it in a terminal.",
+      },
+    );
+  }
+}
+
+/** The end of the sign-in, or a failure when its time is over. */
+async function finish(
+  context: Context,
+  session: CliSession,
+  server: string,
+  step: Begun,
+): Promise<SignInResult> {
+  const closing = new AbortController();
+  const onEnd = (): void => closing.abort();
+  context.signal.addEventListener("abort", onEnd, { once: true });
+  let timer: NodeJS.Timeout | undefined;
+  const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new Failure(EXIT.timeout, `${serverName(server)}: the sign-in did not end in time.`)),
+      ownMs + GRACE_MS,
+    );
+  });
+  try {
+    if (step.step === "open") {
+      showPage(context, server, step);
+      // A failure of the pasting leaves the browser's way open.
+      if (context.console.canAsk) {
+        paste(context, session, step.id, closing.signal).catch((error: unknown) =>
+          context.console.warn(asFailure(error).message),
+        );
+      }
+    }
+    return await Promise.race([session.signInEnd(step.id), late]);
+  } catch (error) {
+    await session.runtime.ask("cancelSignIn", { id: step.id }).catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    closing.abort();
+    context.signal.removeEventListener("abort", onEnd);
+  }
+}
+
+function told({ console }: Context, server: string, result: SignInResult): ExitCode {
+  if (!result.ok) {
+    const { code, message, remedy } = result.error;
+    const failure = asFailure(new ThreadsError(code, message, { remedy }));
+    // Whatever hinders a sign-in: the server still needs one.
+    throw new Failure(
+      failure.exitCode === EXIT.internal ? EXIT.signIn : failure.exitCode,
+      failure.message,
+      failure,
+    );
+  }
+  const name = serverName(server);
+  const text =
+    result.tools === undefined
+      ? `${name}: signed in, but the server did not connect. pi-mcp-threads doctor ${name} says why.`
+      : `${name}: signed in, ${counted(result.tools, "tool")}.`;
+  if (console.json) console.document({ server, signedIn: true, tools: result.tools ?? null });
+  else console.lines([text]);
+  return result.tools === undefined ? EXIT.unreachable : EXIT.ok;
+}
+
+/** The session and the server, which must be a remote one. */
+async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
+  const { session, server = "", report } = await asked(context, context.arguments[0], () => false);
+  if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
+    throw usage(`${serverName(server)} is a local program and takes no sign-in.`);
+  }
+  return { session, server };
+}
+
+export const login: Command = async (context) => {
+  const { session, server } = await remote(context);
+  const step = await begin(context, session, server);
+  return told(context, server, await finish(context, session, server, step));
+};
+
+export const logout: Command = async (context) => {
+  const { console } = context;
+  const { session, server } = await remote(context);
+  const { text } = await session.runtime.ask("signOut", { server });
+  if (console.json) console.document({ server, text });
+  else console.lines([oneLine(inWordsHere(text), QUESTION_CHARS)]);
+  return EXIT.ok;
+};

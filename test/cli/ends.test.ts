@@ -1,0 +1,103 @@
+/** Owns: the end of the command in the middle of a call: no server process stays, and the exit code says why. */
+import { access, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { createHome, type PiHome } from "../support/pi-home.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { everything, fixtureServer, type Running, runCli, startCli } from "./support.ts";
+
+const PATIENCE_MS = 30_000;
+
+let home: PiHome;
+beforeAll(async () => {
+  home = await forWholeFile(async () => {
+    const made = await createHome({ caches: inject("piCaches") });
+    onCleanup(made.dispose);
+    return made;
+  });
+  const mcpServers = {
+    waits: fixtureServer("waits.mjs"),
+    stays: fixtureServer("ignores-end.mjs"),
+    every: everything(),
+  };
+  await home.writeMcp({ mcpServers });
+  expect((await runCli(home, ["list", "--refresh"])).code).toBe(0);
+});
+
+let calls = 0;
+
+interface Called extends Running {
+  /** Pids of the server's processes. */
+  servers: number[];
+}
+
+/** Starts a call that never ends, and waits until its server has it. */
+async function startCall(server: "waits" | "stays", mark: string): Promise<Called> {
+  const arrived = join(home.dir, `arrived-${++calls}`);
+  const args = { file: join(home.dir, "never"), arrived };
+  const running = startCli(home, ["call", server, "work", "--args", JSON.stringify(args)], {
+    env: { CLI_TEST_MARK: mark },
+  });
+  const isThere = async (): Promise<boolean> =>
+    server === "waits"
+      ? access(arrived).then(
+          () => true,
+          () => false,
+        )
+      : (await serversOf(mark, running)).length > 0;
+  await expect.poll(isThere).toBe(true);
+  return { ...running, servers: await serversOf(mark, running) };
+}
+
+const serversOf = async (mark: string, { child }: Running): Promise<number[]> =>
+  (await processesWithMarker(`CLI_TEST_MARK=${mark}`))
+    .map(({ pid }) => pid)
+    .filter((pid) => pid !== child.pid);
+
+describe("a signal in the middle of a call", () => {
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)("%s -> code %d, nothing on stdout, no server stays", async (signal, code) => {
+    const call = await startCall("waits", signal);
+    expect(call.servers.length).toBeGreaterThan(0);
+    call.child.kill(signal);
+    expect(await call.ended).toMatchObject({ code, signal: null, stdout: "", stderr: "" });
+    expect(await waitGone(call.servers, PATIENCE_MS)).toEqual([]);
+  });
+
+  test("SIGKILL -> the server ends with its stdin, once it has done what it was asked", async () => {
+    const args = ["call", "every", "trigger-long-running-operation", "duration=2", "steps=2"];
+    const running = startCli(home, args, { env: { CLI_TEST_MARK: "SIGKILL" } });
+    await expect.poll(() => serversOf("SIGKILL", running)).not.toEqual([]);
+    const servers = await serversOf("SIGKILL", running);
+    running.child.kill("SIGKILL");
+    expect(await running.ended).toMatchObject({ signal: "SIGKILL" });
+    expect(await waitGone(servers, PATIENCE_MS)).toEqual([]);
+  });
+
+  test("a server that ignores SIGTERM and the end of its stdin is killed, also by a second signal", async () => {
+    const [first, second] = await Promise.all([startCall("stays", "once"), startCall("stays", "twice")]);
+    first.child.kill("SIGINT");
+    second.child.kill("SIGINT");
+    second.child.kill("SIGTERM");
+    expect((await first.ended).code).toBe(130);
+    // The two signals may arrive in either order.
+    expect([130, 143]).toContain((await second.ended).code);
+    expect(await waitGone([...first.servers, ...second.servers], PATIENCE_MS)).toEqual([]);
+  });
+});
+
+describe("nobody reads the output any more", () => {
+  test("stdout is closed during a call -> no word on stderr, no server stays", async () => {
+    const call = await startCall("waits", "closed");
+    call.child.stdout?.destroy();
+    // The call's answer is the first write into the closed pipe.
+    await writeFile(join(home.dir, "never"), "");
+    const { code, stderr } = await call.ended;
+    expect({ code, stderr }).toEqual({ code: 141, stderr: "" });
+    expect(await waitGone(call.servers, PATIENCE_MS)).toEqual([]);
+  });
+});
