@@ -39,13 +39,13 @@ export function suspectsOf(death: Death, before: Death | undefined): Suspect[] {
   const { talking, connecting, reason } = death;
   const filler = fillerOf(death);
   if (filler !== undefined) {
-    return [{ server: filler, why: `the connection worker ran out of memory while ${filler} sent most` }];
+    return [{ server: filler, why: "the connection worker ran out of memory while this server sent most" }];
   }
   if (talking !== undefined) {
     return [
       {
         server: talking,
-        why: `the connection worker ended while it handled a message of ${talking} (${reason})`,
+        why: `the connection worker ended while it handled a message of this server (${reason})`,
       },
     ];
   }
@@ -53,6 +53,6 @@ export function suspectsOf(death: Death, before: Death | undefined): Suspect[] {
   const both = connecting.filter((server) => before.connecting.includes(server));
   return (both.length > 0 ? both : connecting).map((server) => ({
     server,
-    why: `the connection worker ended twice within a minute (${reason}), the last time while ${server} was being connected`,
+    why: `the connection worker ended twice within a minute (${reason}), the last time while this server was being connected`,
   }));
 }

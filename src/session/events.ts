@@ -9,6 +9,7 @@ import type { Registrar } from "../tools/registry/registry.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
+import { createGathering } from "../ui/gather-notices.ts";
 import { createHealthNotices } from "../ui/health-notices.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { createStatusLine } from "../ui/status-line.ts";
@@ -16,7 +17,7 @@ import { type Running, type SessionState, serversOf, type WhileRunning } from ".
 
 export interface EventTargets {
   ctx: PiContext;
-  state: WhileRunning<SessionState & Pick<Running, "called">>;
+  state: WhileRunning<SessionState & Pick<Running, "called" | "signedOut">>;
   store: CatalogStore;
   registrar: Registrar;
   dialogs: Dialogs;
@@ -33,6 +34,13 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const { ctx, store, registrar, dialogs, signIns, asks } = targets;
   const statusLine = createStatusLine(ctx);
   const health = createHealthNotices();
+  const gathering = createGathering(
+    ({ text, level }) => {
+      if (targets.state()) notify(ctx, text, level);
+    },
+    // Without a UI each notice is a line on stderr, and the process may end at any time.
+    { gathers: ctx.hasUI },
+  );
   const configNotices = createConfigNotices(ctx);
 
   const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
@@ -95,8 +103,11 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         const notice = health.onStatus(event.status, {
           isCalled: state.called.has(name),
           isSigningIn: signIns.isRunning(name),
+          isSignedOut: state.signedOut.has(name),
         });
-        if (notice) notify(ctx, notice.text, notice.level);
+        if (event.status.state === "connected") state.signedOut.delete(name);
+        const isBusy = serversOf(state).some((server) => server.state === "connecting");
+        gathering.add(name, notice, isBusy);
         break;
       }
     }

@@ -28,6 +28,8 @@ export interface Running extends SessionState {
   asks: Asks;
   /** Servers that were called in this session. */
   called: Set<string>;
+  /** Servers that the user has signed out of; they have not connected since. */
+  signedOut: Set<string>;
   warn: (text: string) => void;
 }
 

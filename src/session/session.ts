@@ -157,7 +157,17 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
     turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
-    ask: (...request) => runningOrThrow().runtime.ask(...request),
+    ask: (...request) => {
+      const session = runningOrThrow();
+      const [method, params] = request;
+      const answer = session.runtime.ask(...request);
+      if (method !== "signOut") return answer;
+      // The user knows that the server needs a sign-in then.
+      const { server } = params as { server: string };
+      session.signedOut.add(server);
+      answer.catch(() => session.signedOut.delete(server));
+      return answer;
+    },
     askConsents: async () => {
       const { runtime, dialogs } = runningOrThrow();
       dialogs.forget();

@@ -145,5 +145,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     settings: undefined,
     accepted: undefined,
     called: new Set(),
+    signedOut: new Set(),
   };
 }

@@ -15,6 +15,8 @@ export interface Surroundings {
   isCalled: boolean;
   /** Whether the user signs in now, which has its own line at the end. */
   isSigningIn: boolean;
+  /** Whether the user has just signed out, and so knows that a sign-in is needed. */
+  isSignedOut: boolean;
 }
 
 export interface HealthNotices {
@@ -28,7 +30,7 @@ export function createHealthNotices(): HealthNotices {
   /** Name of a server -> what the user has read: the code of a failure, or that it needs a sign-in. */
   const reported = new Map<string, string>();
   return {
-    onStatus(status, { isCalled, isSigningIn }) {
+    onStatus(status, { isCalled, isSigningIn, isSignedOut }) {
       const { name, state, error, lifecycle, toolsKnown, signIn } = status;
       const shown = `MCP server ${serverName(name)}`;
       if (state === "connected") {
@@ -46,6 +48,7 @@ export function createHealthNotices(): HealthNotices {
       const what = wantsSignIn ? SIGN_IN : (error?.code ?? state);
       if (reported.get(name) === what) return undefined;
       reported.set(name, what);
+      if (wantsSignIn && isSignedOut) return undefined;
       if (wantsSignIn) {
         return { level: "warning", text: `${shown} needs a sign-in: /mcp auth ${serverName(name)}` };
       }

@@ -237,7 +237,7 @@ describe("a server whose message ends the connection worker", () => {
     onCleanup(() => rpc.stop());
     const named = await rpc.waitFor((event) => JSON.stringify(event).includes("MCP server bad: "));
     expect(JSON.stringify(named)).toContain(
-      "MCP server bad: the connection worker ended while it handled a message of bad (exit code 9). " +
+      "MCP server bad: the connection worker ended while it handled a message of this server (exit code 9). " +
         "The server is not connected by itself any more. " +
         "A call of one of its tools or /mcp reconnect bad connects it.",
     );

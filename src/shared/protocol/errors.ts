@@ -139,7 +139,8 @@ export const describeThrown = (error: unknown): string =>
   error instanceof ThreadsError ? describeError(error) : messageOf(error);
 
 /** The message without the server's name at its start, for use below a heading that names the server. */
-export const withoutServer = (server: string, message: string): string => message.replace(`${server}: `, "");
+export const withoutServer = (server: string, message: string): string =>
+  message.startsWith(`${server} `) ? `it${message.slice(server.length)}` : message.replace(`${server}: `, "");
 
 /** `describeError` for use below a heading that names the server. */
 export const describeErrorOf = (

@@ -3,6 +3,7 @@
  * browser does.
  */
 import type { AskReply, AskUrl } from "../../shared/protocol/ask.ts";
+import { isOpenable } from "../../shared/text/openable.ts";
 import { openableUrl } from "../link.ts";
 import { type Conversation, choose } from "./conversation.ts";
 import { addressText, fitsDialog, urlText } from "./words.ts";
@@ -17,7 +18,9 @@ export async function askUrl(ask: AskUrl, at: Conversation): Promise<AskReply | 
   if (openableUrl(ask.url) === undefined) return send({ action: "decline" });
   // Past `notify`, which removes links. The address holds nothing that a terminal acts on.
   if (!fitsDialog(ask, ctx)) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");
-  const choice = await choose(at, urlText(server, ask, ctx), [OPEN, SHOW, DECLINE]);
+  // The worker starts no browser for any other address, so none is offered.
+  const ways = isOpenable(URL.parse(ask.url)) ? [OPEN, SHOW] : [SHOW];
+  const choice = await choose(at, urlText(server, ask, ctx), [...ways, DECLINE]);
   if (signal.aborted) return undefined;
   if (choice === undefined) return send({ action: "cancel" });
   if (choice === DECLINE) return send({ action: "decline" });

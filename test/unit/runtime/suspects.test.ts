@@ -55,19 +55,19 @@ describe("suspectsOf", () => {
       "talking",
       death({ talking: "a" }),
       undefined,
-      "the connection worker ended while it handled a message of a (exit code 7)",
+      "the connection worker ended while it handled a message of this server (exit code 7)",
     ],
     [
       "filling the memory",
       death({ outOfMemory: true, heard: heard({ a: 60 }) }),
       undefined,
-      "the connection worker ran out of memory while a sent most",
+      "the connection worker ran out of memory while this server sent most",
     ],
     [
       "connecting",
       death({ connecting: ["a"] }),
       earlier(["a"]),
-      "the connection worker ended twice within a minute (exit code 7), the last time while a was being connected",
+      "the connection worker ended twice within a minute (exit code 7), the last time while this server was being connected",
     ],
   ])("%s -> says why", (_name, now, last, why) => {
     expect(suspectsOf(now, last)).toEqual([{ server: "a", why }]);

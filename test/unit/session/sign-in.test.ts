@@ -159,3 +159,21 @@ test("a question about consent comes while the dialog is open -> it waits for it
   await settled();
   expect(at.dialogs).toMatchObject([{ method: "input" }, { method: "select" }]);
 });
+
+test("/mcp logout -> no notice that the server needs a sign-in, until it has connected once more", async () => {
+  const at = await openSession({
+    snapshot: [OWN],
+    answers: { signOut: () => ({ text: "own is signed out." }) },
+  });
+  at.send(planned({ servers: [makeStatus("own", { lifecycle: "eager" })] }));
+  const needed = { ...needing, lifecycle: "eager" as const };
+  await at.session.ask("signOut", { server: "own" });
+  at.send({ type: "server", generation: 0, status: needed });
+  expect(at.notices).toEqual([]);
+  at.send({ type: "server", generation: 0, status: makeStatus("own", { lifecycle: "eager" }) });
+  at.send({ type: "server", generation: 0, status: needed });
+  expect(at.notices.map(([text]) => text)).toEqual([
+    "MCP server own is signed in.",
+    "MCP server own needs a sign-in: /mcp auth own",
+  ]);
+});

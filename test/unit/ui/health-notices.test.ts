@@ -8,7 +8,7 @@ const error = { code: "connect_failed" as const, message: "s: no answer.", remed
 const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." };
 const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
 
-const UNCALLED = { isCalled: false, isSigningIn: false };
+const UNCALLED = { isCalled: false, isSigningIn: false, isSignedOut: false };
 
 /** The notice after each of these states of the server `s`, one after the other. */
 function told(states: readonly ServerState[]): (Notice | undefined)[] {
@@ -80,6 +80,7 @@ describe("a server that takes a sign-in", () => {
     ["lazy, called", { lifecycle: "lazy" }, { isCalled: true }, NEEDS],
     ["lazy, its tools are unknown", { lifecycle: "lazy", toolsKnown: false }, {}, NEEDS],
     ["signing in now", {}, { isSigningIn: true }, undefined],
+    ["signed out by the user", {}, { isSignedOut: true }, undefined],
     [
       "a name that acts on a terminal",
       { name: "a\n\u001b[2Jb" },
@@ -110,14 +111,16 @@ describe("a server that takes a sign-in", () => {
   test("signed in by the user of this session -> no notice beside the sign-in's own line", () => {
     const health = createHealthNotices();
     health.onStatus(needing(), UNCALLED);
-    expect(health.onStatus(makeStatus("s"), { isCalled: true, isSigningIn: true })).toBeUndefined();
+    expect(
+      health.onStatus(makeStatus("s"), { ...UNCALLED, isCalled: true, isSigningIn: true }),
+    ).toBeUndefined();
     expect(health.onStatus(makeStatus("s"), UNCALLED)).toBeUndefined();
   });
 
   test("it fails while the user signs in -> told, because the sign-in's line does not say why", () => {
     const health = createHealthNotices();
     expect(
-      health.onStatus(makeStatus("s", { state: "failed", error }), { isCalled: false, isSigningIn: true }),
+      health.onStatus(makeStatus("s", { state: "failed", error }), { ...UNCALLED, isSigningIn: true }),
     ).toEqual(FAILED);
   });
 });

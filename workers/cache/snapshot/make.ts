@@ -25,7 +25,10 @@ function collisionLines(collisions: AssignedNames["collisions"]): string[] {
   return [...byServer].map(([server, all]) => {
     const shown = all
       .slice(0, COLLISIONS_SHOWN)
-      .map(({ wanted, name, holder }) => `${wanted} (of ${holder}) is ${name}`);
+      .map(
+        ({ wanted, name, holder }) =>
+          `${wanted} (of ${holder === server ? "another tool" : holder}) is ${name}`,
+      );
     if (all.length > shown.length) shown.push(`${all.length - shown.length} more`);
     return `${server}: names that are taken: ${shown.join(", ")}`;
   });

@@ -8,6 +8,7 @@ import {
   ThreadsError,
   toWireError,
   type WireError,
+  withoutServer,
 } from "../../../../src/shared/protocol/errors.ts";
 
 const clone = (wire: WireError): WireError => structuredClone(wire);
@@ -87,4 +88,13 @@ it.each([
   [{ toString: (): string => "odd" }, "odd"],
 ])("messageOf: %j -> %s", (thrown, message) => {
   expect(messageOf(thrown)).toBe(message);
+});
+
+it.each([
+  ["s: no answer.", "no answer."],
+  ["s could not be connected.", "it could not be connected."],
+  ["server s: no answer.", "server no answer."],
+  ["sense: no", "sense: no"],
+])("withoutServer: %s -> %s", (message, expected) => {
+  expect(withoutServer("s", message)).toBe(expected);
 });

@@ -197,6 +197,21 @@ describe("a page", () => {
     );
   });
 
+  test.each([
+    ["http on another machine", "http://other.example/a", "other.example", false],
+    ["http on this machine", "http://localhost:8080/a", "localhost:8080", true],
+    ["https", "https://other.example/a", "other.example", true],
+  ])(
+    "a page over %s -> a browser is offered only if one is started",
+    async (_title, url, host, isOffered) => {
+      const at = asking();
+      await at.ask({ ...PAGE, url, host, plain: url.startsWith("http:") });
+      const options = JSON.stringify(at.dialogs[0]);
+      expect(options.includes("Open it in the browser")).toBe(isOffered);
+      expect(options).toContain("I open it myself");
+    },
+  );
+
   test("in a terminal -> the address is a link; one of many rows is a notice of its own", async () => {
     const at = asking({ mode: "tui" });
     await at.ask(PAGE);

@@ -7,9 +7,9 @@ import { homedir } from "node:os";
 import { basename, win32 } from "node:path";
 import { systemProgram } from "../../../../src/shared/process/windows-programs.ts";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
 import { findHere } from "../../../shared/programs/find-program.ts";
-import { isLoopback } from "./redirect.ts";
 
 export interface BrowserOptions {
   env: Env;
@@ -22,13 +22,6 @@ export interface BrowserOptions {
 export interface Opener {
   command: string;
   args: string[];
-}
-
-/** An address that a browser may be told to open: any other scheme would start another program. */
-export function isOpenable(url: string): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname } = new URL(url);
-  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
 /** On Windows any other file than a program would be started by a shell. */
@@ -86,7 +79,7 @@ function start(
 /** Never rejects: a browser that cannot be started is a note, and the user opens the address. */
 export async function openBrowser(url: string, options: BrowserOptions): Promise<"started" | "none"> {
   const { env: base, platform, onNote } = options;
-  if (!isOpenable(url)) return "none";
+  if (!isOpenable(URL.parse(url))) return "none";
   const { href } = new URL(url);
   const independentOf = { cwd: process.cwd(), home: homedir() };
   const env = childEnvironment({ base, own: {}, platform, independentOf });

@@ -3,10 +3,12 @@
  * alone, with whatever a terminal, a mail or a chat put around it. Answers a sentence if the text cannot be the answer
  * to this sign-in, so that the user can paste again. Pure.
  */
+
+import { isLoopback } from "../../../../src/shared/text/openable.ts";
 import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import { isSameState } from "../model/model.ts";
-import { isLoopback, portOf } from "./redirect.ts";
+import { portOf } from "./redirect.ts";
 
 export type Pasted = { parameters: URLSearchParams } | { bareCode: string };
 

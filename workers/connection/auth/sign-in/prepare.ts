@@ -4,11 +4,11 @@
  */
 
 import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
+import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";
 import { type Discovered, SignInProblem, type SignInRecord } from "../model/model.ts";
-import { isOpenable } from "./browser.ts";
 import type { SignInParts, SignInTarget } from "./contract.ts";
 import { listenAndRegister } from "./listen.ts";
 import type { Listeners, Listening } from "./listeners.ts";
@@ -121,7 +121,8 @@ async function authorize(
   tellSecrets({ client }, target.onSecret);
   const pending = await parts.beginAuthorization({ discovered, client, redirectUri, scope }, context);
   target.onSecret(pending.verifier);
-  if (!isOpenable(pending.url)) throw new SignInProblem("not-https", { url: withoutQuery(pending.url) });
+  if (!isOpenable(URL.parse(pending.url)))
+    throw new SignInProblem("not-https", { url: withoutQuery(pending.url) });
   const isOldClient = client.kind === "dynamic" && client.id === stored?.id;
   return { kind: "open", pending, isOldClient, ...(listening ? { listening } : {}) };
 }

@@ -3,6 +3,7 @@
  * address is on loopback (RFC 8252, section 7.3), unless the configuration names another: then the user pastes it. Pure.
  */
 import { createHash } from "node:crypto";
+import { isLoopback } from "../../../../src/shared/text/openable.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
 import { type ClientRecord, SignInProblem } from "../model/model.ts";
 
@@ -22,10 +23,6 @@ const PORT = "{port}";
 const IPV4 = "127.0.0.1";
 const PATH = "/callback";
 const SERVER_CHARS = 16;
-
-/** The host of a `URL`, which has brackets around an IPv6 address. */
-export const isLoopback = (hostname: string): boolean =>
-  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 
 export const withPort = (uri: string, port: number): string => uri.replaceAll(PORT, String(port));
 

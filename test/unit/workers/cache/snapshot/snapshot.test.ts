@@ -430,3 +430,10 @@ describe("publish", () => {
     expect(catalogFrom(snapshot ?? new Uint8Array())?.tools).toHaveLength(1);
   });
 });
+
+test("two tools of one server want one name -> the notice names the server once", async () => {
+  const tools = [{ name: "a b" }, { name: "a_b" }].map((tool) => ({ ...ECHO, ...tool }));
+  const { notices } = await publish(task(tools));
+  expect(notices).toHaveLength(1);
+  expect(notices[0]).toMatch(/^s: names that are taken: s__a_b \(of another tool\) is s__a_b_\w+, /);
+});

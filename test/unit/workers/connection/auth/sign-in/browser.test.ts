@@ -1,11 +1,12 @@
 /** Owns: which program shows the address of a sign-in, when there is none, and that it starts without a shell. */
+
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { isOpenable } from "../../../../../../src/shared/text/openable.ts";
 import {
   type BrowserOptions,
-  isOpenable,
   openBrowser,
   openersFor,
 } from "../../../../../../workers/connection/auth/sign-in/browser.ts";
@@ -81,7 +82,7 @@ test.each([
   ["-a Calculator", false],
   ["", false],
 ])("isOpenable: %s -> %s", (url, expected) => {
-  expect(isOpenable(url)).toBe(expected);
+  expect(isOpenable(URL.parse(url))).toBe(expected);
 });
 
 describe.skipIf(process.platform === "win32")("openBrowser with a real program", () => {

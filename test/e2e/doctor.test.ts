@@ -1,0 +1,95 @@
+/** Owns: the doctor in the real Pi over RPC, and that servers which fail together make one notice. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { findSecrets } from "../support/find-secrets.ts";
+import { notices } from "../support/rpc-events.ts";
+import { open } from "./rpc-support.ts";
+import { fixtureServer, onCleanup, once, readLog, SERVERS } from "./support.ts";
+
+const SECRET = "sk-pmt-51c0ffee7ab1e5d2";
+
+/** One Pi with five servers that fail and one that works: its notices, the doctor's words, the log. */
+const ran = once(async () => {
+  const web = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<h1>Welcome</h1>");
+  });
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  onCleanup(async () => web.close());
+  const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/?key=${SECRET}`;
+  const pi = await open({
+    mcp: {
+      mcpServers: {
+        missing: { command: "no-such-command-here", env: { KEY: SECRET } },
+        exits: fixtureServer("exits.mjs"),
+        garbage: fixtureServer("garbage.mjs"),
+        page: { url, headers: { "X-Key": SECRET } },
+        unset: { command: process.execPath, args: [`\${PMT_UNSET_VARIABLE}`] },
+        memory: SERVERS.memory,
+      },
+    },
+  });
+  const first = await pi.notice(/MCP servers failed/);
+  const doctor = notices(await pi.rpc.command("/mcp doctor"));
+  const named = notices(await pi.rpc.command("/mcp doctor memory"));
+  const absent = notices(await pi.rpc.command("/mcp doctor nobody"));
+  const all = notices(pi.rpc.events);
+  expect((await pi.rpc.stop()).code).toBe(0);
+  expect(pi.rpc.stderr).toBe("");
+  return { first, doctor, named, absent, all, log: await readLog(pi.at), at: pi.at };
+});
+
+test("five servers fail at the start -> one notice with a line for each", async () => {
+  const { first, all } = await ran();
+  const lines = first.split("\n");
+  expect(lines[0]).toBe("5 MCP servers failed:");
+  expect(
+    lines
+      .slice(1, 6)
+      .map((line) => line.replace(/:.*/, ""))
+      .sort(),
+  ).toEqual(["exits", "garbage", "missing", "page", "unset"]);
+  expect(lines.slice(6)).toEqual(["/mcp doctor says what to do."]);
+  const told = all.filter(({ level, message }) => level === "error" && !message.startsWith("/mcp: "));
+  expect(told).toHaveLength(1);
+});
+
+test("/mcp doctor -> each cause once, with what to do", async () => {
+  const { doctor } = await ran();
+  const text = doctor.map(({ message }) => message).join("\n");
+  expect(text).toMatch(/^MCP doctor: 5 errors/);
+  expect(text).toContain('error: missing: The command "no-such-command-here" is not on PATH.');
+  expect(text).toContain("error: unset: The variable PMT_UNSET_VARIABLE is not set, and args.0 needs it.");
+  expect(text).toMatch(/error: page: .*web page \(HTML\)/);
+  expect(text).toMatch(/To do: Install it, or write its whole path/);
+});
+
+test("/mcp doctor <server> -> its steps; an unknown server -> said", async () => {
+  const { named, absent } = await ran();
+  expect(named[0]?.message).toMatch(/^MCP doctor: all is well.*\n {2}ok: (ping|start)/);
+  expect(absent[0]).toMatchObject({
+    level: "error",
+    message: expect.stringContaining("No server named nobody"),
+  });
+});
+
+test("neither the notices nor the log hold a secret, and no line of the log names its server twice", async () => {
+  const { all, log } = await ran();
+  const text = all.map(({ message }) => message).join("\n");
+  expect(
+    findSecrets(
+      [
+        { name: "notices", text },
+        { name: "the log", text: log },
+      ],
+      [SECRET],
+    ),
+  ).toEqual([]);
+  const lines = log.split("\n").filter((line) => /\[connection#\d+\]/.test(line));
+  const twice = lines.filter((line) =>
+    ["missing", "exits", "garbage", "unset", "memory"].some(
+      (name) => (line.match(new RegExp(`(?<![\\w/-])${name}(?=[: ])`, "g")) ?? []).length > 1,
+    ),
+  );
+  expect(twice).toEqual([]);
+});
