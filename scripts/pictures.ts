@@ -5,7 +5,7 @@
  * To add a screen: a scene in SCENES. Called by: people, after a change of what a screen shows.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { packedExtension } from "../bench/support/build.ts";
 import { formatNumber } from "../bench/support/stats.ts";
 import { type ModelScript, startModel } from "../test/support/model.ts";
@@ -32,16 +32,13 @@ interface Scene {
   from?: RegExp;
 }
 
-const server = (name: string, ...args: string[]) => ({
-  command: process.execPath,
-  args: [join(ROOT, "node_modules", "@modelcontextprotocol", `server-${name}`, "dist", "index.js"), ...args],
-});
-
+/** Servers from npm, found on the PATH as if they were installed. */
 const SERVERS = {
-  everything: { ...server("everything", "stdio"), description: "Examples of all features" },
-  filesystem: { ...server("filesystem", "."), description: "Files of the project" },
-  memory: { ...server("memory"), description: "What was learned about people and things" },
+  everything: { command: "mcp-server-everything", args: ["stdio"], description: "Examples of all features" },
+  filesystem: { command: "mcp-server-filesystem", args: ["."], description: "Files of the project" },
+  memory: { command: "mcp-server-memory", description: "What was learned about people and things" },
 };
+const PROGRAMS = join(ROOT, "node_modules", ".bin");
 
 const calls = (name: string, args: unknown, text = "") => ({ text, toolCalls: [{ name, args }] });
 
@@ -87,6 +84,22 @@ const SCENES: Readonly<Record<string, Scene>> = {
       await terminal.until(/everything +connected[\s\S]*broken +failed/);
     },
   },
+  add: {
+    title:
+      "/mcp add: what the server would run, its answer to a trial, and the question where it is written.",
+    columns: 96,
+    rows: 34,
+    mcp: { mcpServers: { memory: SERVERS.memory } },
+    script: [],
+    from: /^ ?Where|^─+$/,
+    play: async (terminal) => {
+      await terminal.until(/MCP \d/);
+      await terminal.prompt("/mcp add files mcp-server-filesystem .");
+      await terminal.until(/Test it/);
+      await terminal.press("Enter");
+      await terminal.until(/answers over stdio/);
+    },
+  },
 };
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' sequences begin with this character.
@@ -102,10 +115,16 @@ function cropped(captured: string, from: RegExp | undefined): string {
 }
 
 /** Runs Pi once, so that the tools are known at the next start, as they are to a person who has used the servers. */
-async function learnTools(home: PiHome, extension: string): Promise<void> {
+async function learnTools(home: PiHome, extension: string, env: Record<string, string>): Promise<void> {
   const model = await startModel([calls("ToolSearch", { query: "anything" })]);
   try {
-    const { code, stderr } = await runPrint({ home, model, extensions: extension, prompt: "Search once." });
+    const { code, stderr } = await runPrint({
+      home,
+      model,
+      extensions: extension,
+      prompt: "Search once.",
+      env,
+    });
     if (code !== 0) throw new Error(`Pi ended with ${code}: ${stderr}`);
   } finally {
     await model.close();
@@ -122,8 +141,8 @@ async function screenOf(scene: Scene): Promise<string> {
   });
   const model = await startModel(scene.script);
   try {
-    const env = { COLORTERM: "truecolor" };
-    await learnTools(home, entry);
+    const env = { COLORTERM: "truecolor", PATH: `${PROGRAMS}${delimiter}${process.env.PATH}` };
+    await learnTools(home, entry, env);
     const terminal = await openTerminal({ home, model, extension: entry, columns, rows, env });
     try {
       await scene.play(terminal);

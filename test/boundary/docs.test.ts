@@ -8,6 +8,8 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { checkArguments, readCommandLine } from "../../src/cli/words/words.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
+import { parseAdd } from "../../src/shared/setup/add-words.ts";
+import { splitWords } from "../../src/shared/setup/split-words.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
 import { keyTables, withKeyTables } from "../../workers/connection/config/entry/key-tables.ts";
 import { parseConfigText } from "../../workers/connection/config/files/files.ts";
@@ -75,6 +77,18 @@ const mcpWords = (page: string): string[] =>
     .flatMap((words) => words.split(/\\?\|/))
     .filter((word) => word !== "");
 
+/** The words of each `/mcp add ...` that the page writes out; forms with `<name>` or `[name]` are none. */
+const addExamples = (page: string): string[] =>
+  typed(page)
+    .map((text) => /^\/mcp add (\S.*)$/.exec(text)?.[1] ?? "")
+    .filter((rest) => rest !== "" && !/[<[]/.test(rest));
+
+function problemOfAdd(rest: string): string | undefined {
+  const split = splitWords(rest);
+  const parsed = "words" in split ? parseAdd(split.words) : split;
+  return "problem" in parsed ? parsed.problem : undefined;
+}
+
 const isWord = (word: string): boolean => Object.hasOwn(WORDS, subcommand(word));
 
 describe("commands", () => {
@@ -86,6 +100,27 @@ describe("commands", () => {
     const named = tableRows(pageOf("docs/commands.md")).flatMap(([first = ""]) => codeSpans(first));
     const wanted = Object.entries(WORDS).map(([word, rest]) => `/mcp ${word} ${rest}`.trim());
     expect(wanted.filter((command) => !named.includes(command))).toEqual([]);
+  });
+
+  test.each(USER_PAGES)("%s writes /mcp add as its parser reads it", (path) => {
+    expect(addExamples(pageOf(path)).map(problemOfAdd).filter(Boolean)).toEqual([]);
+  });
+
+  test("an option that /mcp add does not have -> the check finds it", () => {
+    expect(addExamples("`/mcp add --colour red x y`").map(problemOfAdd)).toEqual([
+      expect.stringContaining("colour"),
+    ]);
+    expect(addExamples(pageOf("docs/getting-started.md")).length).toBeGreaterThan(1);
+  });
+
+  test.each(USER_PAGES)("%s gives no word an option that it does not have", (path) => {
+    const uses = typed(pageOf(path)).flatMap((text) => {
+      const [, word = "", rest = ""] = /^\/mcp ([a-z]+)(.*)$/.exec(text) ?? [];
+      if (word === "" || word === "add" || !isWord(word)) return [];
+      const form = WORDS[subcommand(word) as keyof typeof WORDS];
+      return [...rest.matchAll(/--[a-z-]+/g)].map(([option]) => ({ text, known: form.includes(option) }));
+    });
+    expect(uses.filter(({ known }) => !known)).toEqual([]);
   });
 
   test("a word that /mcp does not have -> the check finds it", () => {
