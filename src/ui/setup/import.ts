@@ -21,6 +21,8 @@ const CHOOSE = "Choose it";
 const LEAVE = "Leave it";
 /** Over RPC a program may answer every dialog at once, for ever. */
 const CHOICES = 1_000;
+/** Servers of one program above the choice what becomes of them. */
+const BRIEF_SERVERS = 20;
 /** Cells that Pi needs beside a choice. */
 const AROUND_COLUMNS = 6;
 const RPC_COLUMNS = 200;
@@ -72,15 +74,21 @@ async function pick(ctx: PiContext, host: FoundHost): Promise<string[] | undefin
   return undefined;
 }
 
-/** What this program would bring: its files and servers. */
-const briefOf = (host: FoundHost): string =>
-  [
-    hostText(host),
-    ...host.files.flatMap((file) => [
+/** What this program would bring: its files and their first servers. */
+function briefOf(host: FoundHost): string {
+  let room = BRIEF_SERVERS;
+  const lines = host.files.flatMap((file) => {
+    const shown = file.servers.slice(0, room);
+    room -= shown.length;
+    const more = file.servers.length + file.more - shown.length;
+    return [
       fileText(file),
-      ...file.servers.map((server) => `  ${foundText(server)}`),
-    ]),
-  ].join("\n");
+      ...shown.map((server) => `  ${foundText(server)}`),
+      ...(more > 0 ? [`  and ${more.toLocaleString("en")} more`] : []),
+    ];
+  });
+  return [hostText(host), ...lines].join("\n");
+}
 
 async function takeFrom(
   ctx: PiContext,

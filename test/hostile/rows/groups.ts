@@ -14,6 +14,7 @@ import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
 import { RESOURCE_ROWS } from "./resources.ts";
 import { SCHEMAS } from "./schemas.ts";
+import { SETUP_ROWS } from "./setup.ts";
 import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
 import { STORIES } from "./stories.ts";
@@ -41,6 +42,7 @@ export const GROUPS = {
   signIn: SIGN_IN,
   elicitation: ELICITATION,
   files: FILES,
+  setup: SETUP_ROWS,
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
