@@ -80,6 +80,7 @@ const TRIALS: readonly Row[] = Object.entries(TRIED).map(([what, tried]) => {
   return {
     name: `a server that \`/mcp add\` tries and that ${what}: it ends, and nothing is written`,
     finding: "own",
+    beside: false,
     checks: SERVER_CHECKS,
     act: async (arena) => {
       told = await tryIt(arena, tried);
@@ -162,7 +163,7 @@ const FOUND: Record<string, (place: Place) => unknown> = {
 const IMPORTS: readonly Row[] = Object.entries(FOUND).map(([what, content]) => ({
   name: `a clone whose .cursor/mcp.json has ${what}: \`/mcp import\` shows it, nothing runs, nothing is written`,
   finding: "own",
-  alone: true,
+  alone: "home",
   trusted: true,
   checks: CLONE_CHECKS,
   files: (place) => ({ ".cursor/mcp.json": content(place) }),
@@ -188,7 +189,7 @@ const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
 const NO_FILES: readonly Row[] = Object.entries(FAKES).map(([what, lay]) => ({
   name: `a clone in which the files of other programs are ${what}: \`/mcp import\` says so and ends`,
   finding: "own",
-  alone: true,
+  alone: "home",
   trusted: true,
   checks: CLONE_CHECKS,
   lay: async (place) => {
