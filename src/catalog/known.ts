@@ -5,7 +5,6 @@
 import { crc32 } from "node:zlib";
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../shared/protocol/catalog.ts";
-import { decode } from "../shared/protocol/codec.ts";
 import type { OpenSnapshot, SnapshotServer, StoredSchemas, StoredTool } from "../shared/snapshot/contract.ts";
 import { type RootKey, rootKeysOf } from "../shared/snapshot/root-keys.ts";
 import { decodeSnapshot, snapshotChecksum } from "../shared/snapshot/snapshot.ts";
@@ -114,7 +113,7 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
 
 /** Decodes the tool's input schema. */
 export const inputSchemaOf = (tool: CatalogTool): Record<string, unknown> =>
-  tool.inputSchema ?? (decode(tool.schemas.input(tool.at)) as Record<string, unknown>);
+  tool.inputSchema ?? tool.schemas.decoded(tool.at);
 
 /** Top-level keys of the tool's input schema, without decoding the schema. */
 export const inputKeysOf = ({ inputSchema, schemas, at }: CatalogTool): readonly RootKey[] =>
@@ -128,6 +127,7 @@ const NO_BYTES: Uint8Array = new Uint8Array();
 export const NO_SCHEMAS: StoredSchemas = {
   rootKeys: () => [],
   input: () => NO_BYTES,
+  decoded: () => ({}),
   output: () => undefined,
 };
 

@@ -176,6 +176,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     signIn: (server) => runningOrThrow().signIns.byUser(server),
     catalog: store.current,
     servers: () => serversOf(current),
+    search: async (query, limit) => (await import("./run.ts")).trySearch(store.current(), query, limit),
     declared: () => (current ? pi.getActiveTools() : []),
     onChange: (listener) => {
       listeners.add(listener);

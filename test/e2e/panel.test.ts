@@ -44,8 +44,8 @@ test.each([
   await press(terminal, "Down");
   await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
   await press(terminal, "Up", "Enter");
-  await terminal.until(/^ everything {2}● connected[\s\S]*→ Reconnect/m);
-  await press(terminal, "Down", "Enter");
+  await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
+  await press(terminal, "End", "Up", "Enter");
   await terminal.until(/Disable everything\?[\s\S]*→ No, go back/);
   await press(terminal, "Down", "Enter");
   await terminal.until(/everything is disabled in ~\/\.pi\/agent\/mcp\.json\./);
@@ -74,6 +74,59 @@ test("nothing is pressed but Escape -> the screen is the same to the letter", as
   await terminal.until(/→ . idle/);
   await press(terminal, "Escape");
   expect((await terminal.until(/^(?![\s\S]*MCP servers {2})/)).join("\n")).toBe(before);
+});
+
+test("tools: a filter, Space writes the file, the schema, a search, the log", async () => {
+  const mcp = `{
+  // Kept.
+  "mcpServers": { "everything": ${JSON.stringify({ ...SERVERS.everything, ...EAGER })} }
+}`;
+  const at = await home({ mcp });
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([]),
+    extension: ENTRY,
+    columns: 100,
+    rows: 40,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.until(/MCP 1\/1/);
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ ● everything/);
+  await press(terminal, "Enter");
+  await terminal.until(/runs +\S+[\s\S]*process +stdio · up[\s\S]*→ Tools/);
+  await press(terminal, "Enter");
+  await terminal.until(/» All \d+ tools[\s\S]*○ echo +deferred/);
+  await terminal.type("echo");
+  await terminal.until(/» This tool$/m);
+  await press(terminal, "Down", "Space");
+  await terminal.until(/– echo +hidden[\s\S]*echo of everything: hidden, in ~\/\.pi\/agent\/mcp\.json\./);
+  await press(terminal, "Space");
+  await terminal.until(/● echo +direct[\s\S]*echo of everything: direct/);
+  const written = await readFile(at.mcpFile, "utf8");
+  expect(written).toContain("// Kept.");
+  expect(written).toMatch(/"toolExposure": ?\{ ?"echo": ?"direct" ?\}/);
+  await terminal.until(/~\d+ of ~[\d.]+k tokens declared/);
+  await press(terminal, "Enter");
+  await terminal.until(
+    /^ echo {2}everything[\s\S]*● direct · ~\d+ tokens[\s\S]*By toolExposure "echo" in ~\/\.pi\/agent\/mcp\.json:3[\s\S]*"message"/m,
+  );
+  // Two of these keys at once would be one other key.
+  await press(terminal, "Escape");
+  await terminal.until(/Filter: echo▏/);
+  await press(terminal, "Escape");
+  await terminal.until(/Filter: ▏/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ Tools/);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/everything log {2}following[\s\S]*everything connected over stdio/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ Log/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ ● everything/);
+  await press(terminal, "End", "Up", "Up", "Enter");
+  await terminal.type("add two numbers");
+  await terminal.until(/tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +everything__get-sum/);
 });
 
 test("no servers -> how to begin", async () => {

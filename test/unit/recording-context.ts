@@ -75,6 +75,8 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
             "\u001b": "tui.select.cancel",
             "\r": "tui.select.confirm",
             "\u001b[B": "tui.select.down",
+            "\u001b[A": "tui.select.up",
+            "\u001b[F": "tui.editor.cursorLineEnd",
           };
           const matches = (data: string, action: string) =>
             Object.entries(bound).some(([key, id]) => key === data && id === action);

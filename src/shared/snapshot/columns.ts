@@ -180,13 +180,15 @@ function openSchemas(columns: Columns): StoredSchemas {
   const outputs = plainBytes(columns.outputSchemas);
   const inputAt = unpackNumbers(columns.schemaStarts);
   const outputAt = unpackNumbers(columns.outputSchemaStarts);
+  const input = (at: number): Uint8Array => inputs.subarray(inputAt[at], inputAt[at + 1]);
   return {
     rootKeys: (at) => {
       const root = rootOf[at] ?? 0;
       readRoots[root] ??= JSON.parse(roots[root] ?? "[]") as RootKey[];
       return readRoots[root];
     },
-    input: (at) => inputs.subarray(inputAt[at], inputAt[at + 1]),
+    input,
+    decoded: (at) => decode(input(at)) as Record<string, unknown>,
     output: (at) =>
       outputAt[at] === outputAt[at + 1] ? undefined : outputs.subarray(outputAt[at], outputAt[at + 1]),
   };

@@ -63,6 +63,8 @@ export interface StoredSchemas {
   /** Keys at the root of the input schema. Tools with equal roots share one list. */
   rootKeys(at: number): readonly RootKey[];
   input(at: number): Uint8Array;
+  /** The input schema itself. */
+  decoded(at: number): Record<string, unknown>;
   /** Undefined for a tool without an output schema. */
   output(at: number): Uint8Array | undefined;
 }

@@ -1,8 +1,9 @@
 /** Carries out what a key asked for, through the session. */
 import type { PiContext } from "../../pi/api.ts";
+import { counted } from "../../shared/text/counts.ts";
 import { editConfig } from "../edit-config.ts";
 import type { PanelHost } from "./host.ts";
-import type { Effect } from "./model/model.ts";
+import { type Effect, EXPOSURE_WORDS } from "./model/model.ts";
 
 export type Act = Exclude<Effect, { type: "close" }>;
 
@@ -38,6 +39,22 @@ export async function act(effect: Act, ctx: PiContext, host: PanelHost): Promise
       return undefined;
     case "sign-out":
       return (await host.ask("signOut", { server: effect.server })).text;
+    case "set": {
+      const { server, change } = effect;
+      const { file } = await host.ask("setServer", { server, project: false, ...change });
+      return `${change.key} of ${server} is ${change.value} in ${file}.`;
+    }
+    case "expose": {
+      const { server, tools, to } = effect;
+      const { file } = await host.ask("setExposure", {
+        server,
+        tools: tools && [...tools],
+        to,
+        project: false,
+      });
+      const what = tools?.length === 1 ? tools[0] : tools ? counted(tools.length, "tool") : "every tool";
+      return `${what} of ${server}: ${EXPOSURE_WORDS[to]}, in ${file}.`;
+    }
     case "trust":
       await host.askConsents();
       return undefined;

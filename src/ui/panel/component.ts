@@ -7,15 +7,19 @@ import type { Keybindings, PanelTui, PiContext, RenderTheme } from "../../pi/api
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { type Act, act, busyText } from "./act.ts";
+import { createChoices } from "./choices.ts";
 import { createCostCounter } from "./costs.ts";
-import { type Area, draw, pageOf } from "./draw/draw.ts";
+import { type Area, draw, sizeOf } from "./draw/draw.ts";
 import type { PanelHost } from "./host.ts";
-import { keyOf, onKey, onWorld, START, type State, type World } from "./model/model.ts";
+import { keyOf, onKey, onWorld, START, type State, shown, type World } from "./model/model.ts";
+import { createReader } from "./readings.ts";
 
 /** Rows of the screen that Pi's own lines below the panel take, and one line of the conversation above it. */
 const OTHER_ROWS = 5;
 const FEWEST_ROWS = 12;
 const MOST_ROWS = 40;
+/** Changes within this time are read together: thirty servers that come and go must not cost thirty readings. */
+const READ_MS = 150;
 
 export interface PanelOptions {
   ctx: PiContext;
@@ -35,29 +39,62 @@ export interface PanelComponent {
 
 /** Events that change nothing of the panel. */
 const UNSEEN: readonly WorkerEvent["type"][] = ["spawned", "exited", "talker", "progress", "renewing"];
+/** Events after which the open view is read again. */
+const READ_AGAIN: readonly WorkerEvent["type"][] = ["catalog", "removed", "planned", "server"];
+
+type Report = Pick<World, "problems" | "files" | "questions" | "refused">;
+
+const reportOf = ({ problems, files, questions, refused }: Report): Report => ({
+  problems,
+  files,
+  questions,
+  refused,
+});
 
 export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelOptions): PanelComponent {
   let isOpen = true;
   let state: State = START;
-  let report: Pick<World, "problems" | "files" | "questions" | "refused"> = {
-    problems: [],
-    files: [],
-    questions: [],
-    refused: [],
-  };
+  let report: Report = { problems: [], files: [], questions: [], refused: [] };
   let width = tui.terminal.columns;
+  let timer: NodeJS.Timeout | undefined;
   const redraw = (): void => {
     if (isOpen) tui.requestRender();
   };
+  const tell = (change: Partial<State>): void => {
+    state = { ...state, ...change };
+    redraw();
+  };
+  const failed = (error: unknown): void => tell({ notice: { text: describeThrown(error), level: "error" } });
+
   const counter = createCostCounter(redraw);
   const count = (): void => {
     const declared = new Set(host.declared());
     counter.count(host.catalog(), (tool) => tool.direct === true || declared.has(tool.name));
   };
+  let tools: World["tools"] | undefined;
+  const reader = createReader(
+    host,
+    () => {
+      const now = reader.now();
+      if (now.tools !== tools) choices.read();
+      tools = now.tools;
+      redraw();
+    },
+    failed,
+  );
+  const readAgain = (): void => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      if (isOpen) reader.changed(state);
+    }, READ_MS).unref();
+  };
   const world = (): World => ({
     servers: host.servers(),
     ...report,
+    ...reader.now(),
     costs: counter.costs(),
+    tokensOf: counter.of,
+    chosen: choices.now(),
     home: homedir(),
     now: Date.now(),
   });
@@ -67,33 +104,6 @@ export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelO
     theme,
   });
 
-  const dispose = (): void => {
-    isOpen = false;
-    unsubscribe();
-    counter.stop();
-  };
-  const close = (): void => {
-    if (!isOpen) return;
-    dispose();
-    done();
-  };
-  const unsubscribe = host.onChange((event) => {
-    if (event === undefined) return close();
-    if (UNSEEN.includes(event.type)) return;
-    if (event.type === "planned") {
-      const { problems, files, questions, refused } = event;
-      report = { problems, files, questions, refused };
-    }
-    if (event.type === "catalog" || event.type === "removed" || event.type === "planned") count();
-    state = onWorld(state, world());
-    redraw();
-  });
-
-  const tell = (change: Partial<State>): void => {
-    state = { ...state, ...change };
-    redraw();
-  };
-  const failed = (error: unknown): void => tell({ notice: { text: describeThrown(error), level: "error" } });
   const carryOut = async (effect: Act): Promise<void> => {
     const busy = busyText(effect);
     tell({ busy });
@@ -105,13 +115,42 @@ export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelO
     } finally {
       if (state.busy === busy) tell({ busy: undefined });
     }
+    if (effect.type === "set") readAgain();
   };
+  const choices = createChoices(carryOut, readAgain);
+
+  const dispose = (): void => {
+    isOpen = false;
+    clearTimeout(timer);
+    unsubscribe();
+    counter.stop();
+    reader.stop();
+  };
+  const close = (): void => {
+    if (!isOpen) return;
+    dispose();
+    done();
+  };
+  const concerns = (event: WorkerEvent): boolean => {
+    const view = shown(state);
+    if (!READ_AGAIN.includes(event.type) || view.name === "stats") return false;
+    return event.type !== "server" || ("server" in view && view.server === event.status.name);
+  };
+  const unsubscribe = host.onChange((event) => {
+    if (event === undefined) return close();
+    if (UNSEEN.includes(event.type)) return;
+    if (event.type === "planned") report = reportOf(event);
+    if (event.type === "catalog" || event.type === "removed" || event.type === "planned") count();
+    state = onWorld(state, world());
+    if (concerns(event)) readAgain();
+    redraw();
+  });
 
   count();
   host
     .ask("status", {})
-    .then(({ problems, files, questions, refused }) => {
-      report = { problems, files, questions, refused };
+    .then((told) => {
+      report = reportOf(told);
       redraw();
     })
     .catch(failed);
@@ -125,10 +164,12 @@ export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelO
       const key = keyOf(data, (typed, binding) => keybindings.matches(typed, binding));
       if (key === undefined || !isOpen) return;
       const now = world();
-      const step = onKey(state, key, { world: now, page: pageOf(state, now, area()) });
-      state = step.state;
-      if (step.effect?.type === "close") return close();
-      if (step.effect) void carryOut(step.effect);
+      const { state: next, effect } = onKey(state, key, { world: now, ...sizeOf(state, now, area()) });
+      state = next;
+      if (effect?.type === "close") return close();
+      if (effect?.type === "expose") choices.add(effect);
+      else if (effect) void carryOut(effect);
+      reader.follow(state);
       redraw();
     },
     invalidate: () => undefined,

@@ -20,8 +20,8 @@ const tokensOf = (tool: CatalogTool): number =>
 const SLICE_MS = 4;
 
 export interface CostCounter {
-  /** Estimated tokens of the tool; undefined if it has not been counted yet. */
-  of(tool: CatalogTool): number | undefined;
+  /** Estimated tokens of the tool of this name in Pi; undefined if it has not been counted yet. */
+  of(name: string): number | undefined;
   /** By server. The map is another one whenever a count has changed. */
   costs(): ReadonlyMap<string, Cost>;
   /** Counts the catalog, and gives up the one before. `isDeclared`: whether the model has the tool's definition now. */
@@ -67,7 +67,7 @@ export function createCostCounter(onCounted: () => void): CostCounter {
   };
 
   return {
-    of: (tool) => known.get(tool.name)?.tokens,
+    of: (name) => known.get(name)?.tokens,
     costs: () => costs,
     count: (catalog, isDeclared) => {
       // A server that has not been counted yet says so until the walk has ended.

@@ -1,8 +1,17 @@
 /** The part of the session that the panel needs. Types only. */
-import type { Catalog } from "../../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
+
+/** What ToolSearch would find. */
+export interface TriedSearch {
+  /** Best first. The scores are comparable within one result only. */
+  hits: readonly { tool: CatalogTool; score: number }[];
+  /** Number of the first hits that are good enough to be loaded. */
+  likely: number;
+  tookMs: number;
+}
 
 export interface PanelHost {
   ask: Runtime["ask"];
@@ -12,6 +21,8 @@ export interface PanelHost {
   signIn(server: string | undefined): Promise<void>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
+  /** Ranks the known tools as ToolSearch does. */
+  search(query: string, limit: number): Promise<TriedSearch>;
   /** Names in Pi of the tools that are declared to the model now. */
   declared(): readonly string[];
   /**

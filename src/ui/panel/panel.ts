@@ -8,7 +8,7 @@ import type { Keybindings, PiContext } from "../../pi/api.ts";
 import { createPanel } from "./component.ts";
 import type { PanelHost } from "./host.ts";
 
-export type { PanelHost } from "./host.ts";
+export type { PanelHost, TriedSearch } from "./host.ts";
 
 /** Resolves when the person closes the panel, or the session ends. Only for a context whose mode is `tui`. */
 export const openPanel = (ctx: PiContext, host: PanelHost): Promise<void> =>

@@ -8,6 +8,8 @@ import { choicePicture } from "./choice.ts";
 import { type Area, framed, type Picture, rowsIn } from "./frame.ts";
 import { serverPicture } from "./server.ts";
 import { serversPicture } from "./servers.ts";
+import { linesOf, textPicture } from "./text.ts";
+import { searchPicture, toolsPicture } from "./tools.ts";
 
 export type { Area } from "./frame.ts";
 export type { Colour, Theme } from "./line.ts";
@@ -21,12 +23,24 @@ function pictureOf(state: State, world: World, area: Area): Picture {
       return serverPicture(view, world, area);
     case "choice":
       return choicePicture(view, area);
+    case "tools":
+      return toolsPicture(view, world, area);
+    case "tool":
+    case "log":
+    case "stats":
+      return textPicture(view, world, area);
+    case "search":
+      return searchPicture(view, world, area);
   }
 }
 
 export const draw = (state: State, world: World, area: Area): string[] =>
   framed(pictureOf(state, world, area), state, world.home, area);
 
-/** Rows of the shown list that are seen at once: a page. */
-export const pageOf = (state: State, world: World, area: Area): number =>
-  Math.max(1, rowsIn(pictureOf(state, world, area), area.height) - 1);
+/** Rows of the shown list, or lines of the shown text, that are seen at once; and the lines of the whole text. */
+export function sizeOf(state: State, world: World, area: Area): { page: number; lines: number } {
+  const view = shown(state);
+  const page = Math.max(1, rowsIn(pictureOf(state, world, area), area.height) - 1);
+  const isText = view.name === "tool" || view.name === "log" || view.name === "stats";
+  return { page, lines: isText ? linesOf(view, world, area.width).length : 0 };
+}

@@ -1,7 +1,10 @@
 /** Draws the view of one server: what is known of it, and the menu. Pure. */
 import { signInText } from "../../../report/sign-in.ts";
+import type { ServerDetails } from "../../../shared/protocol/panel.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
 import { offerText } from "../../../shared/text/counts.ts";
+import { durationText } from "../../../shared/text/duration.ts";
+import { cutTo, wrap } from "../../../shared/text/width.ts";
 import { chosenAt, type ListState, menuOf, statusOf, type World } from "../model/model.ts";
 import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";
 import { cell, clean, type Parts, part, withTilde } from "./line.ts";
@@ -15,27 +18,69 @@ const fact = (label: string, value: string): Parts => [
   part(value, "text"),
 ];
 
-function costLine(status: ServerStatus, { costs }: World): string {
-  const cost = costs.get(status.name);
-  const offer = offerText(status);
-  if (!cost) return offer;
-  if (!cost.isWhole) return `${offer} · counting tokens`;
-  return `${offer} · ${cost.declaredTools} declared (~${tokensText(cost.declared)} of ~${tokensText(cost.all)} tokens)`;
+/** On two lines at most. */
+function longFact(label: string, value: string, width: number): Parts[] {
+  const cells = Math.max(1, width - LABEL_CELLS - 3);
+  const { lines, rest } = wrap(value, cells, 2);
+  const [first = "", second] = lines;
+  if (second === undefined) return [fact(label, first)];
+  const short = cutTo(second, Math.max(0, cells - 1));
+  return [fact(label, first), fact("", rest < value.length && !short.endsWith("…") ? `${short}…` : short)];
 }
 
-function facts(status: ServerStatus, world: World): Parts[] {
-  const { source, pid, protocol, transport, lifecycle, signIn } = status;
+const exposureCounts = ({ tools }: ServerDetails): string => {
+  const count = (wanted: string): number => tools.exposures.filter((one) => one === wanted).length;
+  const words = [
+    [count("direct"), "direct"],
+    [count("search"), "deferred"],
+    [count("hidden"), "hidden"],
+  ] as const;
+  return words
+    .flatMap(([number, word]) => (number > 0 ? [`${number.toLocaleString("en")} ${word}`] : []))
+    .join(" · ");
+};
+
+function toolsText(status: ServerStatus, { costs, details }: World): string {
+  const cost = costs.get(status.name);
+  const known = details.get(status.name);
+  const offer = known && known.tools.names.length > 0 ? exposureCounts(known) : offerText(status);
+  if (!cost) return offer;
+  if (!cost.isWhole) return `${offer} · counting tokens`;
+  return `${offer} · ${tokensText(cost.declared)}/${tokensText(cost.all)} tokens`;
+}
+
+function fromText({ source }: ServerStatus, details: ServerDetails | undefined): string {
+  const file = details?.line === undefined ? source : `${source}:${details.line}`;
+  const { overrides = [] } = details ?? {};
+  return [file, ...overrides.map((one) => `changed by ${one}`)].join(", ");
+}
+
+function facts(status: ServerStatus, world: World, width: number): Parts[] {
+  const { pid, protocol, transport, lifecycle, signIn, name } = status;
+  const details = world.details.get(name);
+  const { home, now } = world;
   const process = [
     transport,
+    ...(details?.connectedAt === undefined || status.state !== "connected"
+      ? [lifecycle]
+      : [`up ${durationText(Math.max(0, now - details.connectedAt))}`]),
     ...(pid === undefined ? [] : [`pid ${pid}`]),
     ...(protocol === undefined ? [] : [`MCP ${clean(protocol)}`]),
-    lifecycle,
+    ...(details?.timeouts ?? []),
   ];
+  const env =
+    details && details.env.length > 0
+      ? [fact(transport === "stdio" ? "env" : "headers", clean(details.env.join(", ")))]
+      : [];
+  const runs = details ? longFact("runs", withTilde(details.runs, home), width) : [];
   return [
-    fact("runs", process.join(" · ")),
-    fact("from", withTilde(source, world.home)),
-    fact("tools", costLine(status, world)),
-    ...(signIn ? [fact("sign-in", signInText(signIn, world.now))] : []),
+    ...runs,
+    ...(details?.cwd === undefined ? [] : [fact("in", withTilde(details.cwd, home))]),
+    ...env,
+    fact("from", withTilde(fromText(status, details), home)),
+    fact("process", process.join(" · ")),
+    fact("tools", toolsText(status, world)),
+    ...(signIn ? [fact("sign-in", signInText(signIn, now))] : []),
   ];
 }
 
@@ -45,7 +90,7 @@ export function serverPicture(
   { width }: Area,
 ): Picture {
   const status = statusOf(world, server);
-  const rows = status ? menuOf(status) : [];
+  const rows = status ? menuOf(status, world.details.get(server)) : [];
   const at = chosenAt(list, rows);
   const mark = status && markOf(status);
   const labelCells = Math.max(0, ...rows.map(({ label }) => label.length));
@@ -54,7 +99,7 @@ export function serverPicture(
     title: clean(server),
     subtitle: mark ? `${mark.sign} ${mark.word}` : "",
     head: [
-      ...(status ? facts(status, world) : []),
+      ...(status ? facts(status, world, width) : []),
       ...(words ? paragraph(words.text, width, 3, words.colour) : []),
       [],
     ],

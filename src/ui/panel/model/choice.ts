@@ -5,7 +5,7 @@ import { back, type ChoiceView, popped, type State, type Step, withView } from "
 
 export function onChoiceKey(state: State, view: ChoiceView, key: Key, { page }: { page: number }): Step {
   const { options, list } = view;
-  if (isMove(key)) return { state: withView(state, { ...view, list: moveIn(list, options, key, page) }) };
+  if (isMove(key)) return { state: withView(state, { ...view, list: moveIn(list, options, key, { page }) }) };
   if (key === "escape") return back(state);
   const option = key === "enter" ? options[chosenAt(list, options)] : undefined;
   if (!option) return { state };

@@ -47,10 +47,24 @@ export function moved(at: number, count: number, key: Move, page: number): numbe
   return Math.max(0, Math.min(count - 1, at + STEPS[key] * Math.max(1, page)));
 }
 
-/** The list after a key that moves in it. */
-export function moveIn(state: ListState, rows: readonly Row[], key: Move, page: number): ListState {
-  const at = moved(chosenAt(state, rows), rows.length, key, page);
+/** The list after a key that moves in it. `find`: as for `chosenAt`. */
+export function moveIn(
+  state: ListState,
+  rows: readonly Row[],
+  key: Move,
+  { page, find }: { page: number; find?: (key: string) => number },
+): ListState {
+  const at = moved(chosenAt(state, rows, find), rows.length, key, page);
   return at === -1 ? state : { ...state, at, key: rows[at]?.key };
+}
+
+/** The first line that is seen of `count` lines after a key, if `page` lines are seen at once. */
+export function scrolled(top: number, count: number, key: Move, page: number): number {
+  const last = Math.max(0, count - page);
+  if (key === "home") return 0;
+  if (key === "end") return last;
+  const step = key === "up" || key === "down" ? 1 : Math.max(1, page - 1);
+  return Math.max(0, Math.min(last, top + STEPS[key] * step));
 }
 
 /** The filter after a key that types; undefined: the key does not type. */

@@ -8,6 +8,8 @@ import type { Key } from "./keys.ts";
 import { onServerKey, statusOf } from "./server.ts";
 import { onServersKey } from "./servers.ts";
 import { popped, type State, type Step, shown, type View } from "./state.ts";
+import { onSearchKey, onTextKey } from "./text.ts";
+import { onToolsKey } from "./tools.ts";
 import type { World } from "./world.ts";
 
 export { type Binding, type Key, keyOf } from "./keys.ts";
@@ -15,12 +17,26 @@ export { chosenAt, type ListState, windowFrom } from "./list.ts";
 export { type MenuRow, menuOf, statusOf } from "./server.ts";
 export { type ServersRow, serversRows } from "./servers.ts";
 export { type ChoiceView, type Effect, type Notice, START, type State, shown, type View } from "./state.ts";
-export type { Cost, World } from "./world.ts";
+export { allWords, EXPOSURE_WORDS, filteredTools, isTool, type ToolsRow } from "./tools.ts";
+export {
+  type Cost,
+  chosenKey,
+  exposureNow,
+  type Hit,
+  type ToolList,
+  type ToolRow,
+  type Tried,
+  type World,
+} from "./world.ts";
 
-/** What a key needs to know beside the state. `page`: rows of the list that are seen at once. */
+/**
+ * What a key needs to know beside the state. `page`: rows of the list, or lines of the text, that are seen at once;
+ * `lines`: of the whole text.
+ */
 export interface Surroundings {
   world: World;
   page: number;
+  lines: number;
 }
 
 export function onKey(before: State, key: Key, around: Surroundings): Step {
@@ -33,6 +49,14 @@ export function onKey(before: State, key: Key, around: Surroundings): Step {
       return onServerKey(state, view, key, around);
     case "choice":
       return onChoiceKey(state, view, key, around);
+    case "tools":
+      return onToolsKey(state, view, key, around);
+    case "tool":
+    case "log":
+    case "stats":
+      return onTextKey(state, view, key, around);
+    case "search":
+      return onSearchKey(state, view, key, around);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The view of one server: what can be done with it, as a menu. Pure. */
+import type { ServerDetails, ServerKey } from "../../../shared/protocol/panel.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
 import type { Key } from "./keys.ts";
 import { chosenAt, FIRST, isMove, type ListState, moveIn } from "./list.ts";
@@ -6,6 +7,7 @@ import {
   back,
   type ChoiceView,
   type Effect,
+  type Option,
   push,
   type State,
   type Step,
@@ -62,8 +64,81 @@ function signIn({ name, state, signIn: status, transport }: ServerStatus): MenuR
   return rows;
 }
 
-export function menuOf(status: ServerStatus): MenuRow[] {
-  const { name: server, state } = status;
+/** One value of several, of which one holds now. */
+function choose(
+  title: string,
+  text: string,
+  options: readonly Option[],
+  current: string | undefined,
+): { view: ChoiceView } {
+  return { view: { name: "choice", title, text, options, list: { ...FIRST, key: current } } };
+}
+
+const LIFECYCLES = {
+  lazy: "started by the first call",
+  eager: "started with the session",
+  "keep-alive": "always up",
+};
+const APPROVALS = {
+  never: "no call asks",
+  destructive: "calls ask unless the server says that they only read",
+  always: "every call asks",
+};
+const PREFIXES = {
+  server: "server__tool",
+  short: "the server's name without -mcp or -server",
+  none: "tool",
+  mcp: "mcp__server__tool",
+};
+
+const options = (server: string, key: ServerKey["key"], values: Readonly<Record<string, string>>): Option[] =>
+  Object.entries(values).map(([value, hint]) => ({
+    key: value,
+    label: value,
+    hint,
+    effect: { type: "set", server, change: { key, value } as ServerKey },
+  }));
+
+/** The keys of the entry that a person may want to change often. */
+function settings(server: string, details: ServerDetails): MenuRow[] {
+  const { lifecycle, approve, toolPrefix, ownPrefix } = details;
+  const row = (
+    key: ServerKey["key"],
+    label: string,
+    value: string,
+    values: Record<string, string>,
+    text: string,
+  ): MenuRow => ({
+    key,
+    label,
+    value,
+    does: choose(`${label} of ${server}`, text, options(server, key, values), value),
+  });
+  return [
+    row("lifecycle", "Lifecycle", lifecycle, LIFECYCLES, "When does it run?"),
+    ...(approve === "rules"
+      ? []
+      : [
+          row(
+            "approve",
+            "Approval",
+            approve === "settings" ? "as settings say" : approve,
+            APPROVALS,
+            "Which calls of its tools ask you?",
+          ),
+        ]),
+    row(
+      "toolPrefix",
+      "Tool names",
+      ownPrefix ? toolPrefix : `${toolPrefix} (settings)`,
+      PREFIXES,
+      "How are its tools named?",
+    ),
+  ];
+}
+
+export function menuOf(status: ServerStatus, details: ServerDetails | undefined): MenuRow[] {
+  const { name: server, state, toolsKnown, toolCount } = status;
   const enable = (project: boolean): { effect: Effect } => ({
     effect: { type: "enable", server, enabled: true, project },
   });
@@ -74,12 +149,24 @@ export function menuOf(status: ServerStatus): MenuRow[] {
     ];
   }
   return [
+    ...(toolsKnown
+      ? [
+          {
+            key: "tools",
+            label: "Tools",
+            value: (details?.tools.names.length ?? toolCount).toLocaleString("en"),
+            does: { view: { name: "tools" as const, server, list: FIRST } },
+          },
+        ]
+      : []),
+    { key: "log", label: "Log", does: { view: { name: "log", server, top: undefined } } },
     {
       key: "reconnect",
       label: state === "connected" ? "Reconnect" : "Connect",
       does: { effect: { type: "reconnect", server } },
     },
     ...signIn(status),
+    ...(details ? settings(server, details) : []),
     { key: "disable", label: "Disable", value: "everywhere", does: disable(server, false) },
     { key: "disable-project", label: "Disable in this project", does: disable(server, true) },
   ];
@@ -95,9 +182,9 @@ export function onServerKey(
   { world, page }: { world: World; page: number },
 ): Step {
   const status = statusOf(world, server);
-  const rows = status ? menuOf(status) : [];
+  const rows = status ? menuOf(status, world.details.get(server)) : [];
   if (isMove(key)) {
-    return { state: withView(state, { name: "server", server, list: moveIn(list, rows, key, page) }) };
+    return { state: withView(state, { name: "server", server, list: moveIn(list, rows, key, { page }) }) };
   }
   if (key === "escape") return back(state);
   const row = key === "enter" ? rows[chosenAt(list, rows)] : undefined;

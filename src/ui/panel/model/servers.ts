@@ -13,7 +13,21 @@ export type ServersRow =
   | { key: string; kind: "waiting"; server: string; question: string }
   | { key: string; kind: "refused"; server: string; reason: string }
   | { key: string; kind: "problem"; problem: ConfigProblem }
-  | { key: string; kind: "action"; action: "edit"; label: string };
+  | { key: string; kind: "action"; action: "search" | "stats" | "edit"; label: string };
+
+const action = (name: "search" | "stats" | "edit", label: string): ServersRow => ({
+  key: name,
+  kind: "action",
+  action: name,
+  label,
+});
+
+/** What concerns all servers. */
+const ACTIONS: readonly ServersRow[] = [
+  action("search", "Try a search"),
+  action("stats", "Statistics of calls"),
+  action("edit", "Edit the configuration"),
+];
 
 const textOf = (row: ServersRow): string => {
   if (row.kind === "server") return `${row.status.name} ${row.status.state} ${row.status.transport}`;
@@ -43,8 +57,7 @@ export function serversRows(world: World, filter: string): ServersRow[] {
       problem,
     })),
   ];
-  if (filter === "")
-    return [...rows, { key: "edit", kind: "action", action: "edit", label: "Edit the configuration" }];
+  if (filter === "") return [...rows, ...(world.servers.length === 0 ? ACTIONS.slice(-1) : ACTIONS)];
   const wanted = filter.toLowerCase();
   return rows.filter((row) => textOf(row).toLowerCase().includes(wanted));
 }
@@ -55,6 +68,12 @@ function enter(state: State, row: ServersRow | undefined): Step {
     return { state: push(state, { name: "server", server: row.status.name, list: FIRST }) };
   }
   if (row.kind === "waiting" || row.kind === "refused") return { state, effect: { type: "trust" } };
+  if (row.kind === "action" && row.action === "search") {
+    return { state: push(state, { name: "search", query: "", list: FIRST }) };
+  }
+  if (row.kind === "action" && row.action === "stats") {
+    return { state: push(state, { name: "stats", top: 0 }) };
+  }
   return { state, effect: { type: "edit", project: false } };
 }
 
@@ -66,7 +85,7 @@ export function onServersKey(
 ): Step {
   const rows = serversRows(world, list.filter);
   if (isMove(key)) {
-    return { state: withView(state, { name: "servers", list: moveIn(list, rows, key, page) }) };
+    return { state: withView(state, { name: "servers", list: moveIn(list, rows, key, { page }) }) };
   }
   if (key === "enter") return enter(state, rows[chosenAt(list, rows)]);
   if (key === "escape" && list.filter === "") return back(state);

@@ -1,4 +1,5 @@
 /** Where a person is in the panel, and what a key asks the session to do. Types, and the steps between views. Pure. */
+import type { ServerKey, ToolExposure } from "../../../shared/protocol/panel.ts";
 import { FIRST, type ListState } from "./list.ts";
 
 /** What the panel asks for beside a new screen. The component carries it out. */
@@ -8,6 +9,9 @@ export type Effect =
   | { type: "enable"; server: string; enabled: boolean; project: boolean }
   | { type: "sign-in"; server: string }
   | { type: "sign-out"; server: string }
+  | { type: "set"; server: string; change: ServerKey }
+  /** `tools`: the server's own names; undefined: all of them. */
+  | { type: "expose"; server: string; tools: readonly string[] | undefined; to: ToolExposure }
   /** Asks the questions of consent again. */
   | { type: "trust" }
   | { type: "edit"; project: boolean };
@@ -32,6 +36,13 @@ export interface ChoiceView {
 export type View =
   | { name: "servers"; list: ListState }
   | { name: "server"; server: string; list: ListState }
+  | { name: "tools"; server: string; list: ListState }
+  /** `top`: the first line that is seen. */
+  | { name: "tool"; server: string; tool: string; top: number }
+  /** Without `top` the end is seen, also when the log grows. */
+  | { name: "log"; server: string; top: number | undefined }
+  | { name: "stats"; top: number }
+  | { name: "search"; query: string; list: ListState }
   | ChoiceView;
 
 export interface Notice {

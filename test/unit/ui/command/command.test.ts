@@ -69,6 +69,7 @@ function commandWith(
     },
     catalog: () => CATALOG,
     servers,
+    search: async () => ({ hits: [], likely: 0, tookMs: 0 }),
     declared: () => [],
     onChange: () => () => undefined,
   };

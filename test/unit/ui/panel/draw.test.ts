@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { visibleWidth } from "../../../../src/shared/text/width.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
-import { START } from "../../../../src/ui/panel/model/model.ts";
+import { START, type ToolList } from "../../../../src/ui/panel/model/model.ts";
 import { makeStatus } from "../../server-status.ts";
-import { makeWorld, PLAIN, picture, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, PLAIN, picture, press, USUAL } from "./support.ts";
 
 describe("the list of servers", () => {
   test("60 columns", () => {
@@ -22,7 +22,8 @@ describe("the list of servers", () => {
          ? site      asks consent
          ✗ shady     refused       you refused it in this folder
          ! mcp.json:12 mcpServers.x.args: expected a list, found …
-         » Edit the configuration
+         » Try a search
+        (1/11)
 
        signed in, expires in 42 min, renews itself.
 
@@ -46,6 +47,8 @@ describe("the list of servers", () => {
          ? site      asks consent
          ✗ shady     refused       you refused it in this folder
          ! mcp.json:12 mcpServers.x.args: expected a list, found a string
+         » Try a search
+         » Statistics of calls
          » Edit the configuration
 
        the command "npx" was not found. Check command, cwd and PATH in mcp.json.
@@ -101,12 +104,14 @@ describe("one server", () => {
       ────────────────────────────────────────────────────────────
        github  ● connected
 
-       runs      http · MCP 2026-07-28 · lazy
        from      ~/.pi/agent/mcp.json
-       tools     42 tools, 3 resources · 4 declared (~1.2k of ~18…
+       process   http · lazy · MCP 2026-07-28
+       tools     42 tools, 3 resources · 1.2k/18.3k tokens
        sign-in   signed in, expires in 42 min, renews itself
 
-       → Reconnect
+       → Tools                    42
+         Log
+         Reconnect
          Sign in again
          Sign out
          Disable                  everywhere
@@ -123,13 +128,14 @@ describe("one server", () => {
       ────────────────────────────────────────────────────────────
        browser  ✗ failed
 
-       runs      stdio · lazy
        from      /mcp.json
+       process   stdio · lazy
        tools     tools unknown
        the command "npx" was not found. Check command, cwd and
        PATH in mcp.json.
 
-       → Connect
+       → Log
+         Connect
          Disable                  everywhere
          Disable in this project
 
@@ -139,13 +145,13 @@ describe("one server", () => {
     `);
   });
   test("the question before it is switched off", () => {
-    expect(picture(press("down enter down enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
+    expect(picture(press("down enter end enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
        Disable files?
 
-       It is switched off in the file that defines it. Its tools
-       go at once.
+       This project's file switches it off. It stays on in other
+       folders. Its tools go at once.
 
        → No, go back
          Disable it
@@ -163,6 +169,196 @@ describe("one server", () => {
   });
 });
 
+describe("a server in full", () => {
+  const place = { rule: 'toolExposure "write"', file: "/home/ann/.pi/agent/mcp.json", line: 12 };
+  const rows = makeTools(["read", "write", "delete"]).rows.map((row, i) => ({
+    ...row,
+    exposure: (["direct", "search", "hidden"] as const)[i] ?? "search",
+    ...(i === 1 ? { place } : {}),
+    ...(i === 2 ? { name: undefined, description: "" } : {}),
+  }));
+  const world = makeWorld({
+    ...USUAL,
+    details: new Map([["files", makeDetails()]]),
+    tools: new Map([["files", { rows, at: new Map(rows.map(({ key }, i) => [key, i])) }]]),
+    tokensOf: (name) => (name === "files__read" ? 120 : 1_234),
+    schema: { server: "files", tool: "write", text: '{\n  "type": "object"\n}' },
+    log: {
+      server: "files",
+      lines: ["2026-01-02T03:04:05.678Z error [worker] files: it broke", "    at once"],
+    },
+    tried: {
+      query: "read",
+      hits: [
+        { key: "files__read", server: "files", tool: "read", score: 1.5, description: "It reads. And ends." },
+        {
+          key: "github__read_issue",
+          server: "github",
+          tool: "read_issue",
+          score: 0.4,
+          description: "An issue.",
+        },
+      ],
+      likely: 1,
+      tookMs: 0.42,
+      count: 45,
+    },
+  });
+  const FILES = "down enter";
+
+  test("60 columns", () => {
+    expect(picture(press(FILES, world).state, world)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────
+       files  ● connected
+
+       runs      npx -y server-filesystem .
+       env       DEBUG, TOKEN
+       from      ~/.pi/agent/mcp.json:7
+       process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · c…
+       tools     1 direct · 1 deferred · 1 hidden · 0/960 tokens
+
+       → Tools                    3
+         Log
+         Reconnect
+         Lifecycle                lazy
+         Approval                 as settings say
+         Tool names               server (settings)
+        (1/8)
+
+       ↑↓ move  enter choose  esc back
+      ────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("120 columns", () => {
+    expect(picture(press(FILES, world).state, world, 120, 30)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+       files  ● connected
+
+       runs      npx -y server-filesystem .
+       env       DEBUG, TOKEN
+       from      ~/.pi/agent/mcp.json:7
+       process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
+       tools     1 direct · 1 deferred · 1 hidden · 0/960 tokens
+
+       → Tools                    3
+         Log
+         Reconnect
+         Lifecycle                lazy
+         Approval                 as settings say
+         Tool names               server (settings)
+         Disable                  everywhere
+         Disable in this project
+
+       ↑↓ move  enter choose  esc back
+      ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("a choice", () => {
+    expect(picture(press(`${FILES} down down down enter`, world).state, world)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────
+       Lifecycle of files
+
+       When does it run?
+
+       → lazy        started by the first call
+         eager       started with the session
+         keep-alive  always up
+
+       ↑↓ move  enter choose  esc back
+      ────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("its tools at 60 columns", () => {
+    expect(picture(press(`${FILES} enter down down`, world).state, world)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────
+       files tools  3 · ~0 of ~960 tokens declared
+
+       Filter: ▏
+         » All 3 tools
+         ● read                                   direct      120
+       → ○ write                                  deferred   1.2k
+         – delete                                 hidden        –
+
+       It does write.
+       By toolExposure "write" in ~/.pi/agent/mcp.json:12.
+
+       ↑↓ move  space direct/deferred/hidden  enter open  esc back
+      ────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("its tools at 120 columns, filtered", () => {
+    expect(picture(press(`${FILES} enter "e"`, world).state, world, 120, 30)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+       files tools  3 of 3 · ~0 of ~960 tokens declared
+
+       Filter: e▏
+       → » These 3 tools
+         ● read                                     direct      120  It does read.
+         ○ write                                    deferred   1.2k  It does write.
+         – delete                                   hidden        –
+
+       Enter chooses for all tools that are listed.
+
+       ↑↓ move  space direct/deferred/hidden  enter open  esc clear
+      ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("one tool", () => {
+    expect(picture(press(`${FILES} enter down down enter`, world).state, world)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────
+       write  files
+
+       ○ deferred · ~1.2k tokens
+       In Pi: files__write
+       By toolExposure "write" in ~/.pi/agent/mcp.json:12.
+
+       It does write. Then it ends.
+
+       {
+         "type": "object"
+       }
+
+       ↑↓ scroll  esc back
+      ────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+  test("its log", () => {
+    const shown = picture(press(`${FILES} down enter`, world).state, world);
+    const at = new Date("2026-01-02T03:04:05.678Z").toTimeString().slice(0, 8);
+    expect(shown).toContain(` files log  following\n\n ${at} error: files: it broke\n     at once\n`);
+  });
+  test("a tried search", () => {
+    expect(picture(press('up up up enter "read"', world).state, world)).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────
+       Try a search  45 tools ranked in 0.42 ms
+
+       Search: read▏
+           #   tool                                       score
+       → ● 1   files__read                                 1.50
+         ○ 2   github__read_issue                          0.40
+
+       ● would be loaded  ○ would only be named
+
+       type to search  ↑↓ move  enter show  esc clear
+      ────────────────────────────────────────────────────────────
+      "
+    `);
+  });
+});
+
 /** Names and texts that servers, clones and files may write. */
 const HOSTILE = [
   "日本語".repeat(40),
@@ -177,6 +373,18 @@ const HOSTILE = [
   "x".repeat(10_000),
   "",
 ];
+
+const hostileTools: ToolList = {
+  rows: HOSTILE.map((name) => ({
+    key: name,
+    name,
+    description: name,
+    exposure: "direct",
+    place: { rule: name, file: name, line: 1 },
+    text: name,
+  })),
+  at: new Map(HOSTILE.map((name, i) => [name, i])),
+};
 
 describe("hostile names", () => {
   const world = makeWorld({
@@ -199,15 +407,38 @@ describe("hostile names", () => {
       remedy: name,
     })),
     files: HOSTILE,
+    details: new Map(
+      HOSTILE.map((name) => [
+        name,
+        makeDetails({ runs: name, file: name, overrides: [name], env: [name], cwd: name, timeouts: [] }),
+      ]),
+    ),
+    tools: new Map(HOSTILE.map((name) => [name, hostileTools])),
+    schema: { server: HOSTILE[0] ?? "", tool: HOSTILE[0] ?? "", text: HOSTILE.join("\n") },
+    log: { server: HOSTILE[3] ?? "", lines: HOSTILE },
+    tried: {
+      query: "x",
+      hits: HOSTILE.map((name) => ({ key: name, server: name, tool: name, score: 1e9, description: name })),
+      likely: 3,
+      tookMs: 1e9,
+      count: 1e9,
+    },
   });
-  const count = 4 * HOSTILE.length + 1;
+  const count = 4 * HOSTILE.length + 3;
   const states = [
     ...Array.from({ length: count / 5 }, (_, i) => press("down ".repeat(5 * i), world).state),
     ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter`, world).state),
-    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter down enter`, world).state),
+    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter end enter`, world).state),
+    ...HOSTILE.map((_, i) => press(`enter enter ${"down ".repeat(i + 1)}`, world).state),
+    press("enter enter", world).state,
+    press("enter enter down enter", world).state,
+    press("down down down enter down enter", world).state,
+    press("enter down down down enter", world).state,
+    press(`enter enter "${"x".repeat(300)}"`, world).state,
+    ...HOSTILE.map((_, i) => press(`end up up enter "x" ${"down ".repeat(i)}`, world).state),
   ];
 
-  test.each([20, 21, 33, 59, 60, 79, 80, 81, 120, 200])("%i columns -> every line fits", (width) => {
+  test.each([20, 21, 33, 59, 60, 79, 80, 120, 200])("%i columns -> every line fits", (width) => {
     for (const state of states) {
       const notice = { text: HOSTILE.join(" "), level: "error" as const };
       for (const shown of [state, { ...state, notice, busy: HOSTILE.join("") }]) {

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import {
   chosenAt,
+  chosenKey,
+  filteredTools,
   keyOf,
   onWorld,
   type ServersRow,
@@ -12,9 +14,9 @@ import {
   type World,
 } from "../../../../src/ui/panel/model/model.ts";
 import { makeStatus } from "../../server-status.ts";
-import { makeWorld, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, picture, press, USUAL } from "./support.ts";
 
-const chosenKey = (state: State, world: World): string | undefined => {
+const chosenRow = (state: State, world: World): string | undefined => {
   const view = shown(state);
   if (view.name !== "servers") return view.name;
   const rows: ServersRow[] = serversRows(world, view.list.filter);
@@ -27,6 +29,7 @@ describe("the list of servers", () => {
     ["down", "server files"],
     ["down down up", "server files"],
     ["up", "edit"],
+    ["up up up", "search"],
     ["up down", "server github"],
     ["pageDown", "server site".replace("server", "waiting")],
     ["pageDown pageUp", "server github"],
@@ -40,7 +43,7 @@ describe("the list of servers", () => {
     ['"nothing-like-this" down enter', undefined],
   ])("%s -> %s", (keys, key) => {
     const { state, effects } = press(keys, USUAL);
-    expect(chosenKey(state, USUAL)).toBe(key);
+    expect(chosenRow(state, USUAL)).toBe(key);
     expect(effects).toEqual([]);
   });
 
@@ -62,11 +65,11 @@ describe("the list of servers", () => {
   test("the chosen server stays chosen when another one appears above it or goes", () => {
     const { state } = press("down down", USUAL);
     const more = makeWorld({ ...USUAL, servers: [makeStatus("aaa"), ...USUAL.servers] });
-    expect(chosenKey(state, more)).toBe("server linear");
+    expect(chosenRow(state, more)).toBe("server linear");
     const fewer = makeWorld({ ...USUAL, servers: USUAL.servers.slice(1) });
-    expect(chosenKey(state, fewer)).toBe("server linear");
+    expect(chosenRow(state, fewer)).toBe("server linear");
     const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "linear") });
-    expect(chosenKey(state, without)).toBe("server browser");
+    expect(chosenRow(state, without)).toBe("server browser");
   });
 });
 
@@ -77,29 +80,30 @@ describe("one server", () => {
     enabled,
     project,
   });
+  // The menu: tools, log, reconnect, sign-in of a remote server, disable, disable in this project.
   test.each([
-    ["down enter enter", [{ type: "reconnect", server: "files" }]],
+    ["down enter down down enter", [{ type: "reconnect", server: "files" }]],
     // The first answer of a question changes nothing.
-    ["down enter down enter enter", []],
-    ["down enter down enter down enter", [enabling(false, false)]],
-    ["down enter down down enter down enter", [enabling(false, true)]],
-    ["down enter down enter escape", []],
+    ["down enter end up enter enter", []],
+    ["down enter end up enter down enter", [enabling(false, false)]],
+    ["down enter end enter down enter", [enabling(false, true)]],
+    ["down enter end enter escape", []],
     ['"old" enter enter', [enabling(true, false, "old")]],
     ['"old" enter down enter', [enabling(true, true, "old")]],
-    ['"linear" enter down enter', [{ type: "sign-in", server: "linear" }]],
-    ["enter down enter", [{ type: "sign-in", server: "github" }]],
-    ["enter down down enter down enter", [{ type: "sign-out", server: "github" }]],
+    ['"linear" enter down down enter', [{ type: "sign-in", server: "linear" }]],
+    ["enter down down down enter", [{ type: "sign-in", server: "github" }]],
+    ["enter down down down down enter down enter", [{ type: "sign-out", server: "github" }]],
     ["enter escape escape", [{ type: "close" }]],
   ])("%s -> %j", (keys, effects) => {
     expect(press(keys, USUAL).effects).toEqual(effects);
   });
 
   test("an answer goes back to the server", () => {
-    expect(shown(press("down enter down enter down enter", USUAL).state).name).toBe("server");
+    expect(shown(press("down enter end enter down enter", USUAL).state).name).toBe("server");
   });
 
   test("its server is removed while a question about it is open -> back to the list, with a word", () => {
-    const { state } = press("down enter down enter", USUAL);
+    const { state } = press("down enter end enter", USUAL);
     expect(shown(state).name).toBe("choice");
     const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "files") });
     const after = onWorld(state, without);
@@ -107,6 +111,171 @@ describe("one server", () => {
     expect(after.notice).toEqual({ text: "files is no longer configured.", level: "info" });
     expect(onWorld(START, without)).toBe(START);
     expect(onWorld(state, USUAL)).toBe(state);
+  });
+});
+
+const TOOLS = makeTools(["read", "write", "delete"]);
+const WITH_TOOLS: World = makeWorld({
+  ...USUAL,
+  details: new Map([["files", makeDetails()]]),
+  tools: new Map([["files", TOOLS]]),
+});
+
+describe("settings of a server", () => {
+  const rows = "down enter down down down";
+  test.each([
+    [`${rows} enter down enter`, { key: "lifecycle", value: "eager" }],
+    // The value that holds now is chosen first.
+    [`${rows} down enter enter`, { key: "approve", value: "never" }],
+    [`${rows} down down enter enter`, { key: "toolPrefix", value: "server" }],
+    [`${rows} down down enter down enter`, { key: "toolPrefix", value: "short" }],
+  ])("%s -> %j", (keys, change) => {
+    expect(press(keys, WITH_TOOLS).effects).toEqual([{ type: "set", server: "files", change }]);
+  });
+});
+
+describe("tools of a server", () => {
+  const expose = (tools: string[] | undefined, to: string) => ({
+    type: "expose",
+    server: "files",
+    tools,
+    to,
+  });
+  const open = "down enter enter";
+  test.each([
+    // The first row stands for all of them, and Space changes single tools only.
+    [`${open} space`, []],
+    [`${open} down space`, [expose(["read"], "hidden")]],
+    [`${open} enter down enter`, [expose(undefined, "direct")]],
+    [`${open} "e" enter enter`, [expose(["read", "write", "delete"], "search")]],
+    [`${open} "RE" enter end enter`, [expose(["read"], "hidden")]],
+    [`${open} "re" down space`, [expose(["read"], "hidden")]],
+    [`${open} "nothing" down space enter`, []],
+    [`${open} "x" escape escape escape escape`, [{ type: "close" }]],
+  ])("%s -> %j", (keys, effects) => {
+    expect(press(keys, WITH_TOOLS).effects).toEqual(effects);
+  });
+
+  test("what was just chosen counts for the next Space, also before it is written", () => {
+    const chosen = new Map([[chosenKey("files", "read"), "hidden" as const]]);
+    const world = makeWorld({ ...WITH_TOOLS, chosen });
+    expect(press(`${open} down space`, world).effects).toEqual([expose(["read"], "direct")]);
+  });
+
+  test("Enter shows a tool, whose text scrolls within its lines", () => {
+    const { state } = press(`${open} end enter`, WITH_TOOLS);
+    expect(shown(state)).toEqual({ name: "tool", server: "files", tool: "delete", top: 0 });
+    const top = (keys: string) => {
+      const view = shown(press(keys, WITH_TOOLS, { from: state, lines: 20, page: 5 }).state);
+      return "top" in view ? view.top : undefined;
+    };
+    expect(["down", "down up up", "pageDown", "end", "end down", "end home"].map(top)).toEqual([
+      1, 0, 4, 15, 15, 0,
+    ]);
+  });
+
+  test("the list is replaced while a tool far down is chosen -> it stays chosen, or its place", () => {
+    const many = makeTools(Array.from({ length: 5_000 }, (_, i) => `tool${i}`));
+    const world = (list: typeof many) => makeWorld({ ...WITH_TOOLS, tools: new Map([["files", list]]) });
+    const { state } = press(`${open} end`, world(many));
+    const chosen = (list: typeof many): string | undefined => {
+      const view = shown(state);
+      if (view.name !== "tools") return undefined;
+      const { rows, find } = filteredTools(list, view.list.filter);
+      return rows[chosenAt(view.list, rows, find)]?.key;
+    };
+    expect(chosen(many)).toBe("tool4999");
+    expect(chosen(makeTools(["tool4999", "other"]))).toBe("tool4999");
+    expect(chosen(makeTools(["a", "b"]))).toBe("b");
+    expect(chosen(makeTools([]))).toBeUndefined();
+  });
+});
+
+describe("thousands of tools", () => {
+  /** A list that counts how often a tool is looked at. */
+  function watched(count: number) {
+    let looks = 0;
+    const list = makeTools(Array.from({ length: count }, (_, i) => `tool${i}`));
+    const rows = list.rows.map((row) => ({
+      ...row,
+      get key() {
+        looks++;
+        return row.key;
+      },
+    }));
+    return { list: { rows, at: list.at }, looks: () => looks };
+  }
+
+  test("a key that moves, and the picture after it, look at the rows of one screen only", () => {
+    const at = watched(5_000);
+    const world = makeWorld({ ...WITH_TOOLS, tools: new Map([["files", at.list]]) });
+    const opened = press("down enter enter", world).state;
+    picture(opened, world);
+    for (const key of ["down", "pageDown", "end", "up", "home", "space"]) {
+      const before = at.looks();
+      const { state } = press(key, world, { from: opened });
+      picture(state, world);
+      expect(at.looks() - before).toBeGreaterThan(0);
+      expect(at.looks() - before).toBeLessThan(40);
+    }
+  });
+
+  test("a longer filter looks only at what the shorter one let through", () => {
+    let compared = 0;
+    const list = makeTools(Array.from({ length: 5_000 }, (_, i) => `tool${i}`));
+    const rows = list.rows.map(({ text, ...row }) => ({
+      ...row,
+      get text() {
+        compared++;
+        return text;
+      },
+    }));
+    const counted = { rows, at: list.at };
+    expect(filteredTools(counted, "tool49").rows).toHaveLength(112);
+    expect(compared).toBe(5_000);
+    expect(filteredTools(counted, "tool499").rows).toHaveLength(12);
+    expect(compared).toBe(5_111);
+    filteredTools(counted, "tool499");
+    expect(compared).toBe(5_111);
+  });
+});
+
+describe("the other views", () => {
+  test("a log is followed at its end, and stands still above it", () => {
+    const { state } = press("down enter down enter", USUAL);
+    const top = (keys: string) => {
+      const view = shown(press(keys, USUAL, { from: state, lines: 20, page: 5 }).state);
+      return view.name === "log" ? view.top : view.name;
+    };
+    expect(["", "up", "up down", "home", "home end", "escape"].map(top)).toEqual([
+      undefined,
+      14,
+      undefined,
+      0,
+      undefined,
+      "server",
+    ]);
+  });
+
+  test("a search is typed with spaces; Enter shows the tool among those of its server", () => {
+    const hit = (key: string) => ({ key, server: "files", tool: key.slice(7), score: 1, description: "" });
+    const tried = {
+      query: "r",
+      hits: [hit("files__read"), hit("files__write")],
+      likely: 1,
+      tookMs: 1,
+      count: 3,
+    };
+    const world = makeWorld({ ...WITH_TOOLS, tried });
+    const { state } = press('up up up enter "read" space "file"', world);
+    expect(shown(state)).toMatchObject({ name: "search", query: "read file" });
+    expect(shown(press("down enter", world, { from: state }).state)).toMatchObject({
+      name: "tools",
+      server: "files",
+      list: { key: "write" },
+    });
+    expect(shown(press("escape", world, { from: state }).state)).toMatchObject({ query: "" });
+    expect(press("escape escape escape", world, { from: state }).effects).toEqual([{ type: "close" }]);
   });
 });
 

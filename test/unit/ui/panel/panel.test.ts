@@ -2,8 +2,9 @@
  * Owns: the panel between the session and the screen: what it asks, what it says afterwards, how it follows events, and its
  * end. The session is a fake.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../../../src/catalog/catalog.ts";
+import { trySearch } from "../../../../src/session/run.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../../src/shared/protocol/events.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
@@ -12,15 +13,21 @@ import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingContext } from "../../recording-context.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
+import { makeDetails } from "./support.ts";
 
 const ESCAPE = "\u001b";
 const ENTER = "\r";
+const SPACE = " ";
 const DOWN = "\u001b[B";
+const UP = "\u001b[A";
+const END = "\u001b[F";
 
 interface Opened {
   asked: unknown[][];
   /** The lines of the screen as one text; empty once the panel is closed. */
   screen: () => string;
+  /** Waits until the screen matches. */
+  until: (expected: RegExp) => Promise<void>;
   press: (...keys: string[]) => Promise<void>;
   /** Tells an event of the worker, or the session's end. */
   tell: (event: Partial<WorkerEvent> | undefined) => void;
@@ -30,25 +37,30 @@ interface Opened {
   listeners: () => number;
 }
 
-type Answers = Record<string, (params: never) => unknown>;
+type Answers = Record<string, (params: never, signal?: AbortSignal) => unknown>;
 
 async function open(answers: Answers = {}): Promise<Opened> {
   const asked: unknown[][] = [];
   const servers = [makeStatus("git"), makeStatus("fs", { state: "failed" })];
   let catalog = makeCatalog([]);
   const listeners = new Set<Parameters<PanelHost["onChange"]>[0]>();
-  const all: Answers = { status: () => makeReport({ files: ["/mcp.json"] }), ...answers };
+  const all: Answers = {
+    status: () => makeReport({ files: ["/mcp.json"] }),
+    serverDetails: () => makeDetails({ tools: { names: [], exposures: [], rules: [], places: [] } }),
+    ...answers,
+  };
   const host: PanelHost = {
-    ask: (async (method: string, params: never) => {
+    ask: (async (method: string, params: never, signal?: AbortSignal) => {
       asked.push([method, params]);
       const answer = all[method];
       if (!answer) throw new Error(`${method} was asked`);
-      return answer(params);
+      return answer(params, signal);
     }) as PanelHost["ask"],
     askConsents: async () => void asked.push(["askConsents"]),
     signIn: async (server) => void asked.push(["signIn", server]),
     catalog: () => catalog,
     servers: () => servers,
+    search: async (query, limit) => trySearch(catalog, query, limit),
     declared: () => [],
     onChange: (listener) => {
       listeners.add(listener);
@@ -58,9 +70,11 @@ async function open(answers: Answers = {}): Promise<Opened> {
   const { ctx, screens } = createRecordingContext({ mode: "tui" });
   const closed = openPanel(ctx, host);
   await settled();
+  const screen = () => (screens[0]?.render(80) ?? []).map((line) => line.trimEnd()).join("\n");
   return {
     asked,
-    screen: () => (screens[0]?.render(80) ?? []).map((line) => line.trimEnd()).join("\n"),
+    screen,
+    until: (expected) => vi.waitFor(() => expect(screen()).toMatch(expected), { timeout: 10_000 }),
     press: async (...keys) => {
       for (const key of keys) screens[0]?.handleInput(key);
       await settled();
@@ -71,6 +85,7 @@ async function open(answers: Answers = {}): Promise<Opened> {
     servers,
     setCatalog: (next) => {
       catalog = next;
+      for (const listener of [...listeners]) listener({ type: "catalog" } as WorkerEvent);
     },
     closed,
     listeners: () => listeners.size,
@@ -81,7 +96,7 @@ describe("an action", () => {
   test("it is asked of the worker, and the panel says what came of it until the next key", async () => {
     const answer = Promise.withResolvers<undefined>();
     const at = await open({ reconnect: () => answer.promise });
-    await at.press(ENTER, ENTER);
+    await at.press(ENTER, DOWN, DOWN, ENTER);
     expect(at.screen()).toContain("Connecting git…");
     answer.resolve(undefined);
     await settled();
@@ -97,16 +112,16 @@ describe("an action", () => {
         throw new ThreadsError("spawn_failed", "git: no such program.", { remedy: "Install it." });
       },
     });
-    await at.press(ENTER, ENTER);
+    await at.press(ENTER, DOWN, DOWN, ENTER);
     expect(at.screen()).toContain("git: no such program. Install it.");
     expect(at.screen()).not.toContain("Connecting");
   });
 
   test("disable -> only after a yes, in the file that the worker chooses", async () => {
     const at = await open({ setEnabled: () => ({ file: "/mcp.json", but: "It waits." }) });
-    await at.press(ENTER, DOWN, ENTER);
+    await at.press(ENTER, END, UP, ENTER);
     expect(at.screen()).toContain("Disable git?");
-    expect(at.asked.map(([method]) => method)).toEqual(["status"]);
+    expect(at.asked.map(([method]) => method)).toEqual(["status", "serverDetails"]);
     await at.press(DOWN, ENTER);
     expect(at.asked.at(-1)).toEqual(["setEnabled", { server: "git", enabled: false, project: false }]);
     expect(at.screen()).toContain("git is disabled in /mcp.json. It waits.");
@@ -160,15 +175,126 @@ describe("events", () => {
     const at = await open();
     const tool = (name: string) => ({ tool: name, description: "word ".repeat(50), direct: true });
     at.setCatalog(makeCatalog([{ name: "git", tools: [tool("a")] }]));
-    at.tell({ type: "catalog" });
     await settled();
     const cost = (): number => Number(/● git\s+connected\s+stdio\s+\d+\s+(\d+)/.exec(at.screen())?.[1]);
     const one = cost();
     expect(one).toBeGreaterThan(50);
     at.setCatalog(makeCatalog([{ name: "git", tools: [tool("a"), tool("b")] }]));
-    at.tell({ type: "catalog" });
     await settled();
     expect(cost()).toBe(2 * one);
+  });
+});
+
+describe("tools", () => {
+  const names = ["read", "write"];
+  const tools = (exposures: ("direct" | "search" | "hidden")[]) => ({
+    names,
+    exposures,
+    rules: [-1, -1],
+    places: [],
+  });
+  const catalog = makeCatalog([{ name: "git", tools: names.map((tool) => ({ tool })) }]);
+
+  test("Space shows its choice at once, and writes only the last one of those that came while it was writing", async () => {
+    const first = Promise.withResolvers<unknown>();
+    const asked: unknown[] = [];
+    let now = tools(["search", "search"]);
+    const at = await open({
+      serverDetails: () => makeDetails({ tools: now }),
+      setExposure: (params) => {
+        asked.push(params);
+        return asked.length === 1 ? first.promise : { file: "/mcp.json" };
+      },
+    });
+    at.setCatalog(catalog);
+    await at.press(ENTER);
+    await at.until(/Tools +2/);
+    await at.press(ENTER);
+    await at.until(/○ read/);
+    await at.press(DOWN, SPACE);
+    expect(at.screen()).toMatch(/– read +hidden/);
+    await at.press(SPACE, SPACE, SPACE, SPACE);
+    expect(at.screen()).toMatch(/● read +direct/);
+    now = tools(["direct", "search"]);
+    first.resolve({ file: "/mcp.json" });
+    await at.until(/read of git: direct, in \/mcp\.json\./);
+    const written = { server: "git", tools: ["read"], project: false };
+    expect(asked).toEqual([
+      { ...written, to: "hidden" },
+      { ...written, to: "direct" },
+    ]);
+    expect(at.screen()).toMatch(/● read +direct/);
+  });
+
+  test("a rule forbids it -> the tool shows again what holds, and the error names the rule", async () => {
+    const at = await open({
+      serverDetails: () => makeDetails({ tools: tools(["search", "search"]) }),
+      setExposure: () => {
+        throw new ThreadsError(
+          "bad_config",
+          'read does not become hidden: toolExposure "r*" in /mcp.json:3 decides.',
+        );
+      },
+    });
+    at.setCatalog(catalog);
+    await at.press(ENTER);
+    await at.until(/Tools +2/);
+    await at.press(ENTER);
+    await at.until(/○ read/);
+    await at.press(DOWN, SPACE);
+    await at.until(/○ read +deferred[\s\S]*toolExposure "r\*" in \/mcp\.json:3 decides/);
+  });
+
+  test("Enter shows a tool with the schema as its server declares it", async () => {
+    const at = await open({
+      serverDetails: () => makeDetails({ tools: tools(["direct", "search"]) }),
+      declaredSchema: () => '{\n  "type": "object"\n}',
+    });
+    at.setCatalog(catalog);
+    await at.press(ENTER);
+    await at.until(/Tools +2/);
+    await at.press(ENTER);
+    await at.until(/● read/);
+    await at.press(DOWN, ENTER);
+    await at.until(/● direct · ~\d+ tokens\n In Pi: git__read[\s\S]*read it\.[\s\S]*"type": "object"/);
+  });
+});
+
+describe("the other views", () => {
+  test("a search as ToolSearch ranks it", async () => {
+    const at = await open();
+    at.setCatalog(
+      makeCatalog([{ name: "git", tools: [{ tool: "clone_repository" }, { tool: "read_file" }] }]),
+    );
+    await at.press(UP, UP, UP, ENTER);
+    await at.press("f", "i", "l", "e");
+    await at.until(/2 tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +git__read_file +\d+\.\d\d/);
+  });
+
+  test("a log grows while one looks; the request ends with the view", async () => {
+    const next = Promise.withResolvers<unknown>();
+    const signals: (AbortSignal | undefined)[] = [];
+    let count = 0;
+    const at = await open({
+      serverLog: (_params, signal) => {
+        signals.push(signal);
+        count++;
+        if (count === 1) return { lines: ["2026-01-02T03:04:05.678Z warn  [worker] git: first"], size: 10 };
+        return count === 2 ? next.promise : new Promise(() => undefined);
+      },
+    });
+    await at.press(ENTER, DOWN, ENTER);
+    await at.until(/git log {2}following[\s\S]*\d\d:\d\d:\d\d warn: git: first/);
+    next.resolve({ lines: ["2026-01-02T03:04:06.678Z info  [worker] git: second"], size: 20 });
+    await at.until(/\d\d:\d\d:\d\d git: second/);
+    await at.press(ESCAPE);
+    expect(signals.every((signal) => signal?.aborted)).toBe(true);
+  });
+
+  test("statistics", async () => {
+    const at = await open({ stats: () => ({ captured: false }) });
+    await at.press(UP, UP, ENTER);
+    await at.until(/Statistics of calls[\s\S]*Nothing is captured/);
   });
 });
 
@@ -185,7 +311,7 @@ describe("the end", () => {
   test("the session ends while an action is under way -> the panel closes, and its late answer does nothing", async () => {
     const answer = Promise.withResolvers<undefined>();
     const at = await open({ reconnect: () => answer.promise });
-    await at.press(ENTER, ENTER);
+    await at.press(ENTER, DOWN, DOWN, ENTER);
     at.tell(undefined);
     await at.closed;
     answer.resolve(undefined);

@@ -1,4 +1,5 @@
 /** Owns: what the panel's tests share: a reading of the session, keys, and a picture without colours. */
+import type { ServerDetails } from "../../../../src/shared/protocol/panel.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
 import {
   type Effect,
@@ -6,6 +7,8 @@ import {
   onKey,
   START,
   type State,
+  type ToolList,
+  type ToolRow,
   type World,
 } from "../../../../src/ui/panel/model/model.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
@@ -15,8 +18,52 @@ export const NOW = 1_800_000_000_000;
 export const makeWorld = (rest: Partial<World> = {}): World => ({
   ...makeReport(),
   costs: new Map(),
+  details: new Map(),
+  tools: new Map(),
+  tokensOf: () => undefined,
+  chosen: new Map(),
+  schema: undefined,
+  log: undefined,
+  stats: undefined,
+  tried: undefined,
   home: "/home/ann",
   now: NOW,
+  ...rest,
+});
+
+export function makeTools(keys: readonly string[], rest: Partial<ToolRow> = {}): ToolList {
+  const rows = keys.map(
+    (key): ToolRow => ({
+      key,
+      name: `files__${key}`,
+      description: `It does ${key}. Then it ends.`,
+      exposure: "search",
+      place: undefined,
+      text: key.toLowerCase(),
+      ...rest,
+    }),
+  );
+  return { rows, at: new Map(keys.map((key, i) => [key, i])) };
+}
+
+export const makeDetails = (rest: Partial<ServerDetails> = {}): ServerDetails => ({
+  runs: "npx -y server-filesystem .",
+  file: "/home/ann/.pi/agent/mcp.json",
+  line: 7,
+  overrides: [],
+  env: ["DEBUG", "TOKEN"],
+  lifecycle: "lazy",
+  approve: "settings",
+  toolPrefix: "server",
+  ownPrefix: false,
+  timeouts: ["call 30 s"],
+  connectedAt: NOW - 300_000,
+  tools: {
+    names: ["read", "write", "delete"],
+    exposures: ["direct", "search", "hidden"],
+    rules: [-1, -1, -1],
+    places: [],
+  },
   ...rest,
 });
 
@@ -26,13 +73,13 @@ export const PLAIN = { fg: (_colour: string, text: string) => text, bold: (text:
 export function press(
   keys: string,
   world: World,
-  { from = START, page = 5 }: { from?: State; page?: number } = {},
+  { from = START, page = 5, lines = 0 }: { from?: State; page?: number; lines?: number } = {},
 ): { state: State; effects: Effect[] } {
   const effects: Effect[] = [];
   let state = from;
   for (const word of keys.split(" ").filter((one) => one !== "")) {
     const key = word.startsWith('"') ? { text: word.slice(1, -1) } : (word as Key);
-    const step = onKey(state, key, { world, page });
+    const step = onKey(state, key, { world, page, lines });
     state = step.state;
     if (step.effect) effects.push(step.effect);
   }

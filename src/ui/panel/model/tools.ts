@@ -1,0 +1,118 @@
+/**
+ * The tools of one server: a filter, and what becomes of each. Thousands of tools are filtered once for each change of the
+ * filter; a key that only moves looks at no other tool than the chosen one. Pure, but for what it keeps beside a list.
+ */
+import type { ToolExposure } from "../../../shared/protocol/panel.ts";
+import { counted } from "../../../shared/text/counts.ts";
+import type { Key } from "./keys.ts";
+import { chosenAt, FIRST, isMove, type ListState, moveIn, typed } from "./list.ts";
+import { back, type ChoiceView, push, type State, type Step, withView } from "./state.ts";
+import { exposureNow, type ToolList, type ToolRow, type World } from "./world.ts";
+
+/** All tools that the filter lets through, as the first row. */
+export const ALL = { key: "\0all" } as const;
+export type ToolsRow = typeof ALL | ToolRow;
+
+export interface Filtered {
+  rows: readonly ToolsRow[];
+  find: (key: string) => number;
+}
+
+const EMPTY: Filtered = { rows: [], find: () => -1 };
+const kept = new WeakMap<ToolList, { filter: string; filtered: Filtered }>();
+
+/** A longer filter needs to look only at what the shorter one let through. */
+function fitting(
+  { rows }: ToolList,
+  filter: string,
+  before: { filter: string; filtered: Filtered } | undefined,
+) {
+  const from =
+    before && before.filter !== "" && filter.startsWith(before.filter) ? before.filtered.rows.slice(1) : rows;
+  const wanted = filter.toLowerCase();
+  return (from as readonly ToolRow[]).filter(({ text }) => text.includes(wanted));
+}
+
+export function filteredTools(list: ToolList | undefined, filter: string): Filtered {
+  if (!list || list.rows.length === 0) return EMPTY;
+  const before = kept.get(list);
+  if (before?.filter === filter) return before.filtered;
+  const tools = filter === "" ? list.rows : fitting(list, filter, before);
+  const rows: ToolsRow[] = tools.length === 0 ? [] : [ALL, ...tools];
+  const at = filter === "" ? list.at : new Map(tools.map(({ key }, i) => [key, i]));
+  const filtered: Filtered = {
+    rows,
+    find: (key) => (key === ALL.key ? 0 : (at.get(key) ?? -2) + 1),
+  };
+  kept.set(list, { filter, filtered });
+  return filtered;
+}
+
+export const isTool = (row: ToolsRow | undefined): row is ToolRow => row !== undefined && row !== ALL;
+
+/** Pi's own word for a tool that a search finds. */
+export const EXPOSURE_WORDS: Readonly<Record<ToolExposure, string>> = {
+  direct: "direct",
+  search: "deferred",
+  hidden: "hidden",
+};
+
+const NEXT: Readonly<Record<ToolExposure, ToolExposure>> = {
+  direct: "search",
+  search: "hidden",
+  hidden: "direct",
+};
+
+const HINTS: Readonly<Record<ToolExposure, string>> = {
+  direct: "the model always sees them, which costs their tokens",
+  search: "ToolSearch finds them when they are needed",
+  hidden: "the model never sees them",
+};
+
+/** For example `All 45 tools`, `These 3 tools`, `This tool`. `isWhole`: no filter leaves some out. */
+export function allWords(isWhole: boolean, count: number): string {
+  if (!isWhole && count === 1) return "This tool";
+  return `${isWhole ? "All" : "These"} ${counted(count, "tool")}`;
+}
+
+/** `tools`: undefined for all of the server. */
+function chooseFor(server: string, tools: readonly string[] | undefined, count: number): ChoiceView {
+  return {
+    name: "choice",
+    title: `${allWords(tools === undefined, count)} of ${server}`,
+    text: "What is to become of them? Rules that patterns or other files make may decide about some of them.",
+    options: (["search", "direct", "hidden"] as const).map((to) => ({
+      key: to,
+      label: EXPOSURE_WORDS[to],
+      hint: HINTS[to],
+      effect: { type: "expose", server, tools, to },
+    })),
+    list: FIRST,
+  };
+}
+
+export function onToolsKey(
+  state: State,
+  { server, list }: { server: string; list: ListState },
+  key: Key,
+  { world, page }: { world: World; page: number },
+): Step {
+  const { rows, find } = filteredTools(world.tools.get(server), list.filter);
+  const show = (next: ListState): State => withView(state, { name: "tools", server, list: next });
+  if (isMove(key)) return { state: show(moveIn(list, rows, key, { page, find })) };
+  const row = rows[chosenAt(list, rows, find)];
+  if (key === "space") {
+    if (!isTool(row)) return { state };
+    const to = NEXT[exposureNow(world, server, row)];
+    return { state, effect: { type: "expose", server, tools: [row.key], to } };
+  }
+  if (key === "enter") {
+    if (isTool(row)) return { state: push(state, { name: "tool", server, tool: row.key, top: 0 }) };
+    if (!row) return { state };
+    const tools = list.filter === "" ? undefined : rows.filter(isTool).map((tool) => tool.key);
+    return { state: push(state, chooseFor(server, tools, rows.length - 1)) };
+  }
+  if (key === "escape" && list.filter === "") return back(state);
+  const filter = key === "escape" ? "" : typed(list.filter, key);
+  return { state: filter === undefined ? state : show({ ...FIRST, filter }) };
+}
