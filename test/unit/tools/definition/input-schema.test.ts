@@ -1,5 +1,6 @@
 /** Owns: input schemas that are decoded when somebody looks. */
 import { describe, expect, test } from "vitest";
+import { decode } from "../../../../src/shared/protocol/codec.ts";
 import { lazyInputSchema } from "../../../../src/tools/definition/input-schema.ts";
 import { makeTool } from "../../make-catalog.ts";
 
@@ -40,7 +41,10 @@ describe("lazyInputSchema", () => {
 
   test("broken bytes -> no throw before a value is read", () => {
     const tool = makeTool({ tool: "t", schema: PLAIN });
-    const schemas = { ...tool.schemas, input: () => Uint8Array.of(0x81) };
+    const schemas = {
+      ...tool.schemas,
+      decoded: () => decode(Uint8Array.of(0x81)) as Record<string, unknown>,
+    };
     const schema = lazyInputSchema({ ...tool, schemas });
     expect(Object.keys(schema)).toEqual(Object.keys(PLAIN));
     expect(schema.type).toBe("object");

@@ -8,6 +8,6 @@ import { fileSchema } from "./schema.ts";
 /** The text of schema/mcp.schema.json. Draft 7, because every editor knows it. */
 export function schemaText(): string {
   const schema = z.toJSONSchema(fileSchema(), { target: "draft-7", io: "input" });
-  // Indented by tabs, because spaces were a third of the published file.
-  return `${JSON.stringify(schema, null, "\t")}\n`;
+  // For editors alone, which need no indentation: it was a third of the published file. People read docs/configuration.md.
+  return `${JSON.stringify(schema)}\n`;
 }
