@@ -44,6 +44,20 @@ const calls = (name: string, args: unknown, text = "") => ({ text, toolCalls: [{
 
 const ANSWER = "19 + 23 is 42, and the folder holds README.md and src.";
 
+const PANEL_SERVERS = {
+  mcpServers: {
+    ...SERVERS,
+    everything: { ...SERVERS.everything, lifecycle: "eager", directTools: ["echo"] },
+    broken: { command: "no-such-program", lifecycle: "eager" },
+  },
+};
+
+async function openPanel(terminal: Terminal): Promise<void> {
+  await terminal.until(/MCP \d/);
+  await terminal.prompt("/mcp");
+  await terminal.until(/everything +connected +\S+ +\d+ +\d+ +[\d.]+k[\s\S]*broken +failed/);
+}
+
 const SCENES: Readonly<Record<string, Scene>> = {
   session: {
     title:
@@ -69,19 +83,40 @@ const SCENES: Readonly<Record<string, Scene>> = {
     title: "The panel of /mcp: each server with its state, its tools and what they cost.",
     columns: 96,
     rows: 26,
-    mcp: {
-      mcpServers: {
-        ...SERVERS,
-        everything: { ...SERVERS.everything, lifecycle: "eager", directTools: ["echo"] },
-        broken: { command: "no-such-program", lifecycle: "eager" },
-      },
-    },
+    mcp: PANEL_SERVERS,
+    script: [],
+    from: /^─+$/,
+    play: openPanel,
+  },
+  server: {
+    title: "A server in the panel of /mcp: what runs, since when, from which file, and what can be done.",
+    columns: 96,
+    rows: 34,
+    mcp: PANEL_SERVERS,
     script: [],
     from: /^─+$/,
     play: async (terminal) => {
-      await terminal.until(/MCP \d/);
-      await terminal.prompt("/mcp");
-      await terminal.until(/everything +connected[\s\S]*broken +failed/);
+      await openPanel(terminal);
+      await terminal.press("Enter");
+      await terminal.until(/process +stdio · up[\s\S]*→ Tools/);
+    },
+  },
+  tools: {
+    title:
+      "The tools of a server in the panel of /mcp: which are declared to the model, and what each costs.",
+    columns: 96,
+    rows: 34,
+    mcp: PANEL_SERVERS,
+    script: [],
+    from: /^─+$/,
+    play: async (terminal) => {
+      await openPanel(terminal);
+      await terminal.press("Enter");
+      await terminal.until(/→ Tools/);
+      await terminal.press("Enter");
+      await terminal.until(/~\d+ of ~[\d.]+k tokens declared[\s\S]*● echo/);
+      await terminal.press("Down");
+      await terminal.until(/→ . /);
     },
   },
   add: {
