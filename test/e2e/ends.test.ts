@@ -16,7 +16,8 @@ import {
   startRpc,
 } from "../support/pi-run.ts";
 import { type ProcessInfo, processesWithMarker, waitGone } from "../support/processes.ts";
-import { extensionErrors, notices, statuses, toolEnds } from "../support/rpc-events.ts";
+import { extensionErrors, notices, statuses } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
 import { call, ENTRY, entryOf, fixtureServer, home, model, onCleanup, searchFor } from "./support.ts";
 
 /** The tests of Pi's ends use the packed package, as users do. */
@@ -45,12 +46,12 @@ const serverProcesses = async (at: PiHome, piPid: number): Promise<ProcessInfo[]
 const pidsOf = (processes: readonly ProcessInfo[]): number[] => processes.map(({ pid }) => pid);
 
 /**
- * Makes a home with six server processes: a server with a child, a server that ignores SIGTERM and the end of its
- * stdin, and three plain servers.
+ * Makes a home with five server processes: a server with a child, a server that ignores SIGTERM and the end of its
+ * stdin, and two plain servers.
  */
 async function homeWithServers(): Promise<PiHome> {
   const at = await home({});
-  const mcpServers = { parent: parent(at), stubborn: stubborn(), a: plain(), b: plain(), c: plain() };
+  const mcpServers = { parent: parent(at), stubborn: stubborn(), a: plain(), b: plain() };
   await at.writeMcp({ mcpServers });
   return at;
 }
@@ -121,7 +122,7 @@ describe("Pi ends, print mode", () => {
       });
       await held;
       const before = await serverProcesses(at, run.pid);
-      expect(before).toHaveLength(6);
+      expect(before).toHaveLength(5);
       run.kill(signal);
       const { code, signal: by, timedOut } = await run.done;
       expect(timedOut).toBe(false);
@@ -137,7 +138,7 @@ async function startConnectedRpc(at: PiHome): Promise<{ rpc: RpcSession; pids: n
   onCleanup(() => rpc.stop());
   await rpc.prompt("go");
   const before = await serverProcesses(at, rpc.pid);
-  expect(before).toHaveLength(6);
+  expect(before).toHaveLength(5);
   return { rpc, pids: pidsOf(before) };
 }
 
@@ -232,11 +233,11 @@ describe("session changes", () => {
     ["new_session", (rpc: RpcSession) => rpc.request({ type: "new_session" })],
     ["reload", (rpc: RpcSession) => rpc.command("/again")],
   ])(
-    "%s five times with the server up, then five times at once -> at most one spawn for each session, one process",
+    "%s three times with the server up, then three times at once -> at most one spawn for each session, one process",
     async (_name, change) => {
       const { at, rpc, starts, running, connected } = await startCounting();
       await connected();
-      for (let sessions = 2; sessions <= 6; sessions++) {
+      for (let sessions = 2; sessions <= 4; sessions++) {
         const before = await running();
         await change(rpc);
         await connected();
@@ -245,12 +246,12 @@ describe("session changes", () => {
         expect(await running()).toHaveLength(1);
       }
 
-      const changes = await Promise.allSettled(Array.from({ length: 5 }, () => change(rpc)));
+      const changes = await Promise.allSettled(Array.from({ length: 3 }, () => change(rpc)));
       expect(changes.some(({ status }) => status === "fulfilled")).toBe(true);
       await connected();
       await until(async () => (await running()).length <= 1 || undefined);
       expect(await running()).toHaveLength(1);
-      expect(await starts()).toBeLessThanOrEqual(6 + 5);
+      expect(await starts()).toBeLessThanOrEqual(4 + 3);
       expect(extensionErrors(rpc.events)).toEqual([]);
       expect(await rpc.stop()).toMatchObject({ code: 0 });
       expect(rpc.stderr).toBe("");
@@ -260,23 +261,21 @@ describe("session changes", () => {
 });
 
 describe("notices and commands", () => {
+  const turn = inTurn();
   const unready = (at: PiHome): Entry =>
     fixtureServer("fails-until.mjs", { RECORD: join(at.dir, "record"), READY: join(at.dir, "ready") });
 
   test("RPC: a server that fails, is repaired and reconnected -> one notice for each, and the status line", async () => {
-    const at = await home({});
-    await at.writeMcp({ mcpServers: { bad: unready(at), good: plain() } });
-    const scripted = await model([searchFor("work"), { text: "ok" }, searchFor("work"), { text: "ok" }]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    await rpc.prompt("go");
-    await rpc.prompt("again");
+    const pi = await turn((at) => ({ mcp: { mcpServers: { bad: unready(at), good: plain() } } }));
+    const { rpc } = pi;
+    await pi.prompt(searchFor("work"));
+    await pi.prompt(searchFor("work"));
     const failed = notices(rpc.events);
     expect(failed.map(({ level }) => level)).toEqual(["error"]);
     expect(failed[0]?.message).toMatch(/^MCP server bad: .*exited with code 3.*not ready/s);
     await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 1/2 · 1 tool" || undefined);
 
-    await writeFile(join(at.dir, "ready"), "");
+    await writeFile(join(pi.at.dir, "ready"), "");
     const since = rpc.events.length;
     await rpc.command("/mcp reconnect bad");
     await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 2/2 · 2 tools" || undefined);
@@ -301,11 +300,8 @@ describe("notices and commands", () => {
   });
 
   test("/mcp with tools, reconnect of an unknown server and an unknown word -> a list, an error and a usage line", async () => {
-    const at = await home({ mcp: { mcpServers: { good: plain(), other: plain() } } });
-    const scripted = await model([searchFor("work"), { text: "ok" }]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    await rpc.prompt("go");
+    const { at, rpc, prompt } = await turn({ mcp: { mcpServers: { good: plain(), other: plain() } } });
+    await prompt(searchFor("work"));
     const said = async (text: string) => notices(await rpc.command(text)).filter(({ message }) => message);
     const goodTools = "good: 1 tool\n  good__work - Does work.";
     expect(await said("/mcp tools good")).toEqual([{ message: goodTools, level: "info" }]);
@@ -326,22 +322,12 @@ describe("notices and commands", () => {
   });
 
   test("progress of a call -> at most ten updates a second; Esc during a call without an answer -> the call ends, the next call works", async () => {
-    const at = await home({
+    const { at, rpc, prompt } = await turn({
       mcp: { mcpServers: { p: fixtureServer("progresses.mjs"), w: fixtureServer("waits.mjs") } },
     });
-    const never = join(at.dir, "never");
-    const scripted = await model([
-      searchFor("work"),
-      call("p__work", { ms: 1_000 }),
-      { text: "ok" },
-      call("w__work", { file: never }),
-      call("w__work", { file: at.dir }),
-      { text: "ok" },
-    ]);
-    const rpc = await startRpc({ home: at, model: scripted, extensions: ENTRY });
-    onCleanup(() => rpc.stop());
-    const events = await rpc.prompt("go");
-    const [, end] = toolEnds(events);
+    const since = rpc.events.length;
+    const [, end] = await prompt(searchFor("work"), call("p__work", { ms: 1_000 }));
+    const events = rpc.events.slice(since);
     const { tookMs } = JSON.parse(end?.text ?? "{}");
     const updates = events.filter(
       (event) => event.type === "tool_execution_update" && event.toolName === "p__work",
@@ -350,11 +336,11 @@ describe("notices and commands", () => {
     expect(updates.length).toBeGreaterThanOrEqual(3);
     expect(updates.length).toBeLessThanOrEqual(Math.ceil(tookMs / 100) + 1);
 
-    const stopped = rpc.prompt("wait");
+    const stopped = prompt(call("w__work", { file: join(at.dir, "never") }));
     await rpc.waitFor((event) => event.type === "tool_execution_start" && event.toolName === "w__work");
     await rpc.request({ type: "abort" });
-    expect(toolEnds(await stopped).map(({ isError }) => isError)).toEqual([true]);
-    const [again] = toolEnds(await rpc.prompt("again"));
+    expect((await stopped).map(({ isError }) => isError)).toEqual([true]);
+    const [again] = await prompt(call("w__work", { file: at.dir }));
     expect(again).toMatchObject({ toolName: "w__work", isError: false });
   });
 });

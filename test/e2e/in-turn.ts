@@ -23,6 +23,8 @@ const NEXT_HOME = join(root, "test", "fixtures", "next-home.mjs");
 export interface Turn extends HomeOptions {
   /** Makes further files below this folder, whose content is the home's when the session begins. */
   fill?(folder: string): Promise<unknown>;
+  /** Path of a session's file: this session goes on. Not for the first turn of a Pi. */
+  resumed?: string;
 }
 
 /** What happens to the home between two sessions. */
@@ -34,8 +36,11 @@ export interface Change {
 }
 
 export interface InTurn extends Opened {
-  /** Begins another session with the home as it is but for the change. Forgets the records and requests so far. */
-  again(change?: Change): Promise<void>;
+  /**
+   * Begins another session with the home as it is but for the change, or goes on with the session in the file `resumed`.
+   * Forgets the records and requests so far.
+   */
+  again(change?: Change, resumed?: string): Promise<void>;
 }
 
 /** What stays the same for all tests. `extensions` gets Pi's home; without it, the built extension is loaded. */
@@ -44,18 +49,20 @@ interface Sharing extends Pick<OpenOptions, "args" | "env"> {
 }
 
 type Begin = Turn | ((at: PiHome) => Turn);
+export type TakeTurn = (turn?: Begin) => Promise<InTurn>;
 
 /**
  * Returns a function that begins a session. The turn may depend on the home, whose place is the same each time. After a
  * test that failed, the next one gets another Pi.
  */
-export function inTurn({ extensions, ...sharing }: Sharing = {}): (turn?: Begin) => Promise<InTurn> {
+export function inTurn({ extensions, ...sharing }: Sharing = {}): TakeTurn {
   let shared: Opened | undefined;
 
-  const fillAt = async (folder: string, at: PiHome, turn: Begin): Promise<void> => {
-    const { fill, ...options } = typeof turn === "function" ? turn(at) : turn;
+  const fillAt = async (folder: string, at: PiHome, turn: Begin): Promise<string | undefined> => {
+    const { fill, resumed, ...options } = typeof turn === "function" ? turn(at) : turn;
     await fillHome(folder, options, at.cwd);
     await fill?.(folder);
+    return resumed;
   };
   const start = async (turn: Begin): Promise<Opened> => {
     const at = await home({});
@@ -75,34 +82,38 @@ export function inTurn({ extensions, ...sharing }: Sharing = {}): (turn?: Begin)
       shared = undefined;
     });
     if (shared) {
-      await fillAt(join(shared.at.dir, "next"), shared.at, turn);
-      await nextSession(shared);
+      await nextSession(shared, await fillAt(join(shared.at.dir, "next"), shared.at, turn));
     } else {
       shared = await forWholeFile(() => start(turn));
     }
     const pi = shared;
     return {
       ...pi,
-      again: async (change) => {
-        if (change) await writeChange(join(pi.at.dir, "next"), change);
-        await nextSession(pi);
+      again: async (change, resumed) => {
+        const next = join(pi.at.dir, "next");
+        if (change) await writeFiles(next, { ...change.files, "removed.json": change.removed ?? [] });
+        await nextSession(pi, resumed);
       },
     };
   };
 }
 
-async function writeChange(folder: string, { files = {}, removed = [] }: Change): Promise<void> {
-  for (const [path, content] of Object.entries({ ...files, "removed.json": removed })) {
+/** Writes files below a folder: a string is raw text, any other value becomes JSON. */
+export async function writeFiles(folder: string, files: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), contentText(content));
   }
 }
 
 /** Resolves when the new session has started and no process of the old one is left. */
-async function nextSession({ at, rpc, scripted }: Opened): Promise<void> {
+async function nextSession({ at, rpc, scripted }: Opened, resumed?: string): Promise<void> {
   const old = (await processesWithMarker(`HOME=${at.dir}`)).filter(({ pid }) => pid !== rpc.pid);
   const since = rpc.events.length;
-  await rpc.request({ type: "new_session" }, PATIENCE_MS);
+  await rpc.request(
+    resumed === undefined ? { type: "new_session" } : { type: "switch_session", sessionPath: resumed },
+    PATIENCE_MS,
+  );
   const ended = rpc.events.findIndex((event, i) => i >= since && isEnd(event));
   if (ended === -1) throw new Error("the earlier session has not ended");
   const left = await waitGone(

@@ -2,14 +2,17 @@
  * Owns: tests of the first request to the model: it declares direct tools and the tools of a resumed session, and no
  * tools of a project that is no longer trusted.
  */
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { assignToolNames } from "../../src/shared/naming/names.ts";
-import { type ModelRequest, type ModelScript, toolResultTexts } from "../support/model.ts";
+import { type ModelRequest, type ModelScript, type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, type PrintResult, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
+import { notices } from "../support/rpc-events.ts";
+import { type Change, inTurn } from "./in-turn.ts";
+import { keptState } from "./kept-state.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { keepHome } from "./shared-home.ts";
 import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS, searchFor } from "./support.ts";
@@ -86,6 +89,39 @@ async function learnedHome(): Promise<PiHome> {
   return at;
 }
 
+const turn = inTurn();
+const SNAPSHOTS = ".pi/agent/mcp-snapshots";
+const CACHE = ".pi/agent/mcp-cache.json";
+const MCP_FILE = ".pi/agent/mcp.json";
+
+/** As `learnedHome`, for a session that shares its Pi with others. */
+const afterLearning = keptState(turn, { mcp: DIRECT }, async (pi) => {
+  await pi.prompt(...LEARN);
+  expect(namesIn(pi.scripted.requests.at(-1)).sort()).toEqual(["x__a", "x__b", "y__a"]);
+  return {};
+});
+
+interface Asked {
+  requests: readonly ModelRequest[];
+  answers: string[];
+  /** The lines that this prompt added to the log. */
+  log: string;
+}
+
+/** Sends one prompt to a session. */
+async function ask({ at, prompt, scripted }: Opened, ...turns: ModelTurn[]): Promise<Asked> {
+  const before = (await logIfThere(at)).length;
+  await prompt(...turns);
+  const requests = [...scripted.requests];
+  return { requests, answers: answersIn(requests), log: (await logIfThere(at)).slice(before) };
+}
+
+/** The requests and the log of a session after learning, changed as asked. */
+async function askLearned(change: Change): Promise<Asked> {
+  const { pi } = await afterLearning(change);
+  return ask(pi);
+}
+
 // test/unit/workers/connection/config/entry/direct-tools.test.ts tests which tools are direct.
 describe("direct tools", () => {
   test("directTools of the settings, off for one server -> in the first request of a cold start", async () => {
@@ -99,72 +135,65 @@ describe("direct tools", () => {
     const { requests, log } = await runOnce(at);
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
     expect(log).not.toContain("connected over");
-    for (let i = 0; i < 2; i++) {
-      const again = await runOnce(at, [call("x__b", {})]);
-      expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
-      expect(JSON.parse(answersIn(again.requests)[0] ?? "")).toMatchObject({ argv: [] });
-    }
+    const again = await runOnce(at, [call("x__b", {})]);
+    expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
+    expect(JSON.parse(answersIn(again.requests)[0] ?? "")).toMatchObject({ argv: [] });
   });
 
-  test("MCP_DIRECT_TOOLS -> wins over the file, at a cold start and from the snapshot, the same each time", async () => {
-    const at = await home({ mcp: { mcpServers: servers({ directTools: true }) } });
-    const env = { MCP_DIRECT_TOOLS: "y/b" };
-    const cold = await runOnce(at, LEARN, { env });
+  test("MCP_DIRECT_TOOLS -> wins over the file, without and from the snapshot, the same each time", async () => {
+    const withEnv = inTurn({ env: { MCP_DIRECT_TOOLS: "y/b" } });
+    const pi = await withEnv({ mcp: { mcpServers: servers({ directTools: true }) } });
+    const cold = await ask(pi, ...LEARN);
     expect(namesIn(cold.requests[0])).toEqual(["y__b"]);
-    const { requests, log } = await runOnce(at, [], { env });
+    await pi.again();
+    const { requests, log } = await ask(pi);
     expect(namesIn(requests[0])).toEqual(["y__b"]);
     expect(log).not.toContain("connected over");
-    const again = await runOnce(at, [], { env });
+    await pi.again();
+    const again = await ask(pi);
     expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
   });
 
   test("no snapshot, a warm cache -> in the first request, nothing is connected", async () => {
-    const at = await learnedHome();
-    await rm(snapshots(at), { recursive: true });
-    const { requests, log } = await runOnce(at);
+    const { requests, log } = await askLearned({ removed: [SNAPSHOTS] });
     expect(namesIn(requests[0])).toEqual(["x__a", "x__b"]);
     expect(log).not.toContain("connected over");
   });
 
   test("a server that is new since the snapshot -> waited for, its tools are in the first request beside the known tools", async () => {
-    const at = await learnedHome();
     const added = live([], { TOOLS: "c" }, { directTools: true });
-    await at.writeMcp({ ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } });
-    const { requests } = await runOnce(at);
+    const mcp = { ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } };
+    const { requests } = await askLearned({ files: { [MCP_FILE]: mcp } });
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
   });
 
   test("a server of another extension that is new since the snapshot -> its tools are in the first request too", async () => {
-    const at = await learnedHome();
     const entry = JSON.stringify(live([], { TOOLS: "e" }));
-    await at.writeFile(
-      "other.mjs",
-      `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
-    );
-    const { requests } = await runOnce(at, [], { entry: [ENTRY, "other.mjs"] });
+    const { requests } = await askLearned({
+      files: {
+        "project/other.mjs": `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
+        ".pi/agent/settings.json": { extensions: ["-builtin:mcp", "~/project/other.mjs"] },
+      },
+    });
     expect(namesIn(requests[0]).sort()).toEqual(["ext__e", "x__a", "x__b"]);
   });
 
   test("a server of an imported host that is new since the snapshot -> its tools are in the first request too", async () => {
-    const at = await learnedHome();
-    await mkdir(join(at.dir, ".cursor"));
     const imported = { mcpServers: { cur: live([], { TOOLS: "c" }) } };
-    await writeFile(join(at.dir, ".cursor", "mcp.json"), JSON.stringify(imported));
-    const { requests } = await runOnce(at);
-    await rm(join(at.dir, ".cursor"), { recursive: true });
+    const { requests } = await askLearned({ files: { ".cursor/mcp.json": imported } });
     expect(namesIn(requests[0]).sort()).toEqual(["cur__c", "x__a", "x__b"]);
   });
 
   test("a server removed and another disabled since the snapshot -> their tools are not in the first request", async () => {
     const direct = { directTools: true };
-    const at = await home({
+    const pi = await turn({
       mcp: { mcpServers: { ...servers(direct, direct), z: live([], { TOOLS: "c" }, direct) } },
     });
-    await runOnce(at, [searchFor("select:x__a,y__a,z__c")]);
-    await at.writeMcp({ mcpServers: servers(direct, { ...direct, enabled: false }) });
-    const { requests } = await runOnce(at, [call("z__c", {})]);
+    await pi.prompt(searchFor("select:x__a,y__a,z__c"));
+    await pi.again({ files: { [MCP_FILE]: { mcpServers: servers(direct, { ...direct, enabled: false }) } } });
+    const { requests, answers } = await ask(pi, call("z__c", {}));
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
-    expect(answersIn(requests)[0]).toMatch(/^Tool z__c not found: its server z was removed/);
+    expect(answers[0]).toMatch(/^Tool z__c not found: its server z was removed/);
   });
 
   test("--mcp-config -> a separate snapshot; the usual snapshot stays as it is", async () => {
@@ -184,7 +213,7 @@ describe("direct tools", () => {
 
   // waits.test.ts tests the limit of the wait itself.
   test("a server that never lists its direct tools and a server that cannot be started -> the prompt runs without their tools", async () => {
-    const at = await home({
+    const pi = await turn({
       mcp: {
         mcpServers: {
           slow: { ...fixtureServer("never-lists.mjs"), directTools: true, startupTimeoutMs: 1_000 },
@@ -193,10 +222,10 @@ describe("direct tools", () => {
         },
       },
     });
-    const { requests, run } = await runOnce(at, [call("s__work", {})]);
+    const { requests, answers } = await ask(pi, call("s__work", {}));
     expect(namesIn(requests[0])).toEqual(["s__work"]);
-    expect(answersIn(requests)[0]).toContain("pid");
-    expect(run.stderr).toContain("no-such-command-here");
+    expect(answers[0]).toContain("pid");
+    expect(JSON.stringify(notices(pi.rpc.events))).toContain("no-such-command-here");
   });
 });
 
@@ -219,9 +248,9 @@ const unplug = async (at: PiHome): Promise<void> => {
   for (const name of Object.keys(PROGRAMS)) await rm(join(at.cwd, name));
 };
 const forgetSnapshots = (at: PiHome): Promise<void> => rm(snapshots(at), { recursive: true });
-async function breakSnapshots(at: PiHome): Promise<void> {
-  for (const name of await readdir(snapshots(at))) await writeFile(join(snapshots(at), name), "PMTS broken");
-}
+
+/** What a change removes, for the same effects between two sessions. */
+const UNPLUGGED = Object.keys(PROGRAMS).map((name) => `project/${name}`);
 
 const TOOLS = "everything__echo,everything__get-sum,s__work";
 const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
@@ -243,56 +272,78 @@ async function activatedHome(): Promise<{ at: PiHome; known: string[]; last: Mod
   return made;
 }
 
+const stateOf = async ({ rpc }: Opened): Promise<{ sessionFile: string }> =>
+  (await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as { sessionFile: string };
+
+/** As `activated`, for sessions that share their Pi with others. */
+const afterActivating = keptState(turn, { mcp: MCP, files: PROGRAMS }, async (pi) => {
+  const known = (await ask(pi, ...FIND)).answers;
+  await pi.again();
+  await pi.prompt(searchFor(`select:${TOOLS}`));
+  const last = pi.scripted.requests.at(-1);
+  expect(namesIn(last)).toEqual(TOOLS.split(","));
+  const snapshotNames = await readdir(snapshots(pi.at));
+  return { known, last, snapshotNames, session: await readFile((await stateOf(pi)).sessionFile, "utf8") };
+});
+
 describe("a warm cache and all servers unreachable", () => {
-  test.each<[string, (at: PiHome) => Promise<void>]>([
-    ["with its snapshot", async () => undefined],
-    ["without a snapshot", forgetSnapshots],
+  test.each<[string, string[]]>([
+    ["with its snapshot", []],
+    ["without a snapshot", [SNAPSHOTS]],
   ])(
     "%s -> ToolSearch finds and describes every tool; a call says why it cannot run",
-    async (_name, damage) => {
-      const { at, known } = await activatedHome();
+    async (_name, damaged) => {
+      const { pi, made } = await afterActivating({ removed: [...UNPLUGGED, ...damaged] });
+      const { known } = made;
       expect(known[0]).toContain("everything__echo(message: string)");
       expect(known[1]).toContain("everything__get-sum(a: number, b: number)");
-      await unplug(at);
-      await damage(at);
 
-      const { requests, run } = await runOnce(at, [
+      const { answers } = await ask(
+        pi,
         ...FIND,
         call("everything__echo", { message: "x" }),
         call("s__work", {}),
-      ]);
-      const answers = answersIn(requests);
+      );
       expect(answers.slice(0, 2)).toEqual(known);
       expect(answers[2]).toMatch(/^everything .*exited with code 1/);
       expect(answers[2]).toContain("everything.mjs");
       expect(answers[2]).toMatch(/Expected parameters: everything__echo\(message: string\)$/);
       expect(answers[3]).toMatch(/^s .*exited with code 1/);
-      expect(run.stderr.split("\n").filter((line) => line.includes("MCP server everything"))).toHaveLength(1);
+      const told = notices(pi.rpc.events).filter(({ message }) => message.includes("MCP server everything"));
+      expect(told).toHaveLength(1);
     },
   );
 });
 
 describe("a session that had activated tools, resumed", () => {
-  test.each<[string, (at: PiHome) => Promise<unknown>, boolean]>([
-    ["as it was", async () => undefined, true],
-    ["its servers down", unplug, true],
-    ["the snapshot deleted", forgetSnapshots, false],
-    [
-      "its servers down, the snapshot deleted",
-      async (at) => {
-        await unplug(at);
-        await forgetSnapshots(at);
-      },
-      false,
-    ],
-    ["a broken snapshot", breakSnapshots, false],
-  ])("%s -> the first request declares the tools byte for byte", async (_name, change, alsoSearch) => {
+  test("as it was -> the first request of the next start declares the tools byte for byte", async () => {
     const { at, last } = await activatedHome();
-    await change(at);
     const { requests } = await runOnce(at, [], { args: ["--continue"] });
     expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0])).toEqual(declared(last));
-    if (alsoSearch) expect(declared(requests[0], /./)).toEqual(declared(last, /./));
+    expect(declared(requests[0], /./)).toEqual(declared(last, /./));
+  });
+
+  const broken = (names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [`${SNAPSHOTS}/${name}`, "PMTS broken"]));
+
+  test.each<[string, Change, boolean]>([
+    ["its servers down", { removed: UNPLUGGED }, true],
+    ["the snapshot deleted", { removed: [SNAPSHOTS] }, false],
+    ["its servers down, the snapshot deleted", { removed: [...UNPLUGGED, SNAPSHOTS] }, false],
+  ])("%s -> the first request declares the tools byte for byte", async (_name, change, alsoSearch) => {
+    const { pi, made } = await afterActivating(change, true);
+    const { requests } = await ask(pi);
+    expect(requests[0]?.messages.length).toBeGreaterThan(3);
+    expect(declared(requests[0])).toEqual(declared(made.last));
+    if (alsoSearch) expect(declared(requests[0], /./)).toEqual(declared(made.last, /./));
+  });
+
+  test("a broken snapshot -> the first request declares the tools byte for byte", async () => {
+    const { made } = await afterActivating();
+    const { pi } = await afterActivating({ files: broken(made.snapshotNames) }, true);
+    const { requests } = await ask(pi);
+    expect(requests[0]?.messages.length).toBeGreaterThan(3);
+    expect(declared(requests[0])).toEqual(declared(made.last));
   });
 
   test("its servers down, snapshot and cache deleted -> the first request declares the tools byte for byte; a call says why it fails", async () => {
@@ -309,18 +360,16 @@ describe("a session that had activated tools, resumed", () => {
     expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
   });
 
-  test("by --session, twice -> the first request declares the tools byte for byte, and the tools can be called", async () => {
+  test("by --session -> the first request declares the tools byte for byte, and the tools can be called", async () => {
     const { at, last } = await activatedHome();
     const folder = join(at.agentDir, "sessions");
     const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
     expect(files).toHaveLength(1);
-    for (let i = 0; i < 2; i++) {
-      const { requests } = await runOnce(at, [call("everything__echo", { message: `resumed ${i}` })], {
-        args: ["--session", join(folder, files[0] ?? "")],
-      });
-      expect(declared(requests[0])).toEqual(declared(last));
-      expect(answersIn(requests).at(-1)).toBe(`Echo: resumed ${i}`);
-    }
+    const { requests } = await runOnce(at, [call("everything__echo", { message: "resumed" })], {
+      args: ["--session", join(folder, files[0] ?? "")],
+    });
+    expect(declared(requests[0])).toEqual(declared(last));
+    expect(answersIn(requests).at(-1)).toBe("Echo: resumed");
   });
 
   test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", async () => {
@@ -339,18 +388,14 @@ describe("a session that had activated tools, resumed", () => {
         live([server], { TOOLS: tools.join(",") }, { toolPrefix }),
       ]),
     );
-    const at = await home({ mcp: { mcpServers } });
-    const { requests } = await runOnce(at, [searchFor(`select:${names.join(",")}`)]);
+    const pi = await turn({ mcp: { mcpServers } });
+    const { requests } = await ask(pi, searchFor(`select:${names.join(",")}`));
     expect(requests.at(-1)?.toolNames).toEqual(expect.arrayContaining(names));
-    await forgetSnapshots(at);
-    await rm(cache(at));
-    const resumed = await runOnce(
-      at,
-      names.map((name) => call(name, {})),
-      { args: ["--continue"] },
-    );
+    const { sessionFile } = await stateOf(pi);
+    await pi.again({ removed: [SNAPSHOTS, CACHE] }, sessionFile);
+    const resumed = await ask(pi, ...names.map((name) => call(name, {})));
     expect(resumed.requests[0]?.toolNames).toEqual(expect.arrayContaining(names));
-    const answers = answersIn(resumed.requests).slice(-names.length);
+    const answers = resumed.answers.slice(-names.length);
     expect(answers.map((answer) => (JSON.parse(answer) as { argv: string[] }).argv)).toEqual(
       wanted.map(({ server }) => [server]),
     );
@@ -358,26 +403,21 @@ describe("a session that had activated tools, resumed", () => {
 });
 
 describe("over RPC", () => {
-  interface Session {
-    sessionFile: string;
-  }
-  const stateOf = async ({ rpc }: Opened): Promise<Session> =>
-    (await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as Session;
   const lastOf = ({ scripted }: Opened): ModelRequest | undefined => scripted.requests.at(-1);
   const newSession = ({ rpc }: Opened) => rpc.request({ type: "new_session" }, PATIENCE_MS);
 
-  /** Starts a session with activated tools. `before` holds the declarations of its last request. */
-  async function withTools(): Promise<{ pi: Opened; before: string[] }> {
-    const pi = await open({ mcp: MCP, files: PROGRAMS });
+  /** Activates tools. Resolves with the declarations of the last request. */
+  async function withTools(pi: Opened): Promise<string[]> {
     await pi.prompt(searchFor("select:everything__echo,s__work"));
     await pi.prompt({ text: "second" });
     const before = declared(lastOf(pi));
     expect(before).toHaveLength(2);
-    return { pi, before };
+    return before;
   }
 
   test("new_session, then switch_session back, with servers up, then down -> no tools, then the same tools byte for byte", async () => {
-    const { pi, before } = await withTools();
+    const pi = await turn({ mcp: MCP, files: PROGRAMS });
+    const before = await withTools(pi);
     const { sessionFile } = await stateOf(pi);
     for (const servers of ["up", "down"]) {
       if (servers === "down") await unplug(pi.at);
@@ -396,7 +436,8 @@ describe("over RPC", () => {
   });
 
   test("fork from a later message -> its tools byte for byte, from the first message -> no tools; clone, then another Pi without snapshot and cache -> its tools byte for byte", async () => {
-    const { pi, before } = await withTools();
+    const pi = await open({ mcp: MCP, files: PROGRAMS });
+    const before = await withTools(pi);
     const response = await pi.rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
     const { messages } = response.data as { messages: { entryId: string }[] };
     const { sessionFile } = await stateOf(pi);
@@ -464,21 +505,17 @@ describe("tools of a project's own servers", () => {
     expect(await processesWithMarker(at.dir)).toEqual([]);
   });
 
-  test("tools of .mcp.json whose consent is deleted -> not in the first request of a start", async () => {
+  test("tools of .mcp.json whose consent is deleted -> not in the first request of the next session", async () => {
     const direct = live([], {}, { directTools: true });
-    const at = await home({ files: { ".mcp.json": { mcpServers: { proj: direct } } } });
-    const pi = await open({ at });
+    const pi = await turn({ files: { ".mcp.json": { mcpServers: { proj: direct } } } });
     pi.answer(await pi.dialog(), { value: "Allow" });
     await pi.statusLine("MCP 1/1 · 1 tool");
     await pi.prompt(searchFor("select:proj__work"));
     expect(namesIn(pi.scripted.requests.at(-1))).toEqual(["proj__work"]);
-    await pi.rpc.stop();
-    await rm(join(at.agentDir, "mcp-trust.json"));
-
-    const again = await open({ at });
-    expect((await again.dialog()).method).toBe("select");
-    await again.prompt({ text: "ok" });
-    expect(namesIn(again.scripted.requests[0])).toEqual([]);
-    expect(dialogsOf(again.rpc)).toHaveLength(1);
+    await pi.again({ removed: [".pi/agent/mcp-trust.json"] });
+    expect((await pi.dialog()).method).toBe("select");
+    await pi.prompt({ text: "ok" });
+    expect(namesIn(pi.scripted.requests[0])).toEqual([]);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 });
