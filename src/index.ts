@@ -32,7 +32,7 @@ export default function piMcpThreads(pi: Pi): void {
   }
   const cwd = process.cwd();
   const configFile = configFileOf(flagOnCommandLine(process.argv), cwd);
-  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile });
+  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
   pi.registerFlag(CONFIG_FLAG, {

@@ -5,12 +5,15 @@ import { notify } from "./notices.ts";
 /** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */
 const MCP_COMMAND = /^mcp(:\d+)?$/;
 
-export function warnOfOtherOwner(pi: Pi, ctx: PiContext, ownLocation: string): void {
-  const others = pi
+/** The paths of the other extensions that have such a command. */
+export const otherClients = (pi: Pi, ownLocation: string): string[] =>
+  pi
     .getCommands()
     .filter((command) => MCP_COMMAND.test(command.name) && command.sourceInfo.path !== ownLocation)
     .map((command) => command.sourceInfo.path);
-  const other = others[0];
+
+export function warnOfOtherOwner(pi: Pi, ctx: PiContext, ownLocation: string): void {
+  const [other] = otherClients(pi, ownLocation);
   if (other === undefined) return;
   notify(
     ctx,

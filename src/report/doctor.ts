@@ -2,6 +2,7 @@
 import type { DoctorReport, Finding } from "../shared/protocol/doctor.ts";
 import { counted } from "../shared/text/counts.ts";
 import { formatMs } from "../shared/text/size.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
 import { isTrouble, worstFirst } from "../shared/text/worst-first.ts";
 import { serverName } from "./server-name.ts";
 
@@ -9,6 +10,7 @@ import { serverName } from "./server-name.ts";
 const LEAST_COLUMNS = 40;
 const INDENT = "  ";
 const NAME_CHARS = 40;
+const REASON_CHARS = 300;
 
 /** Lines of at most `columns` characters, broken at spaces; a longer word stays whole. */
 function wrap(text: string, columns: number): string[] {
@@ -59,6 +61,37 @@ function headline({ findings, tookMs }: DoctorReport): string {
 
 const stageLines = ({ stages }: DoctorReport): string[] =>
   stages.map(({ name, ms, ok }) => `${INDENT}${ok ? "ok" : "failed"}: ${name}, ${formatMs(ms)}`);
+
+/** What only Pi's main thread knows. */
+export interface Surroundings {
+  /** Paths of other extensions that are MCP clients too. */
+  otherClients: readonly string[];
+  /** How many workers of this session died, and why the last one did. Absent: no session runs. */
+  crashes?: { count: number; last: string } | undefined;
+}
+
+/** `home`: the user's home folder. */
+export function surroundingFindings({ otherClients, crashes }: Surroundings, home: string): Finding[] {
+  const found: Finding[] = otherClients.map((path) => ({
+    id: "other-client",
+    severity: "warning",
+    title: "Another extension provides /mcp: two MCP clients run the same servers twice.",
+    remedy: "Remove one of them: pi config.",
+    file: path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path,
+  }));
+  if (!crashes || crashes.count === 0) return found;
+  const { count, last } = crashes;
+  return [
+    ...found,
+    {
+      id: "crash",
+      severity: "warning",
+      title: `The connection worker ended unexpectedly ${count === 1 ? "once" : `${count} times`} in this session.`,
+      detail: `The last reason: ${oneLine(last, REASON_CHARS)}.`,
+      remedy: "If it goes on, please open an issue with this report.",
+    },
+  ];
+}
 
 /** The report with what only its reader knows, for example other extensions of Pi. */
 export const withFindings = (report: DoctorReport, more: readonly Finding[]): DoctorReport => ({

@@ -1,6 +1,7 @@
 /** What each event of the worker does to a session on the main thread. One handler per session. */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import type { PiContext } from "../pi/api.ts";
+import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
@@ -9,7 +10,7 @@ import type { Registrar } from "../tools/registry/registry.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
-import { createGathering } from "../ui/gather-notices.ts";
+import { createGathering } from "../ui/gather/gather.ts";
 import { createHealthNotices } from "../ui/health-notices.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { createStatusLine } from "../ui/status-line.ts";
@@ -36,10 +37,16 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const health = createHealthNotices();
   const gathering = createGathering(
     ({ text, level }) => {
-      if (targets.state()) notify(ctx, text, level);
+      // Shown later than its event, perhaps after the session: Pi refuses then, and nobody reads it.
+      guardStale(
+        () => {
+          if (targets.state()) notify(ctx, text, level);
+        },
+        () => undefined,
+      );
     },
     // Without a UI each notice is a line on stderr, and the process may end at any time.
-    { gathers: ctx.hasUI },
+    ctx.hasUI,
   );
   const configNotices = createConfigNotices(ctx);
 

@@ -30,6 +30,8 @@ export interface Running extends SessionState {
   called: Set<string>;
   /** Servers that the user has signed out of; they have not connected since. */
   signedOut: Set<string>;
+  /** How many workers of this session died, and why the last one did. */
+  crashes: { count: number; last: string };
   warn: (text: string) => void;
 }
 

@@ -7,6 +7,7 @@
  */
 import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
+import { otherClients } from "../pi/other-client.ts";
 import { STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
@@ -41,6 +42,8 @@ export interface Session extends McpCommandHost {
 /** The folder and the file are what the factory can know of them. */
 export interface SessionOptions extends SnapshotKey {
   agentDir: string;
+  /** Where this extension lies. */
+  location?: string;
   /** Starts the worker, unless a test brings a runtime of its own. */
   startRuntime?: StartOptions["startRuntime"];
   /** Shorter waits, for tests. */
@@ -168,6 +171,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       answer.catch(() => session.signedOut.delete(server));
       return answer;
     },
+    surroundings: () => ({
+      agentDir,
+      otherClients: otherClients(pi, options.location ?? ""),
+      crashes: current?.crashes,
+    }),
     askConsents: async () => {
       const { runtime, dialogs } = runningOrThrow();
       dialogs.forget();

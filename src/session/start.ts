@@ -121,6 +121,8 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       dialogs.interrupt();
       signIns.interrupt();
       asks.interrupt();
+      const session = ifCurrent();
+      if (session) session.crashes = { count: session.crashes.count + 1, last: crash.reason };
       guarded(() => {
         if (!over()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
       });
@@ -146,5 +148,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     accepted: undefined,
     called: new Set(),
     signedOut: new Set(),
+    crashes: { count: 0, last: "" },
   };
 }

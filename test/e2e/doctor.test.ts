@@ -1,6 +1,8 @@
 /** Owns: the doctor in the real Pi over RPC, and that servers which fail together make one notice. */
+import { readFile, stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findSecrets } from "../support/find-secrets.ts";
 import { notices } from "../support/rpc-events.ts";
@@ -34,9 +36,11 @@ const ran = once(async () => {
   const named = notices(await pi.rpc.command("/mcp doctor memory"));
   const absent = notices(await pi.rpc.command("/mcp doctor nobody"));
   const all = notices(pi.rpc.events);
+  const reportFile = join(pi.at.agentDir, "mcp-doctor.md");
+  const report = { text: await readFile(reportFile, "utf8"), mode: (await stat(reportFile)).mode & 0o777 };
   expect((await pi.rpc.stop()).code).toBe(0);
   expect(pi.rpc.stderr).toBe("");
-  return { first, doctor, named, absent, all, log: await readLog(pi.at), at: pi.at };
+  return { first, doctor, named, absent, all, log: await readLog(pi.at), report };
 });
 
 test("five servers fail at the start -> one notice with a line for each", async () => {
@@ -61,6 +65,7 @@ test("/mcp doctor -> each cause once, with what to do", async () => {
   expect(text).toContain('error: missing: The command "no-such-command-here" is not on PATH.');
   expect(text).toContain("error: unset: The variable PMT_UNSET_VARIABLE is not set, and args.0 needs it.");
   expect(text).toMatch(/error: page: .*web page \(HTML\)/);
+  expect(text).toMatch(/\nFor an issue, without secrets: .*mcp-doctor\.md$/);
   expect(text).toMatch(/To do: Install it, or write its whole path/);
 });
 
@@ -73,14 +78,15 @@ test("/mcp doctor <server> -> its steps; an unknown server -> said", async () =>
   });
 });
 
-test("neither the notices nor the log hold a secret, and no line of the log names its server twice", async () => {
-  const { all, log } = await ran();
+test("the report is private; neither it nor the notices nor the log hold a secret, and no line of the log names its server twice", async () => {
+  const { all, log, report } = await ran();
   const text = all.map(({ message }) => message).join("\n");
   expect(
     findSecrets(
       [
         { name: "notices", text },
         { name: "the log", text: log },
+        { name: "the report", text: report.text },
       ],
       [SECRET],
     ),

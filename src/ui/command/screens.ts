@@ -1,7 +1,6 @@
 /** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/notices.ts";
-import { renderDoctor } from "../../report/doctor.ts";
 import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
@@ -10,6 +9,7 @@ import { describeThrown } from "../../shared/protocol/errors.ts";
 import { editConfig } from "../edit-config.ts";
 import { openPanel } from "../panel/panel.ts";
 import { runSetup } from "../setup/setup.ts";
+import { runDoctor } from "./doctor.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -98,10 +98,8 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
       return notify(ctx, await editConfig(project, ctx, host.ask), "info");
     case "stats":
       return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
-    case "doctor": {
-      const report = await host.ask("diagnose", server === undefined ? {} : { server });
-      return notify(ctx, renderDoctor(report, columnsOf(ctx)), "info");
-    }
+    case "doctor":
+      return notify(ctx, await runDoctor(server, host, columnsOf(ctx)), "info");
     case "trust":
       await host.askConsents();
       return notify(ctx, renderStatus(await host.ask("status", {})), "info");

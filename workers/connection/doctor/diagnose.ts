@@ -12,6 +12,7 @@ import type { Check, DoctorInput, Examined } from "./check.ts";
 import { checkConfiguration } from "./configuration.ts";
 import { CHECKS_MS, FINDINGS, SERVERS_SHOWN } from "./limits.ts";
 import { checkNetwork } from "./network.ts";
+import { checkNpx } from "./npx.ts";
 import { PACKAGE } from "./package.ts";
 import { checkPlace } from "./place.ts";
 import { checkPrograms } from "./programs.ts";
@@ -29,6 +30,7 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["variables", checkVariables],
   ["commands", checkPrograms],
   ["addresses", checkNetwork],
+  ["packages of npx", checkNpx],
   ["times", checkTimes],
   ["tools", checkTools],
   ["the extension's folder", checkPlace],

@@ -1,12 +1,14 @@
 /** This machine as the checks see it. A test gives another one. */
 import { constants } from "node:fs";
 import { access, lstat, open, readdir, rm, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { tempBeside } from "../../shared/files/atomic-file.ts";
 import { PRIVATE_FILE } from "../../shared/files/private-modes.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
+import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
 import { lookUp, openSocket, shakeHands } from "../web/web.ts";
+import { PROBE_MS } from "./limits.ts";
 
 export interface LookedAt {
   kind: "file" | "folder" | "other";
@@ -27,6 +29,8 @@ export interface Machine extends MachineFacts {
   /** The path of the program that a command starts; undefined if there is none. */
   findProgram(command: string, where: { env: Environment; cwd: string }): Promise<string | undefined>;
   kindOf(path: string): Promise<"program" | "file" | "folder" | "other" | "missing">;
+  /** The first line that the program prints for `--version`; undefined if it prints none in time. */
+  versionOf(program: string, env: Record<string, string>, signal: AbortSignal): Promise<string | undefined>;
   /** What is at a path, without following a link; undefined if there is nothing, or if nobody may look. */
   lookAt(path: string): Promise<LookedAt | undefined>;
   /** Names in a folder; none if it cannot be read. */
@@ -92,6 +96,34 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
   }
 }
 
+const VERSION_CHARS = 40;
+
+async function versionOf(
+  program: string,
+  env: Record<string, string>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const child = spawnServer({ program, args: ["--version"], env, cwd: dirname(program) });
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stop = (): void => {
+    if (child.pid !== undefined) killTree(child.pid, "SIGKILL");
+    resolve();
+  };
+  let printed = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    if (printed.length < VERSION_CHARS) printed += chunk.toString("latin1").slice(0, VERSION_CHARS);
+  });
+  child.stderr.resume();
+  child.stdin.on("error", () => undefined).end();
+  child.once("error", () => resolve());
+  child.once("close", () => resolve());
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+  limit.addEventListener("abort", stop, { once: true });
+  if (limit.aborted) stop();
+  await ended.finally(() => limit.removeEventListener("abort", stop));
+  return printed.split(/\r?\n/, 1)[0] || undefined;
+}
+
 const freeBytes = (folder: string): Promise<number | undefined> =>
   statfs(folder).then(
     ({ bavail, bsize }) => bavail * bsize,
@@ -104,6 +136,7 @@ export const thisMachine = (facts: MachineFacts): Machine => ({
   ...facts,
   findProgram: findHere,
   kindOf,
+  versionOf,
   lookAt,
   list,
   tryToWrite,

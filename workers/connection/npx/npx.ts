@@ -26,6 +26,7 @@ import {
   treeInProject,
 } from "./tree.ts";
 
+export { type NpxState, npxState } from "./state.ts";
 export type { NpxLaunch };
 
 export interface NpxTarget {

@@ -50,7 +50,10 @@ export function cacheFolderName(packages: readonly PackageSpec[]): string {
   return createHash("sha512").update(sorted.join("\n")).digest("hex").slice(0, 16);
 }
 
-function cacheTree({ cacheDir }: NpmFolders, packages: readonly PackageSpec[]): Tree {
+export function cacheTree(
+  { cacheDir }: Pick<NpmFolders, "cacheDir">,
+  packages: readonly PackageSpec[],
+): Tree {
   const modules = resolve(cacheDir, "_npx", cacheFolderName(packages), "node_modules");
   return { kind: "cache", modules, bin: join(modules, ".bin") };
 }

@@ -1,5 +1,8 @@
 /** Owns: `/mcp`: its subcommands, their completion, what each does, and the message when one fails. */
-import { describe, expect, it, test } from "vitest";
+import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import { renderTool } from "../../../../src/report/tool.ts";
@@ -22,6 +25,7 @@ const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
 const FILE = "/agent/mcp.json";
+const AGENT_DIR = join(tmpdir(), `pmt-command-${process.pid}`);
 const TEXT = '{"mcpServers": {}}\n';
 
 /** The worker's answers; a request without an answer here must not be made. */
@@ -71,6 +75,11 @@ function commandWith(
     servers,
     search: async () => ({ hits: [], likely: 0, tookMs: 0 }),
     declared: () => [],
+    surroundings: () => ({
+      agentDir: AGENT_DIR,
+      otherClients: ["/ext/other.ts"],
+      crashes: { count: 1, last: "exit code 9" },
+    }),
     onChange: () => () => undefined,
   };
   return { command: createMcpCommand(host), authCommand: createMcpAuthCommand(host), asked };
@@ -217,6 +226,54 @@ describe("/mcp", () => {
     const { notices, asked } = await run("trust");
     expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+  });
+
+  test("doctor -> one notice with the findings of the worker and of main, and a private file for an issue", async () => {
+    const report = {
+      findings: [{ id: "config", severity: "error", title: "The file is broken." }],
+      leftOut: 0,
+      facts: {
+        version: "1",
+        runtime: "Node",
+        platform: "p",
+        proxies: [],
+        servers: 0,
+        connected: 0,
+        waiting: 0,
+        tools: 0,
+      },
+      servers: [],
+      stages: [],
+      tookMs: 3,
+    };
+    await mkdir(AGENT_DIR, { recursive: true });
+    onTestFinished(() => rm(AGENT_DIR, { recursive: true }));
+    const file = join(AGENT_DIR, "mcp-doctor.md");
+    await writeFile(join(AGENT_DIR, "elsewhere"), "kept");
+    await symlink(join(AGENT_DIR, "elsewhere"), file);
+    const { notices, asked } = await run("doctor git", { answers: { diagnose: () => report } });
+    expect(asked).toEqual([["diagnose", { server: "git" }]]);
+    const [[text] = [""]] = notices;
+    expect(text.split("\n")).toEqual([
+      "MCP doctor: 1 error, 2 warnings, in 3 ms",
+      "error: The file is broken.",
+      "warning: Another extension provides /mcp: two MCP clients run the same servers twice. (/ext/other.ts)",
+      "  To do: Remove one of them: pi config.",
+      "warning: The connection worker ended unexpectedly once in this session.",
+      "  The last reason: exit code 9.",
+      "  To do: If it goes on, please open an issue with this report.",
+      `For an issue, without secrets: ${file}`,
+    ]);
+    expect(await readFile(file, "utf8")).toContain("error [config] The file is broken.");
+    expect((await lstat(file)).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(AGENT_DIR, "elsewhere"), "utf8")).toBe("kept");
+    expect((await readdir(AGENT_DIR)).sort()).toEqual(["elsewhere", "mcp-doctor.md"]);
+  });
+
+  test("doctor, the agent folder is gone -> the findings, and why there is no file", async () => {
+    const report = { findings: [], leftOut: 0, facts: { proxies: [] }, servers: [], stages: [], tookMs: 3 };
+    const { notices } = await run("doctor", { answers: { diagnose: () => report } });
+    expect(notices[0]?.[0]).toMatch(/could not be written: ENOENT/);
   });
 
   test("stats -> one notice with the table", async () => {

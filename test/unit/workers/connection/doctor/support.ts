@@ -13,6 +13,7 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   cwd: "/work/app",
   findProgram: async () => undefined,
   kindOf: async () => "missing",
+  versionOf: async () => undefined,
   lookAt: async () => undefined,
   list: async () => [],
   tryToWrite: async () => undefined,

@@ -1,12 +1,8 @@
 /** Owns: notices of servers that fail at about the same time become one, and nothing is told that no longer holds. */
 import { describe, expect, test, vi } from "vitest";
-import {
-  createGathering,
-  GATHER_MS,
-  joinNotices,
-  type ServerNotice,
-} from "../../../src/ui/gather-notices.ts";
-import type { Notice } from "../../../src/ui/health-notices.ts";
+import { createGathering, GATHER_MS } from "../../../../src/ui/gather/gather.ts";
+import { joinNotices, type ServerNotice } from "../../../../src/ui/gather/run.ts";
+import type { Notice } from "../../../../src/ui/health-notices.ts";
 
 const failed = (server: string): ServerNotice => ({
   server,
@@ -60,7 +56,7 @@ describe("joinNotices", () => {
 describe("createGathering", () => {
   function start(gathers = true) {
     const shown: string[] = [];
-    const gathering = createGathering(({ text }) => shown.push(text), { gathers });
+    const gathering = createGathering(({ text }) => shown.push(text), gathers);
     const add = (
       notice: ServerNotice | (Notice & { server: string }) | undefined,
       isBusy: boolean,
@@ -69,12 +65,12 @@ describe("createGathering", () => {
     return { shown, add };
   }
 
-  test("five servers fail while others connect, the last one when none does -> one notice", () => {
+  test("five servers fail while others connect, the last one when none does -> one notice", async () => {
     const { shown, add } = start();
     for (const name of ["a", "b", "c", "d"]) add(failed(name), true);
     expect(shown).toEqual([]);
     add(failed("e"), false);
-    expect(shown).toHaveLength(1);
+    await vi.waitFor(() => expect(shown).toHaveLength(1));
     expect(shown[0]).toMatch(/^5 MCP servers failed:/);
     add(failed("f"), false);
     expect(shown[1]).toBe("MCP server f: no answer. Look.");
