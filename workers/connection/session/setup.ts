@@ -60,11 +60,12 @@ async function addServer(
   const existing = running.configured(name);
   if (existing && !replace) throw nameTaken(name, existing.file);
   const entries = [{ name, entry: entry as NewEntry["entry"] }];
-  await writeAdded(file, entries, replace);
-  // The person who adds a server to the project has seen it: nothing is asked once more.
+  // The person who adds a server to the project has seen it: nothing is asked once more. The yes comes before the file,
+  // which is followed and applied as soon as it is written.
   const unsaved = project
     ? await running.allowAsUser(definition).catch((error: unknown) => error)
     : undefined;
+  await writeAdded(file, entries, replace);
   await appliedBy(running)(file, (text) => editAdded(text, entries, { file, replace: true }));
   if (unsaved) throw unsaved;
   const but = whyIdle(name, file, { supervisor, running });

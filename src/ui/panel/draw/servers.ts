@@ -143,7 +143,7 @@ function subtitle({ servers, costs }: World): string {
 const begin = ({ files, home }: World, width: number): Parts[] => [
   ...paragraph("No servers are configured.", width, 1, "text"),
   ...paragraph(
-    "/mcp edit opens your file: write a server into mcpServers, and it starts when you save.",
+    "/mcp add adds one, /mcp import takes over what other programs have, and /mcp edit opens your file.",
     width,
     3,
     "muted",

@@ -83,8 +83,8 @@ describe("the list of servers", () => {
        MCP servers
 
        No servers are configured.
-       /mcp edit opens your file: write a server into mcpServers,
-       and it starts when you save.
+       /mcp add adds one, /mcp import takes over what other
+       programs have, and /mcp edit opens your file.
        ~/.config/mcp/mcp.json
        ~/.pi/agent/mcp.json
 
