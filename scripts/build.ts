@@ -4,6 +4,7 @@
  * self-contained file per worker, and the command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which
  * loads if a worker is needed. The screens and the command share `dist/chunk-*.js`. `index.js` lies in the package's own
  * folder, since Pi shows an extension under the name of the folder of its `index.js`.
+ * `--with-names <file>` builds the connection worker alone, for a test that reads its names.
  * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
  */
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -197,6 +198,12 @@ const worker: BuildOptions = {
   plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest],
 };
 
+const connection: BuildOptions = {
+  entryPoints: ["workers/connection.ts"],
+  outfile: "dist/workers/connection.js",
+  ...worker,
+};
+
 const builds: BuildOptions[] = [
   {
     entryPoints: { index: "src/index.ts" },
@@ -205,7 +212,7 @@ const builds: BuildOptions[] = [
     outdir: ".",
     chunkNames: "dist/[name]",
   },
-  { entryPoints: ["workers/connection.ts"], outfile: "dist/workers/connection.js", ...worker },
+  connection,
   { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
   {
     entryPoints: ["src/cli/cli.ts"],
@@ -231,19 +238,29 @@ const builds: BuildOptions[] = [
   },
 ];
 
-for (const built of ["../dist", "../index.js"]) {
-  await rm(new URL(built, import.meta.url), { recursive: true, force: true });
-}
-/** The source files of each output, for a boundary test. */
-const sources: Record<string, string[]> = {};
-for (const options of builds) {
-  const { metafile } = await build({ ...shared, ...options, metafile: true });
-  for (const [output, { inputs, bytes }] of Object.entries(metafile.outputs)) {
-    sources[output] = Object.keys(inputs);
-    console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
+async function buildAll(): Promise<void> {
+  for (const built of ["../dist", "../index.js"]) {
+    await rm(new URL(built, import.meta.url), { recursive: true, force: true });
   }
+  /** The source files of each output, for a boundary test. */
+  const sources: Record<string, string[]> = {};
+  for (const options of builds) {
+    const { metafile } = await build({ ...shared, ...options, metafile: true });
+    for (const [output, { inputs, bytes }] of Object.entries(metafile.outputs)) {
+      sources[output] = Object.keys(inputs);
+      console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
+    }
+  }
+  await chmod(new URL("../dist/cli.js", import.meta.url), 0o755);
+  const cache = new URL("../node_modules/.cache/", import.meta.url);
+  await mkdir(cache, { recursive: true });
+  await writeFile(new URL("build-sources.json", cache), JSON.stringify(sources, null, 1));
 }
-await chmod(new URL("../dist/cli.js", import.meta.url), 0o755);
-const cache = new URL("../node_modules/.cache/", import.meta.url);
-await mkdir(cache, { recursive: true });
-await writeFile(new URL("build-sources.json", cache), JSON.stringify(sources, null, 1));
+
+/** The connection worker with its names, which say of each late module which file it is. */
+const buildWithNames = (outfile: string): Promise<unknown> =>
+  build({ ...shared, ...connection, outfile, minifyIdentifiers: false });
+
+const [option, file] = process.argv.slice(2);
+if (option === "--with-names" && file !== undefined) await buildWithNames(file);
+else await buildAll();

@@ -9,7 +9,7 @@ import type { PiHome } from "../support/pi-run.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { storeSignIn } from "../support/stored-sign-in.ts";
-import { changedExtension } from "./sign-in-support.ts";
+import { changedNamedExtension } from "./sign-in-support.ts";
 import { call, fixtureServer, home, model, onCleanup } from "./support.ts";
 
 /** A module of a bundle that is not evaluated at once has a function of its own, which runs when it is first needed. */
@@ -19,7 +19,7 @@ const LATE_MODULE = "try{return fn&&(res=";
 async function evaluatedIn(at: PiHome, tool: string): Promise<string[]> {
   const file = join(at.dir, "evaluated");
   const note = `process.getBuiltinModule("node:fs").appendFileSync(${JSON.stringify(file)},Object.keys(fn)[0]+"\\n")`;
-  const extension = await changedExtension(at, LATE_MODULE, `try{if(fn)${note};return fn&&(res=`);
+  const extension = await changedNamedExtension(at, LATE_MODULE, `try{if(fn)${note};return fn&&(res=`);
   const script = [call("ToolSearch", { query: `select:web__${tool}` }), call(`web__${tool}`, {})];
   const scripted = await model(script);
   const result = await runPrint({ home: at, model: scripted, extensions: extension, prompt: "go" });

@@ -2,9 +2,11 @@
  * Owns: the stories of sign-ins in the real Pi without a terminal: an authorization server, an MCP server that trusts
  * it, a home with both, a browser that notes its starts, and the search for secrets in all that Pi wrote and said.
  */
+import { execFile } from "node:child_process";
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { expect } from "vitest";
 import {
   type AuthorizationServer,
@@ -99,8 +101,21 @@ async function installBrowser({ dir }: PiHome): Promise<string> {
  * be reached in no other way through the real Pi.
  */
 export async function changedExtension(at: PiHome, from: string, to: string): Promise<string> {
+  return changedCopy(await copyExtension(at), from, to);
+}
+
+/** The same with a worker whose names are not shortened. */
+export async function changedNamedExtension(at: PiHome, from: string, to: string): Promise<string> {
   const folder = await copyExtension(at);
-  const worker = join(folder, "dist", "workers", "connection.js");
+  const script = join(root, "scripts", "build.ts");
+  await promisify(execFile)(process.execPath, [script, "--with-names", workerIn(folder)]);
+  return changedCopy(folder, from, to);
+}
+
+const workerIn = (folder: string): string => join(folder, "dist", "workers", "connection.js");
+
+async function changedCopy(folder: string, from: string, to: string): Promise<string> {
+  const worker = workerIn(folder);
   const parts = (await readFile(worker, "utf8")).split(from);
   if (parts.length !== 2) throw new Error(`the built worker has ${parts.length - 1} times ${from}`);
   await writeFile(worker, parts.join(to));
