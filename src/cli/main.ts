@@ -27,6 +27,9 @@ interface Early {
   failed: Promise<never>;
 }
 
+/** Width of the help in a pipe. */
+const HELP_COLUMNS = 100;
+
 const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangUp } as const;
 
 /** A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once. */
@@ -77,7 +80,11 @@ function reportFailure(failure: Failure, console: Console): void {
   if (message === "" || failure.exitCode === EXIT.closedOutput) return;
   if (console.json) {
     console.document({ error: { code, message, ...(remedy ? { remedy } : {}), ...(data ? { data } : {}) } });
-  } else console.warn([`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n"));
+    return;
+  }
+  // A server may have written a part of it: no line of that passes for another line.
+  const text = [`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n");
+  console.warn(text.replaceAll("\n", "\n  "));
 }
 
 /** What was written reaches its reader before the process ends. */
@@ -94,7 +101,8 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     return EXIT.ok;
   }
   if (word === undefined || options.help) {
-    console.lines([word === undefined ? helpText() : helpOf(word)]);
+    const columns = console.columns ?? HELP_COLUMNS;
+    console.lines([word === undefined ? helpText(columns) : helpOf(word, columns)]);
     return EXIT.ok;
   }
   checkArguments(line);

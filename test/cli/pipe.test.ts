@@ -269,7 +269,7 @@ describe("failures -> exit code, a sentence on stderr, nothing on stdout", () =>
       "no such tool",
       ["call", "files", "read_text_fil"],
       2,
-      /files has no tool read_text_fil\.\nNear: read_text_file/,
+      /files has no tool read_text_fil\.\n {2}Near: read_text_file/,
     ],
     ["no such parameter", ["call", "every", "echo", "mesage=1"], 2, /Did you mean message\?/],
     ["a parameter is missing", ["call", "every", "echo"], 2, /echo needs message \(string\)/],
@@ -290,19 +290,25 @@ describe("failures -> exit code, a sentence on stderr, nothing on stdout", () =>
     ],
     ["no such configuration file", ["--config", "nope.json", "call", "x", "y"], 7, /nope\.json/],
   ])("%s", async (_name, args, code, message) => {
-    const [run, json] = await Promise.all([cli(args), cli([...args, "--json"])]);
+    const run = await cli(args);
     expect(run.code).toBe(code);
     expect(run.stderr).toMatch(message);
     expect(run.stderr).not.toMatch(/\n\s+at /);
     if (code !== 1) expect(run.stdout).toBe("");
-    // With --json stdout has one document, also for an error.
-    expect(json.code).toBe(code);
-    const document = JSON.parse(json.stdout) as {
-      error?: { code: string; message: string };
-      isError?: boolean;
-    };
-    if (code === 1) expect(document.isError).toBe(true);
-    else expect(document.error).toMatchObject({ code: expect.any(String), message: expect.any(String) });
+  });
+
+  test("with --json stdout has one document, also for an error", async () => {
+    const runs = await Promise.all([
+      cli(["call", "files", "read_text_file", "path=/etc/passwd", "--json"]),
+      cli(["calll", "--json"]),
+      cli(["call", "dead", "x", "--json"]),
+    ]);
+    expect(runs.map(({ code }) => code)).toEqual([1, 2, 3]);
+    const [answer, ...errors] = runs.map(({ stdout }) => JSON.parse(stdout) as Record<string, unknown>);
+    expect(answer).toMatchObject({ isError: true });
+    for (const { error } of errors) {
+      expect(error).toMatchObject({ code: expect.any(String), message: expect.any(String) });
+    }
   });
 });
 
@@ -385,4 +391,44 @@ describe("a project", () => {
       join(at.cwd, "deep", ".mcp.json"),
     );
   });
+});
+
+test("the first examples of the page run as they are written", async () => {
+  const page = await readFile(join(CLI, "..", "..", "docs", "command-line.md"), "utf8");
+  const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(page) ?? [];
+  const examples = block.trim().split("\n");
+  expect(examples.length).toBeGreaterThan(3);
+  for (const example of examples) {
+    const words = [...example.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+    expect(words[0]).toBe("pi-mcp-threads");
+    const run = await cli(words.slice(1));
+    expect({ example, code: run.code, stderr: run.stderr }).toEqual({ example, code: 0, stderr: "" });
+    expect(run.stdout).not.toBe("");
+  }
+});
+
+test("an older Node -> one sentence and code 7, before anything else is read", async () => {
+  const old = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })";
+  const run = await runCli(home, ["list"], {
+    node: ["--import", `data:text/javascript,${encodeURIComponent(old)}`],
+  });
+  expect(run).toMatchObject({ code: 7, stdout: "" });
+  expect(run.stderr).toMatch(
+    /^pi-mcp-threads needs Node 22\.19 or later\. This is Node 20\.1\.0 \(.*\)\.\n$/,
+  );
+});
+
+test("many commands at the same time share the caches: none fails, and what is known stays whole", async () => {
+  const before = await cli(["tools"]);
+  const runs = await Promise.all([
+    ...["files", "every", "odd"].map((server) => cli(["tools", server, "--refresh"])),
+    ...["files", "every"].map((server) =>
+      cli(["list", "--refresh", "--json", "--timeout", `6${server.length}`]),
+    ),
+  ]);
+  expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 3, 3]);
+  const after = await cli(["tools"]);
+  expect(after.stdout).toBe(before.stdout);
+  const log = await readFile(join(home.agentDir, "mcp-threads.log"), "utf8");
+  expect(log).not.toMatch(/corrupt|cannot be written/);
 });

@@ -34,7 +34,7 @@ describe("lists", () => {
   test("columns and colours; neither with NO_COLOR nor with --no-color", async () => {
     const shell = await openShell(home);
     await shell.start("list");
-    expect(await shell.until(/exit 0/)).toMatch(/^every +not connected +stdio +13 tools, 9 resources$/m);
+    expect(await shell.until(/exit 0/)).toMatch(/^every +not connected +stdio +15 tools, 9 resources$/m);
     expect(await shell.colours()).toContain("\u001b[1mevery");
     await shell.start("list", "NO_COLOR=1");
     await shell.until(/careful[\s\S]*exit 0/);

@@ -1,7 +1,7 @@
 /** `tool`: one tool in full, with the schema that counts for `call`. */
 import { type CatalogTool, inputSchemaOf, outputSchemaOf } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search/search.ts";
-import { describeTool } from "../../report/describe-tool.ts";
+import { parameterLines } from "../../report/describe-tool.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { cleanText, oneLine } from "../../shared/text/unprintable.ts";
 import { EXIT, usage } from "../console/console.ts";
@@ -9,6 +9,9 @@ import type { Command } from "./context.ts";
 import { type Known, knownCatalog, noteAge, toolRecord } from "./known.ts";
 
 const NAME_CHARS = 200;
+
+/** A server's words begin with a bar, so that none of their lines passes for a line of ours. */
+const barred = (text: string): string[] => text.split("\n").map((line) => `| ${line}`);
 
 async function find({ catalog }: Known, written: string): Promise<CatalogTool> {
   const found = resolveTool(catalog, written);
@@ -43,7 +46,14 @@ export const tool: Command = async (context) => {
     });
     return EXIT.ok;
   }
-  const text = [describeTool(found), "Schema:", JSON.stringify(schema, undefined, 2)].join("\n");
-  console.lines([cleanText(text)]);
+  console.lines([
+    found.name,
+    `Server: ${oneLine(found.server.name, NAME_CHARS)}`,
+    ...barred(cleanText(found.description)),
+    "Parameters:",
+    ...parameterLines(found).map((line) => `  ${line}`),
+    "Schema:",
+    cleanText(JSON.stringify(schema, undefined, 2)),
+  ]);
   return EXIT.ok;
 };

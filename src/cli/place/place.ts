@@ -60,15 +60,16 @@ function stampOf(path: string): string {
   }
 }
 
-/** What the worker must know. `canAsk`: a person, or `--yes`, answers questions. */
-export const factsOf = (place: Place, canAsk: boolean): Omit<SessionFacts, "snapshotChecksum"> => ({
+/** What the worker must know. */
+export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> => ({
   generation: 1,
   agentDir: place.agentDir,
   cwd: place.key.cwd,
   projectTrusted: isTrusted(place),
   configPath: place.key.configFile,
   registered: [],
-  canAsk,
+  // In a pipe, too, where every question is declined: a server that may not ask lists other tools, and the list is shared.
+  canAsk: true,
   projectFile: stampOf(join(place.key.cwd, ".pi", "mcp.json")),
   startedAtMs: Date.now(),
   onDemand: true,

@@ -57,12 +57,12 @@ class Session implements CliSession {
   #report: StatusReport | undefined;
 
   constructor(options: SessionOptions) {
-    const { place, console, yes } = options;
+    const { place, console } = options;
     this.#options = options;
     // Nobody waits for the plan in a command that ends early.
     this.#plan.promise.catch(() => undefined);
     this.store = createCatalogStore(place.agentDir, place.key);
-    const facts = factsOf(place, console.canAsk || yes);
+    const facts = factsOf(place);
     this.runtime = startRuntimeLater({
       logFile: join(place.agentDir, LOG_FILE),
       facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),

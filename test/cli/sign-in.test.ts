@@ -1,0 +1,103 @@
+/** Owns: `login` and `logout` of the packed command, with a real authorization server and a real browser's requests. */
+import { spawnSync } from "node:child_process";
+import { describe, expect, inject, test } from "vitest";
+import { startAuthorizationServer } from "../support/authorization-server.ts";
+import { browse } from "../support/browser.ts";
+import { onCleanup } from "../support/cleanup.ts";
+import { findSecrets, readBelow } from "../support/find-secrets.ts";
+import { createHome, type PiHome } from "../support/pi-home.ts";
+import { startProtectedServer } from "../support/protected-server.ts";
+import { type Run, type Running, runCli, startCli } from "./support.ts";
+import { openShell } from "./tmux.ts";
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+const NO_BROWSER = { env: { BROWSER: "none" } };
+
+async function openPlace() {
+  const trusted = await startAuthorizationServer();
+  onCleanup(() => trusted.close());
+  const server = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+  });
+  onCleanup(() => server.close());
+  const home = await createHome({
+    caches: inject("piCaches"),
+    mcp: { mcpServers: { web: { url: server.url } } },
+  });
+  onCleanup(home.dispose);
+  return { home, trusted };
+}
+
+/** The address of the sign-in page, once the command has shown it. */
+async function shownPage({ child, ended }: Running): Promise<string> {
+  let text = "";
+  child.stderr?.on("data", (chunk: string) => {
+    text += chunk;
+  });
+  const found = (): string | undefined => /^(https?:\/\/\S+)\n/m.exec(text)?.[1];
+  await Promise.race([expect.poll(found).toBeDefined(), ended]);
+  const page = found();
+  if (page === undefined) throw new Error(`no address was shown: ${JSON.stringify(await ended)}`);
+  return page;
+}
+
+const call = (home: PiHome): Promise<Run> =>
+  runCli(home, ["call", "web", "echo", "--args", '{"text": "hi"}'], NO_BROWSER);
+
+describe("a server that wants a sign-in", () => {
+  test("call -> code 4; login opens the page and waits; then calls run; logout ends that", async () => {
+    const { home } = await openPlace();
+    const before = await call(home);
+    expect(before).toMatchObject({ code: 4, stdout: "" });
+    expect(before.stderr).toContain("pi-mcp-threads login web");
+    expect(before.stderr).not.toContain("/mcp auth");
+
+    const login = startCli(home, ["login", "web"], NO_BROWSER);
+    await browse(await shownPage(login));
+    const signedIn = await login.ended;
+    expect(signedIn).toMatchObject({ code: 0 });
+    expect(signedIn.stdout).toMatch(/^web: signed in, \d+ tools?\.\n$/);
+
+    const after = await call(home);
+    expect(after.code).toBe(0);
+    const logout = await runCli(home, ["logout", "web", "--json"], NO_BROWSER);
+    expect(logout.code).toBe(0);
+    expect(JSON.parse(logout.stdout)).toMatchObject({ server: "web", text: expect.any(String) });
+    expect((await call(home)).code).toBe(4);
+  });
+
+  test("a signal ends a login that waits; nothing secret is printed or logged", async () => {
+    const { home, trusted } = await openPlace();
+    const login = startCli(home, ["login", "web"], NO_BROWSER);
+    await shownPage(login);
+    login.child.kill("SIGINT");
+    const { code, stdout } = await login.ended;
+    expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
+
+    const again = startCli(home, ["login", "web", "--json"], NO_BROWSER);
+    await browse(await shownPage(again));
+    const { stdout: document, stderr } = await again.ended;
+    expect(JSON.parse(document)).toMatchObject({ server: "web", signedIn: true });
+    const { secrets } = trusted.book;
+    expect(secrets.size).toBeGreaterThan(0);
+    const written = (await readBelow(home.agentDir)).filter(({ name }) => !name.includes("mcp-oauth"));
+    expect(written.length).toBeGreaterThan(0);
+    const said = { name: "output", text: document + stderr };
+    expect(findSecrets([...written, said], secrets)).toEqual([]);
+  });
+
+  test.runIf(hasTmux)("on a terminal the address on which the browser ends can be pasted", async () => {
+    const { home } = await openPlace();
+    const shell = await openShell(home, 200);
+    await shell.start("login web", "BROWSER=none");
+    const screen = await shell.until(/Address or code:/);
+    const page = /^(https?:\/\/\S+)$/m.exec(screen)?.[1] ?? "";
+    await shell.type("nonsense with spaces");
+    await shell.until(/nonsense[\s\S]*\n.+\n[\s\S]*Address or code: *$/);
+    const redirect = new URL(new URL(page).searchParams.get("redirect_uri") ?? "");
+    const end = await browse(page, (url) => url.origin === redirect.origin);
+    await shell.type(end.url);
+    await shell.until(/^web: signed in[\s\S]*exit 0/m);
+  });
+});

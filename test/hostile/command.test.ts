@@ -1,0 +1,180 @@
+/**
+ * Attacks on the command `pi-mcp-threads`, in a pipe: what servers write into its lists, errors and files, and files in
+ * the place of its own. What such text does on a terminal is in test/cli/terminal.test.ts.
+ */
+import { execFileSync } from "node:child_process";
+import { lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { type Run, runCli } from "../cli/support.ts";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { filesBelow } from "../support/files-below.ts";
+import { createHome, type PiHome } from "../support/pi-home.ts";
+
+const SERVERS = join(import.meta.dirname, "servers");
+const FORGED = "\nexit 0\npi-mcp-threads: all is well\r\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\ttab";
+
+let home: PiHome;
+const cli = (args: readonly string[], at = home): Promise<Run> => runCli(at, args);
+
+async function makeHome(): Promise<PiHome> {
+  const made = await createHome({ caches: inject("piCaches") });
+  onCleanup(made.dispose);
+  return made;
+}
+
+/** An entry of a server that answers these methods with these values. */
+async function answers(name: string, values: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const args = [join(SERVERS, "answers.mjs")];
+  for (const [method, value] of Object.entries(values)) {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    args.push(`${method}=${await home.writeFile(`${name}-${method.replaceAll("/", "-")}`, text)}`);
+  }
+  return { command: process.execPath, args };
+}
+
+const tool = (name: string, more: Record<string, unknown> = {}) => ({
+  name,
+  description: `Does it.${FORGED}`,
+  inputSchema: { type: "object" },
+  ...more,
+});
+
+const file = (n: number) => ({
+  type: "image",
+  data: "AAAA",
+  mimeType: n % 2 ? "image/../../x" : `image/png${FORGED}`,
+});
+
+beforeAll(async () => {
+  home = await forWholeFile(makeHome);
+  const evil = [
+    tool(`evil${FORGED}`),
+    tool("plain", { inputSchema: { type: "object", properties: { ok: {}, [`p${FORGED}`]: {} } } }),
+  ];
+  await home.writeMcp({
+    mcpServers: {
+      forges: await answers("forges", {
+        "tools/list": { tools: evil },
+        "tools/call": `error ${JSON.stringify({ code: -32050, message: `no${FORGED}` })}`,
+      }),
+      many: await answers("many", {
+        "tools/list": {
+          tools: Array.from({ length: 10_000 }, (_, n) => tool(`tool_${n}_${"x".repeat(200)}`)),
+        },
+      }),
+      saves: await answers("saves", {
+        "tools/list": { tools: [tool("images")] },
+        "tools/call": { content: Array.from({ length: 300 }, (_, n) => file(n)) },
+      }),
+      refuses: await answers("refuses", {
+        initialize: `error ${JSON.stringify({ code: -32000, message: `no${FORGED}` })}`,
+      }),
+    },
+  });
+  listed = await cli(["list", "--refresh"]);
+});
+let listed: Run;
+
+/** No character acts on a terminal, and no line of the server's passes for one of ours. */
+function expectClean({ stdout, stderr }: Run): void {
+  for (const text of [stdout, stderr]) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters.
+    expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+    expect(text).not.toMatch(/^(exit 0|pi-mcp-threads: all is well)/m);
+  }
+}
+
+describe("a server that writes escapes and line ends into everything", () => {
+  test("into the error of its start -> list has one clean line for it", () => {
+    expect(listed.code).toBe(3);
+    expectClean(listed);
+    const rows = listed.stdout.trimEnd().split("\n");
+    expect(rows.map((row) => row.split("\t")[0])).toEqual(["forges", "many", "saves", "refuses"]);
+    expect(rows.map((row) => row.split("\t").length)).toEqual([5, 5, 5, 5]);
+  });
+
+  test.each([
+    [["tools", "forges"], 3],
+    [["search", "plain", "--server", "forges"], 3],
+  ])("into names and descriptions -> %j has clean lines of three cells", async (args, cells) => {
+    const run = await cli(args);
+    expect(run.code).toBe(0);
+    expectClean(run);
+    for (const row of run.stdout.trimEnd().split("\n")) expect(row.split("\t")).toHaveLength(cells);
+  });
+
+  test("into the names of parameters and the error of a call", async () => {
+    const runs = await Promise.all([
+      cli(["tool", "forges__plain"]),
+      cli(["call", "forges", "plain", "x=1"]),
+      cli(["call", "forges", "plain"]),
+      cli(["doctor", "refuses"]),
+      cli(["doctor", "refuses", "--report"]),
+      cli(["logs"]),
+    ]);
+    expect(runs.map(({ code }) => code)).toEqual([0, 2, 1, 1, 1, 0]);
+    for (const run of runs) expectClean(run);
+  });
+});
+
+describe("a server that lists and answers without measure", () => {
+  test("10,000 tools with long names -> tools, search and completion answer", async () => {
+    const [tools, found, completed] = await Promise.all([
+      cli(["tools", "many"]),
+      cli(["search", "tool", "7", "--server", "many"]),
+      cli(["__complete", "x call many "]),
+    ]);
+    expect(tools.code).toBe(0);
+    expect(tools.stdout.split("\n").length).toBeGreaterThan(1_000);
+    expect(found.stdout).toContain("many__tool_7_");
+    expect(found.stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(10);
+    expect(completed.stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(2_000);
+  });
+
+  test("300 files with types that lead elsewhere -> 100 files, all in one private folder", async () => {
+    const run = await cli(["call", "saves", "images"]);
+    expect(run.code).toBe(0);
+    expectClean(run);
+    expect(run.stderr).toContain("More than 100 files came");
+    const [folder = ""] = (await readdir(home.tmpDir)).filter((name) => name.startsWith("pi-mcp-threads-"));
+    const saved = await filesBelow(join(home.tmpDir, folder));
+    expect(saved).toHaveLength(100);
+    expect(saved.filter((path) => !/\/\d+\.(png|bin)$/.test(path))).toEqual([]);
+    expect((await lstat(join(home.tmpDir, folder))).mode & 0o077).toBe(0);
+  });
+});
+
+describe("files in the place of the command's own", () => {
+  test("trust.json and the log are pipes -> nothing waits; the project counts as not trusted", async () => {
+    const at = await makeHome();
+    execFileSync("mkfifo", [join(at.agentDir, "trust.json"), join(at.agentDir, "mcp-threads.log")]);
+    await at.writeFile(".pi/mcp.json", { mcpServers: { x: { command: "x" } } });
+    const list = await cli(["list"], at);
+    expect(list).toMatchObject({ code: 0, stdout: "" });
+    expect(list.stderr).toContain("trust.json is not a regular file");
+    expect(await cli(["logs"], at)).toMatchObject({ code: 7, stdout: "" });
+  });
+
+  test("a link to the terminal and a pipe as an argument's file -> refused", async () => {
+    execFileSync("mkfifo", [join(home.cwd, "pipe")]);
+    const runs = await Promise.all([
+      cli(["call", "saves", "images", "x=@pipe"]),
+      cli(["call", "saves", "images", "--args", "@/dev/tty"]),
+    ]);
+    for (const run of runs) {
+      expect(run.code).toBe(2);
+      expect(run.stderr).toContain("is not a regular file");
+    }
+  });
+
+  test("spoiled snapshots -> what is known comes from the worker again", async () => {
+    const folder = join(home.agentDir, "mcp-snapshots");
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "spoiled");
+    const run = await cli(["search", "plain", "--server", "forges"]);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toContain("forges__plain");
+    await rm(folder, { recursive: true });
+    await mkdir(folder);
+  });
+});
