@@ -1,11 +1,15 @@
-// Lists the tools of a file and changes the first tool's description every 200 ms: `changes-list.mjs /path`.
+// Lists the tools of a file and changes the first tool's description every 200 ms: `changes-list.mjs /path`. Once a list
+// was asked for after several changes and a tool was called, the changes end after some more.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
 const tools = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const CHANGES = 3;
+const MORE = 15;
 let count = 0;
 let isTold = false;
+let isCalled = false;
+let left = MORE;
 serve({
   "tools/list": () => {
     // A client may skip changes, so the record needs several changes before a list.
@@ -15,9 +19,13 @@ serve({
     }
     return { tools: tools.map((one, at) => (at === 0 ? { ...one, description: `Version ${count}.` } : one)) };
   },
-  "tools/call": () => text("done"),
+  "tools/call": () => {
+    isCalled = true;
+    return text("done");
+  },
 });
-setInterval(() => {
+const timer = setInterval(() => {
   count++;
+  if (isTold && isCalled && left-- === 0) clearInterval(timer);
   send({ method: "notifications/tools/list_changed" });
 }, 200);
