@@ -8,7 +8,16 @@ import { expect, test } from "vitest";
 import { renderIssueReport } from "../../src/report/doctor.ts";
 import type { DoctorReport, Finding } from "../../src/shared/protocol/doctor.ts";
 import { findSecrets } from "../support/find-secrets.ts";
-import { createPlace, fixture, freePort, onCleanup, type Started, start, startHttp } from "./support.ts";
+import {
+  createPlace,
+  everything,
+  fixture,
+  freePort,
+  onCleanup,
+  type Started,
+  start,
+  startHttp,
+} from "./support.ts";
 
 const diagnose = ({ runtime }: Started, server?: string): Promise<DoctorReport> =>
   runtime.ask("diagnose", server === undefined ? {} : { server });
@@ -201,4 +210,19 @@ test("tools that cost much, long names, schemas that are repaired, tokens that o
   expect(about(report, "long").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note tool-names"]);
   expect(about(report, "odd").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note schemas"]);
   expect(report.findings.find(({ id }) => id === "file-modes")?.title).toContain("t.json");
+});
+
+test("a server that never answers -> the limit of its start, and the step that took so long", async () => {
+  const at = await start({ slow: fixture("hangs.mjs", {}, { startupTimeoutMs: 300 }) });
+  const report = await diagnose(at, "slow");
+  expect(about(report, "slow").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["error time-out"]);
+  expect(report.stages.at(-1)).toMatchObject({ name: "start, handshake and list of tools", ok: false });
+});
+
+test("a file that pins a revision which the server refuses -> told, with the key to change", async () => {
+  const at = await start({ old: { ...everything(), protocol: "2026-07-28" } });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const [found] = about(await diagnose(at), "old");
+  expect(found).toMatchObject({ id: "protocol", severity: "error" });
+  expect(found?.remedy).toContain('"protocol"');
 });

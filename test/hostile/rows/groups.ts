@@ -2,6 +2,7 @@
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { APPROVAL } from "./approval.ts";
 import { CATALOGS } from "./catalogs.ts";
+import { DOCTOR_ROWS } from "./doctor.ts";
 import { ELICITATION } from "./elicitation.ts";
 import { FILES } from "./files.ts";
 import { FLOODS } from "./floods.ts";
@@ -43,6 +44,7 @@ export const GROUPS = {
   elicitation: ELICITATION,
   files: FILES,
   setup: SETUP_ROWS,
+  doctor: DOCTOR_ROWS,
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 

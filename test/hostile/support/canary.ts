@@ -10,6 +10,8 @@ export interface Canary {
   origin: string;
   /** A line for each request: method, path and the names of headers that carry secrets. */
   requests: readonly string[];
+  /** Connections, also those over which nothing was sent. */
+  connections(): number;
   close(): Promise<void>;
 }
 
@@ -23,10 +25,13 @@ export async function startCanary(): Promise<Canary> {
     request.resume();
     response.writeHead(404).end();
   });
+  let connections = 0;
+  server.on("connection", () => connections++);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    connections: () => connections,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
