@@ -27,6 +27,7 @@ interface Early {
   failed: Promise<never>;
 }
 
+const ALIVE_MS = 60_000;
 /** Width of the help in a pipe. */
 const HELP_COLUMNS = 100;
 
@@ -125,11 +126,14 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     stdin: readStdin,
   };
   let code: ExitCode;
+  // A worker that has not been asked anything yet does not keep the process alive.
+  const alive = setInterval(() => undefined, ALIVE_MS);
   try {
     const command = await loadCommand(word);
     code = await Promise.race([command(context), failed]);
   } finally {
     console.progress("");
+    clearInterval(alive);
     await (await session?.catch(() => undefined))?.stop();
   }
   // A last line into a closed pipe fails after the command is done.

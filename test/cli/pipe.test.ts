@@ -109,7 +109,6 @@ describe("call", () => {
   test("arguments as JSON, from a file and from stdin", async () => {
     await writeFile(join(home.cwd, "args.json"), '{"a": 1, "b": 2}');
     const runs = await Promise.all([
-      cli(["call", "every", "get-sum", "--args", '{"a": 1, "b": 2}']),
       cli(["call", "every", "get-sum", "--json", "@args.json"]),
       cli(["call", "every", "get-sum", "--json", "-"], { stdin: '{"a": 1, "b": 2}' }),
     ]);
@@ -122,16 +121,12 @@ describe("call", () => {
     expect(result.structuredContent).toMatchObject({ conditions: expect.any(String) });
   });
 
-  test("an image is saved, and stderr names it; with --json it is there as base64", async () => {
-    const [saved, raw] = await Promise.all([
-      cli(["call", "every", "get-tiny-image"]),
-      cli(["call", "every", "get-tiny-image", "--json"]),
-    ]);
-    const path = /image \(image\/png, [\d.]+ KB\): (\S+\.png)/.exec(saved.stderr)?.[1] ?? "";
-    const { content } = JSON.parse(raw.stdout) as { content: { type: string; data?: string }[] };
-    const image = content.find(({ type }) => type === "image");
-    expect((await readFile(path)).toString("base64")).toBe(image?.data);
-    expect(saved.stdout).not.toContain(image?.data ?? "-");
+  test("an image is saved, and stderr names it", async () => {
+    const run = await cli(["call", "every", "get-tiny-image"]);
+    const path = /image \(image\/png, [\d.]+ KB\): (\S+\.png)/.exec(run.stderr)?.[1] ?? "";
+    const bytes = await readFile(path);
+    expect(bytes.subarray(1, 4).toString()).toBe("PNG");
+    expect(run.stdout).not.toContain(bytes.toString("base64").slice(0, 40));
   });
 
   test("text of a server is unchanged in a pipe", async () => {
@@ -418,15 +413,13 @@ test("an older Node -> one sentence and code 7, before anything else is read", a
   );
 });
 
-test("many commands at the same time share the caches: none fails, and what is known stays whole", async () => {
+test("commands at the same time share the caches: none fails, and what is known stays whole", async () => {
   const before = await cli(["tools"]);
   const runs = await Promise.all([
-    ...["files", "every", "odd"].map((server) => cli(["tools", server, "--refresh"])),
-    ...["files", "every"].map((server) =>
-      cli(["list", "--refresh", "--json", "--timeout", `6${server.length}`]),
-    ),
+    ...["files", "odd"].map((server) => cli(["tools", server, "--refresh"])),
+    cli(["list", "--refresh", "--json"]),
   ]);
-  expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 3, 3]);
+  expect(runs.map(({ code }) => code)).toEqual([0, 0, 3]);
   const after = await cli(["tools"]);
   expect(after.stdout).toBe(before.stdout);
   const log = await readFile(join(home.agentDir, "mcp-threads.log"), "utf8");
