@@ -2,10 +2,14 @@
  * Owns: the panel of `/mcp` in the real Pi in a real terminal, key by key: what a person sees of servers that run, fail,
  * ask and change, and that the screen is as before when the panel is closed.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { startAuthorizationServer } from "../support/authorization-server.ts";
+import { startProtectedServer } from "../support/protected-server.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
-import { ENTRY, fixtureServer, home, model, onCleanup, SERVERS } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, onCleanup, root, SERVERS } from "./support.ts";
 
 const EAGER = { lifecycle: "eager" };
 
@@ -45,7 +49,7 @@ test.each([
   await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
   await press(terminal, "Up", "Enter");
   await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
-  await press(terminal, "End", "Up", "Enter");
+  await press(terminal, "End", "Up", "Up", "Up", "Enter");
   await terminal.until(/Disable everything\?[\s\S]*→ No, go back/);
   await press(terminal, "Down", "Enter");
   await terminal.until(/everything is disabled in ~\/\.pi\/agent\/mcp\.json\./);
@@ -124,7 +128,7 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
   await terminal.until(/→ Log/);
   await press(terminal, "Escape");
   await terminal.until(/→ ● everything/);
-  await press(terminal, "End", "Up", "Up", "Enter");
+  await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
   await terminal.type("add two numbers");
   await terminal.until(/tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +everything__get-sum/);
 });
@@ -132,7 +136,9 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
 test("no servers -> how to begin", async () => {
   const { terminal } = await open(undefined, { columns: 60, rows: 24 });
   await terminal.prompt("/mcp");
-  await terminal.until(/No servers are configured\.[\s\S]*\/mcp edit[\s\S]*~\/\.pi\/agent\/mcp\.json/);
+  await terminal.until(
+    /No servers are configured\.[\s\S]*\/mcp add[\s\S]*\/mcp import[\s\S]*~\/\.pi\/agent\/mcp\.json/,
+  );
 });
 
 test("a server dies, another comes and goes while one looks -> the panel follows", async () => {
@@ -165,4 +171,85 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
   await press(terminal, "Enter");
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
+});
+
+test("a call asks while the panel is open -> the question covers the panel, is answered, and the panel comes back", async () => {
+  const own = { ...fixtureServer("shows.mjs"), directTools: true, approve: { show: "ask" } };
+  const at = await home({ mcp: { mcpServers: { own } } });
+  const file = join(at.tmpDir, "steps-end");
+  const script = [call("own__steps", { file }), call("own__show", { text: "shown" }), { text: "done." }];
+  const terminal = await openTerminal({
+    home: at,
+    model: await model(script),
+    extension: ENTRY,
+    columns: 100,
+    rows: 40,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.prompt("go");
+  await terminal.until(/step \d+ of unknown/);
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ ● own/);
+  await writeFile(file, "");
+  await terminal.until(/Run show of the MCP server own\?[\s\S]*→ Allow once/);
+  await press(terminal, "Enter");
+  await terminal.until(/done\.[\s\S]*→ ● own/);
+  await press(terminal, "Escape");
+  await terminal.until(/^(?![\s\S]*MCP servers {2})/);
+});
+
+test("a sign-in from the panel -> its dialog covers the panel, and the panel comes back", async () => {
+  const trusted = await startAuthorizationServer({});
+  onCleanup(() => trusted.close());
+  const guarded = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+  });
+  onCleanup(() => guarded.close());
+  const made = await home({ mcp: { mcpServers: { web: { url: guarded.url, ...EAGER } } } });
+  // As over SSH, so that no browser of this machine is started.
+  const at = {
+    ...made,
+    env: (extra = {}) => made.env({ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", ...extra }),
+  };
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([]),
+    extension: ENTRY,
+    columns: 100,
+    rows: 40,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ ! web +needs sign-in/);
+  await press(terminal, "Enter");
+  await terminal.until(/web {2}! needs sign-in[\s\S]*Sign in/);
+  await press(terminal, "Down", "Down", "Enter");
+  await terminal.until(/Open the sign-in page[\s\S]*escape\/ctrl\+c cancel/);
+  await press(terminal, "Escape");
+  await terminal.until(/web: the sign-in is cancelled\.[\s\S]*web {2}! needs sign-in/);
+});
+
+test("a server breaks the connection worker while one looks at it -> the panel says so and goes on with the next worker", async () => {
+  const mcpServers = { bad: fixtureServer("breaks-worker.mjs"), good: { ...SERVERS.memory, ...EAGER } };
+  const made = await home({ mcp: { mcpServers } });
+  const fault = pathToFileURL(join(root, "test/fixtures/break-on-message.mjs")).href;
+  const at = { ...made, env: (extra = {}) => made.env({ NODE_OPTIONS: `--import=${fault}`, ...extra }) };
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([]),
+    extension: ENTRY,
+    columns: 100,
+    rows: 45,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ ✗ bad +failed[\s\S]*● good +connected/);
+  await press(terminal, "Enter");
+  await terminal.until(/^ bad {2}✗ failed[\s\S]*while it handled a message of this server[\s\S]*→ Log/m);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/The connection worker ended with code 9/);
+  await terminal.until(/^ bad {2}✗ failed/m);
+  await press(terminal, "Escape");
+  await terminal.until(/→ ✗ bad +failed[\s\S]*● good +connected/);
 });

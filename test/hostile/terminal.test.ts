@@ -95,4 +95,53 @@ describe.runIf(hasTmux)("in a real terminal", () => {
       },
     );
   });
+
+  test("own: names, descriptions, schemas and log messages with terminal sequences -> the panel's lines stay its own", async () => {
+    const evil =
+      "\u001b]0;OWNED\u0007\u001b]2;OWNED\u001b\\\u001b[2J\u001b[31;1mred\u009b2J\u001bP1;OWNED\u001b\\\u001bc\u202e\u2066";
+    const long = "x".repeat(10_000);
+    await inTerminal(
+      async (place) => ({
+        evil: {
+          ...(await answering(place, {
+            "tools/list": listOf([
+              aTool("work", { description: evil, title: evil }),
+              aTool(`y${evil}`, { description: long }),
+              aTool(`z${long.slice(0, 900)}`, {
+                inputSchema: { type: "object", properties: { [evil]: { description: evil } } },
+              }),
+            ]),
+          })),
+          description: "Attacks.",
+          lifecycle: "eager",
+        },
+      }),
+      async (terminal) => {
+        await terminal.until(/MCP \d\/2/);
+        await terminal.prompt("/mcp");
+        await terminal.until(/[●○◐] evil/);
+        await terminal.type("evil");
+        await terminal.until(/→ ● evil +connected/);
+        await terminal.press("Enter");
+        await terminal.until(/evil {2}● connected[\s\S]*→ Tools +3/);
+        await terminal.press("Enter");
+        await terminal.until(/» All 3 tools[\s\S]*○ work/);
+        for (const nth of [1, 2, 3]) {
+          await terminal.press("Down");
+          await terminal.until(new RegExp(`→ ○ ${["", "work", "y", "zx"][nth]}`));
+          await terminal.press("Enter");
+          const screen = (await terminal.until(/deferred · ~[\d.]+k? tokens[\s\S]*esc back/)).join("\n");
+          expect(screen).toContain("stub-model");
+          await terminal.press("Escape");
+          await terminal.until(/» All 3 tools/);
+        }
+        await terminal.press("Escape");
+        await terminal.until(/→ Tools +3/);
+        await terminal.press("Down");
+        await terminal.press("Enter");
+        await terminal.until(/evil log {2}following/);
+        expect(await terminal.title()).not.toContain("OWNED");
+      },
+    );
+  });
 });

@@ -2,6 +2,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { editConfig } from "../edit-config.ts";
+import { runSetup } from "../setup/setup.ts";
 import type { PanelHost } from "./host.ts";
 import { type Effect, EXPOSURE_WORDS } from "./model/model.ts";
 
@@ -55,6 +56,12 @@ export async function act(effect: Act, ctx: PiContext, host: PanelHost): Promise
       const what = tools?.length === 1 ? tools[0] : tools ? counted(tools.length, "tool") : "every tool";
       return `${what} of ${server}: ${EXPOSURE_WORDS[to]}, in ${file}.`;
     }
+    case "set-up":
+      await runSetup(effect.word, "", ctx, host);
+      return undefined;
+    case "remove":
+      await runSetup("remove", effect.server, ctx, host);
+      return undefined;
     case "trust":
       await host.askConsents();
       return undefined;

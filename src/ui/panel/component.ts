@@ -133,7 +133,7 @@ export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelO
   };
   const concerns = (event: WorkerEvent): boolean => {
     const view = shown(state);
-    if (!READ_AGAIN.includes(event.type) || view.name === "stats") return false;
+    if (!READ_AGAIN.includes(event.type) || view.name === "stats" || view.name === "doctor") return false;
     return event.type !== "server" || ("server" in view && view.server === event.status.name);
   };
   const unsubscribe = host.onChange((event) => {

@@ -1,16 +1,27 @@
 /**
  * What the panel reads on demand, for the view that is open: a server's details and tools, a schema, a log, a tried search,
- * statistics. Each is read once and again when the session says that it changed; nothing is asked while nothing changes,
+ * statistics, the doctor. Each is read once and again when the session says that it changed; nothing is asked while nothing changes,
  * but for the log, whose request waits in the worker. An answer that comes too late is dropped.
  */
 import { type Catalog, type CatalogTool, createSlices, eachTool } from "../../catalog/catalog.ts";
+import { renderDoctor } from "../../report/doctor.ts";
 import { renderStats } from "../../report/stats.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { ServerDetails } from "../../shared/protocol/panel.ts";
 import type { PanelHost } from "./host.ts";
-import { type State, shown, type ToolList, type ToolRow, type World } from "./model/model.ts";
+import {
+  reportKey,
+  type State,
+  shown,
+  type ToolList,
+  type ToolRow,
+  type View,
+  type World,
+} from "./model/model.ts";
 
-export type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "stats" | "tried">;
+type ReportView = Extract<View, { name: "stats" | "doctor" }>;
+
+export type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "report" | "tried">;
 
 export interface Reader {
   now(): Readings;
@@ -74,7 +85,7 @@ export function createReader(host: PanelHost, onRead: () => void, failed: (error
     tools: new Map(),
     schema: undefined,
     log: undefined,
-    stats: undefined,
+    report: undefined,
     tried: undefined,
   };
   let isOver = false;
@@ -83,7 +94,7 @@ export function createReader(host: PanelHost, onRead: () => void, failed: (error
   let run = 0;
   let schemaRead: string | undefined;
   let queryRead: string | undefined;
-  let statsRead = false;
+  let reportRead: string | undefined;
   let logRead: { server: string; giveUp: AbortController } | undefined;
 
   const put = (part: Partial<Readings>): void => {
@@ -128,10 +139,16 @@ export function createReader(host: PanelHost, onRead: () => void, failed: (error
     put({ tried: { query, hits: told, likely, tookMs, count: host.catalog().count } });
   };
 
-  const readStats = async (): Promise<void> => {
-    statsRead = true;
-    const report = await host.ask("stats", {});
-    put({ stats: (columns) => renderStats(report, columns) });
+  const readReport = async (view: ReportView): Promise<void> => {
+    const of = reportKey(view);
+    reportRead = of;
+    if (view.name === "stats") {
+      const report = await host.ask("stats", {});
+      if (reportRead === of) put({ report: { of, text: (columns) => renderStats(report, columns) } });
+      return;
+    }
+    const report = await host.ask("diagnose", { server: view.server });
+    if (reportRead === of) put({ report: { of, text: (columns) => renderDoctor(report, columns) } });
   };
 
   const followLog = async (server: string, signal: AbortSignal): Promise<void> => {
@@ -172,8 +189,8 @@ export function createReader(host: PanelHost, onRead: () => void, failed: (error
       quietly(readSchema(view.server, view.tool));
     }
     if (view.name === "search" && queryRead !== view.query) quietly(tryQuery(view.query));
-    if (view.name === "stats" && !statsRead) quietly(readStats());
-    if (view.name !== "stats") statsRead = false;
+    if (view.name !== "stats" && view.name !== "doctor") reportRead = undefined;
+    else if (reportRead !== reportKey(view)) quietly(readReport(view));
     showLog(view.name === "log" ? view.server : undefined);
   };
 

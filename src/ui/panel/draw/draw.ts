@@ -8,7 +8,7 @@ import { choicePicture } from "./choice.ts";
 import { type Area, framed, type Picture, rowsIn } from "./frame.ts";
 import { serverPicture } from "./server.ts";
 import { serversPicture } from "./servers.ts";
-import { linesOf, textPicture } from "./text.ts";
+import { isText, linesOf, textPicture } from "./text.ts";
 import { searchPicture, toolsPicture } from "./tools.ts";
 
 export type { Area } from "./frame.ts";
@@ -28,6 +28,7 @@ function pictureOf(state: State, world: World, area: Area): Picture {
     case "tool":
     case "log":
     case "stats":
+    case "doctor":
       return textPicture(view, world, area);
     case "search":
       return searchPicture(view, world, area);
@@ -41,6 +42,5 @@ export const draw = (state: State, world: World, area: Area): string[] =>
 export function sizeOf(state: State, world: World, area: Area): { page: number; lines: number } {
   const view = shown(state);
   const page = Math.max(1, rowsIn(pictureOf(state, world, area), area.height) - 1);
-  const isText = view.name === "tool" || view.name === "log" || view.name === "stats";
-  return { page, lines: isText ? linesOf(view, world, area.width).length : 0 };
+  return { page, lines: isText(view) ? linesOf(view, world, area.width).length : 0 };
 }

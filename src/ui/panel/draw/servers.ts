@@ -129,12 +129,14 @@ function words(row: ServersRow | undefined, world: World, width: number, most: n
   }
 }
 
+const aboutTokens = (tokens: number): string => (tokens === 0 ? "0" : `~${tokensText(tokens)}`);
+
 function subtitle({ servers, costs }: World): string {
   const connected = servers.filter(({ state }) => state === "connected").length;
   const tools = servers.reduce((sum, { toolCount }) => sum + toolCount, 0);
   const tokens = [...costs.values()].reduce((sum, { declared }) => sum + declared, 0);
   const isWhole = [...costs.values()].every((cost) => cost.isWhole);
-  const cost = tools === 0 ? "" : ` · ~${isWhole ? tokensText(tokens) : "…"} tokens`;
+  const cost = tools === 0 ? "" : ` · ${isWhole ? aboutTokens(tokens) : "…"} tokens`;
   if (servers.length === 0) return "";
   return `${connected} of ${servers.length} connected · ${counted(tools, "tool")}${cost}`;
 }
@@ -142,12 +144,9 @@ function subtitle({ servers, costs }: World): string {
 /** How to begin, if no file names a server. */
 const begin = ({ files, home }: World, width: number): Parts[] => [
   ...paragraph("No servers are configured.", width, 1, "text"),
-  ...paragraph(
-    "/mcp add adds one, /mcp import takes over what other programs have, and /mcp edit opens your file.",
-    width,
-    3,
-    "muted",
-  ),
+  ...paragraph("/mcp add <name> <command or url> adds one.", width, 2, "muted"),
+  ...paragraph("/mcp import takes over those of other programs.", width, 2, "muted"),
+  ...paragraph("Your files:", width, 1, "muted"),
   ...files.slice(-3).flatMap((file) => paragraph(withTilde(file, home), width, 2, "dim")),
   [],
 ];
@@ -175,7 +174,7 @@ export function serversPicture(list: ListState, world: World, { width, height }:
   const rows = serversRows(world, list.filter);
   const at = chosenAt(list, rows);
   const columns = columnsFor(rows, width);
-  const hasNone = list.filter === "" && rows.length <= 1;
+  const hasNone = list.filter === "" && rows.every(({ kind }) => kind === "action");
   return {
     title: "MCP servers",
     subtitle: subtitle(world),

@@ -1,7 +1,7 @@
 /** Draws the views of a text that a person scrolls through. The lines of a text are made once for each width. Pure. */
 import { plainLines } from "../../../shared/text/unprintable.ts";
 import { printable, wrap } from "../../../shared/text/width.ts";
-import { EXPOSURE_WORDS, exposureNow, type View, type World } from "../model/model.ts";
+import { EXPOSURE_WORDS, exposureNow, reportKey, type View, type World } from "../model/model.ts";
 import type { Area, Picture } from "./frame.ts";
 import { type Colour, clean, type Parts, part } from "./line.ts";
 import { EXPOSURE_MARKS, tokensOfTool, whyText } from "./tools.ts";
@@ -59,7 +59,10 @@ export function textLines({ lines, top }: Scrolled, rows: number, colour: (line:
   return [...seen, [part(place, "muted")]];
 }
 
-type TextView = Extract<View, { name: "tool" | "log" | "stats" }>;
+type TextView = Extract<View, { name: "tool" | "log" | "stats" | "doctor" }>;
+
+export const isText = (view: View): view is TextView =>
+  view.name === "tool" || view.name === "log" || view.name === "stats" || view.name === "doctor";
 
 const BACK = [
   ["↑↓", "scroll"],
@@ -86,7 +89,10 @@ function toolText({ server, tool }: Extract<View, { name: "tool" }>, world: Worl
 /** The whole text of the view as lines of the screen. */
 export function linesOf(view: TextView, world: World, width: number): readonly string[] {
   const cells = Math.max(1, width - 2);
-  if (view.name === "stats") return world.stats ? world.stats(cells).split("\n") : ["Reading…"];
+  if (view.name === "stats" || view.name === "doctor") {
+    const { report } = world;
+    return report?.of === reportKey(view) ? plainLines(report.text(cells)).split("\n") : ["Looking…"];
+  }
   if (view.name === "tool") return wrapped(toolText(view, world), cells);
   if (world.log?.server !== view.server) return ["Reading…"];
   return world.log.lines.length === 0
@@ -94,13 +100,21 @@ export function linesOf(view: TextView, world: World, width: number): readonly s
     : wrapped(world.log.lines.map(logLine).join("\n"), cells);
 }
 
+function titleOf(view: TextView): string {
+  switch (view.name) {
+    case "stats":
+      return "Statistics of calls";
+    case "tool":
+      return clean(view.tool);
+    default:
+      return clean(`${view.server} ${view.name}`);
+  }
+}
+
 export function textPicture(view: TextView, world: World, { width }: Area): Picture {
   const lines = linesOf(view, world, width);
   const isLog = view.name === "log";
-  const title =
-    view.name === "stats"
-      ? "Statistics of calls"
-      : clean(view.name === "tool" ? view.tool : `${view.server} log`);
+  const title = titleOf(view);
   return {
     title,
     ...(isLog ? { subtitle: view.top === undefined ? "following" : "end follows it" } : {}),

@@ -17,6 +17,7 @@ export { chosenAt, type ListState, windowFrom } from "./list.ts";
 export { type MenuRow, menuOf, statusOf } from "./server.ts";
 export { type ServersRow, serversRows } from "./servers.ts";
 export { type ChoiceView, type Effect, type Notice, START, type State, shown, type View } from "./state.ts";
+export { reportKey } from "./text.ts";
 export { allWords, EXPOSURE_WORDS, filteredTools, isTool, type ToolsRow } from "./tools.ts";
 export {
   type Cost,
@@ -54,6 +55,7 @@ export function onKey(before: State, key: Key, around: Surroundings): Step {
     case "tool":
     case "log":
     case "stats":
+    case "doctor":
       return onTextKey(state, view, key, around);
     case "search":
       return onSearchKey(state, view, key, around);

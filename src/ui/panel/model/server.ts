@@ -137,6 +137,17 @@ function settings(server: string, details: ServerDetails): MenuRow[] {
   ];
 }
 
+/** What can be done in any state. Its dialog asks before it removes something. */
+const always = (server: string): MenuRow[] => [
+  {
+    key: "doctor",
+    label: "Doctor",
+    value: "what can be wrong",
+    does: { view: { name: "doctor", server, top: 0 } },
+  },
+  { key: "remove", label: "Remove", does: { effect: { type: "remove", server } } },
+];
+
 export function menuOf(status: ServerStatus, details: ServerDetails | undefined): MenuRow[] {
   const { name: server, state, toolsKnown, toolCount } = status;
   const enable = (project: boolean): { effect: Effect } => ({
@@ -146,6 +157,7 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
     return [
       { key: "enable", label: "Enable", value: "in the file that disables it", does: enable(false) },
       { key: "enable-project", label: "Enable in this project", does: enable(true) },
+      ...always(server),
     ];
   }
   return [
@@ -169,6 +181,7 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
     ...(details ? settings(server, details) : []),
     { key: "disable", label: "Disable", value: "everywhere", does: disable(server, false) },
     { key: "disable-project", label: "Disable in this project", does: disable(server, true) },
+    ...always(server),
   ];
 }
 

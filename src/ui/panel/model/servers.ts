@@ -7,15 +7,17 @@ import { chosenAt, FIRST, isMove, type ListState, moveIn, typed } from "./list.t
 import { back, push, type State, type Step, withView } from "./state.ts";
 import type { World } from "./world.ts";
 
+type ActionName = "search" | "stats" | "add" | "import" | "edit";
+
 export type ServersRow =
   | { key: string; kind: "server"; status: ServerStatus }
   /** A server of the project that waits for the person's consent. */
   | { key: string; kind: "waiting"; server: string; question: string }
   | { key: string; kind: "refused"; server: string; reason: string }
   | { key: string; kind: "problem"; problem: ConfigProblem }
-  | { key: string; kind: "action"; action: "search" | "stats" | "edit"; label: string };
+  | { key: string; kind: "action"; action: ActionName; label: string };
 
-const action = (name: "search" | "stats" | "edit", label: string): ServersRow => ({
+const action = (name: ActionName, label: string): ServersRow => ({
   key: name,
   kind: "action",
   action: name,
@@ -26,8 +28,12 @@ const action = (name: "search" | "stats" | "edit", label: string): ServersRow =>
 const ACTIONS: readonly ServersRow[] = [
   action("search", "Try a search"),
   action("stats", "Statistics of calls"),
+  action("add", "Add a server"),
+  action("import", "Import from other programs"),
   action("edit", "Edit the configuration"),
 ];
+/** Those that need no server. */
+const FIRST_ACTIONS = ACTIONS.slice(2);
 
 const textOf = (row: ServersRow): string => {
   if (row.kind === "server") return `${row.status.name} ${row.status.state} ${row.status.transport}`;
@@ -57,7 +63,7 @@ export function serversRows(world: World, filter: string): ServersRow[] {
       problem,
     })),
   ];
-  if (filter === "") return [...rows, ...(world.servers.length === 0 ? ACTIONS.slice(-1) : ACTIONS)];
+  if (filter === "") return [...rows, ...(world.servers.length === 0 ? FIRST_ACTIONS : ACTIONS)];
   const wanted = filter.toLowerCase();
   return rows.filter((row) => textOf(row).toLowerCase().includes(wanted));
 }
@@ -73,6 +79,9 @@ function enter(state: State, row: ServersRow | undefined): Step {
   }
   if (row.kind === "action" && row.action === "stats") {
     return { state: push(state, { name: "stats", top: 0 }) };
+  }
+  if (row.kind === "action" && (row.action === "add" || row.action === "import")) {
+    return { state, effect: { type: "set-up", word: row.action } };
   }
   return { state, effect: { type: "edit", project: false } };
 }

@@ -12,6 +12,9 @@ export type Effect =
   | { type: "set"; server: string; change: ServerKey }
   /** `tools`: the server's own names; undefined: all of them. */
   | { type: "expose"; server: string; tools: readonly string[] | undefined; to: ToolExposure }
+  /** The dialogs of `/mcp add`, `/mcp import` and `/mcp remove`. */
+  | { type: "set-up"; word: "add" | "import" }
+  | { type: "remove"; server: string }
   /** Asks the questions of consent again. */
   | { type: "trust" }
   | { type: "edit"; project: boolean };
@@ -42,6 +45,7 @@ export type View =
   /** Without `top` the end is seen, also when the log grows. */
   | { name: "log"; server: string; top: number | undefined }
   | { name: "stats"; top: number }
+  | { name: "doctor"; server: string; top: number }
   | { name: "search"; query: string; list: ListState }
   | ChoiceView;
 

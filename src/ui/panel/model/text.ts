@@ -4,7 +4,11 @@ import { FIRST, isMove, moveIn, scrolled, typed } from "./list.ts";
 import { back, push, type State, type Step, type View, withView } from "./state.ts";
 import type { World } from "./world.ts";
 
-type TextView = Extract<View, { name: "tool" | "log" | "stats" }>;
+type TextView = Extract<View, { name: "tool" | "log" | "stats" | "doctor" }>;
+
+/** Names the report of a view in the reading of the session. */
+export const reportKey = (view: Extract<View, { name: "stats" | "doctor" }>): string =>
+  view.name === "stats" ? "stats" : `doctor ${view.server}`;
 
 /** `lines`: of the whole text; `page`: of those that are seen. */
 export function onTextKey(

@@ -70,8 +70,8 @@ export interface World extends Omit<StatusReport, "servers"> {
   /** The schema of the tool that is looked at, as its server declares it. */
   schema: { server: string; tool: string; text: string } | undefined;
   log: { server: string; lines: readonly string[] } | undefined;
-  /** The table of calls, for a width. */
-  stats: ((columns: number) => string) | undefined;
+  /** The statistics of calls, or the doctor's findings about a server, for a width. */
+  report: { of: string; text: (columns: number) => string } | undefined;
   tried: Tried | undefined;
   /** The home folder, which is shown as `~`. */
   home: string;

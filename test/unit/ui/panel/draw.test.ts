@@ -23,7 +23,7 @@ describe("the list of servers", () => {
          ✗ shady     refused       you refused it in this folder
          ! mcp.json:12 mcpServers.x.args: expected a list, found …
          » Try a search
-        (1/11)
+        (1/13)
 
        signed in, expires in 42 min, renews itself.
 
@@ -49,6 +49,8 @@ describe("the list of servers", () => {
          ! mcp.json:12 mcpServers.x.args: expected a list, found a string
          » Try a search
          » Statistics of calls
+         » Add a server
+         » Import from other programs
          » Edit the configuration
 
        the command "npx" was not found. Check command, cwd and PATH in mcp.json.
@@ -83,12 +85,15 @@ describe("the list of servers", () => {
        MCP servers
 
        No servers are configured.
-       /mcp add adds one, /mcp import takes over what other
-       programs have, and /mcp edit opens your file.
+       /mcp add <name> <command or url> adds one.
+       /mcp import takes over those of other programs.
+       Your files:
        ~/.config/mcp/mcp.json
        ~/.pi/agent/mcp.json
 
-       → » Edit the configuration
+       → » Add a server
+         » Import from other programs
+         » Edit the configuration
 
        ↑↓ move  enter open  type to filter  esc close
       ────────────────────────────────────────────────────────────
@@ -116,6 +121,7 @@ describe("one server", () => {
          Sign out
          Disable                  everywhere
          Disable in this project
+        (1/9)
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────
@@ -138,6 +144,8 @@ describe("one server", () => {
          Connect
          Disable                  everywhere
          Disable in this project
+         Doctor                   what can be wrong
+         Remove
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────
@@ -145,7 +153,7 @@ describe("one server", () => {
     `);
   });
   test("the question before it is switched off", () => {
-    expect(picture(press("down enter end enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
+    expect(picture(press("down enter end up up enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
        Disable files?
@@ -224,7 +232,7 @@ describe("a server in full", () => {
          Lifecycle                lazy
          Approval                 as settings say
          Tool names               server (settings)
-        (1/8)
+        (1/10)
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────
@@ -251,6 +259,8 @@ describe("a server in full", () => {
          Tool names               server (settings)
          Disable                  everywhere
          Disable in this project
+         Doctor                   what can be wrong
+         Remove
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,7 +350,7 @@ describe("a server in full", () => {
     expect(shown).toContain(` files log  following\n\n ${at} error: files: it broke\n     at once\n`);
   });
   test("a tried search", () => {
-    expect(picture(press('up up up enter "read"', world).state, world)).toMatchInlineSnapshot(`
+    expect(picture(press('up up up up up enter "read"', world).state, world)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
        Try a search  45 tools ranked in 0.42 ms
@@ -424,18 +434,18 @@ describe("hostile names", () => {
       count: 1e9,
     },
   });
-  const count = 4 * HOSTILE.length + 3;
+  const count = 4 * HOSTILE.length + 5;
   const states = [
     ...Array.from({ length: count / 5 }, (_, i) => press("down ".repeat(5 * i), world).state),
     ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter`, world).state),
-    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter end enter`, world).state),
+    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter end up up enter`, world).state),
     ...HOSTILE.map((_, i) => press(`enter enter ${"down ".repeat(i + 1)}`, world).state),
     press("enter enter", world).state,
     press("enter enter down enter", world).state,
     press("down down down enter down enter", world).state,
     press("enter down down down enter", world).state,
     press(`enter enter "${"x".repeat(300)}"`, world).state,
-    ...HOSTILE.map((_, i) => press(`end up up enter "x" ${"down ".repeat(i)}`, world).state),
+    ...HOSTILE.map((_, i) => press(`end up up up up enter "x" ${"down ".repeat(i)}`, world).state),
   ];
 
   test.each([20, 21, 33, 59, 60, 79, 80, 120, 200])("%i columns -> every line fits", (width) => {

@@ -29,7 +29,7 @@ describe("the list of servers", () => {
     ["down", "server files"],
     ["down down up", "server files"],
     ["up", "edit"],
-    ["up up up", "search"],
+    ["up up up up up", "search"],
     ["up down", "server github"],
     ["pageDown", "server site".replace("server", "waiting")],
     ["pageDown pageUp", "server github"],
@@ -58,6 +58,9 @@ describe("the list of servers", () => {
     ['"shady" enter', { type: "trust" }],
     ['"expected" enter', { type: "edit", project: false }],
     ["end enter", { type: "edit", project: false }],
+    ["end up enter", { type: "set-up", word: "import" }],
+    ["end up up enter", { type: "set-up", word: "add" }],
+    ["enter end enter", { type: "remove", server: "github" }],
   ])("%s -> asks for %j", (keys, effect) => {
     expect(press(keys, USUAL).effects).toEqual([effect]);
   });
@@ -84,10 +87,10 @@ describe("one server", () => {
   test.each([
     ["down enter down down enter", [{ type: "reconnect", server: "files" }]],
     // The first answer of a question changes nothing.
-    ["down enter end up enter enter", []],
-    ["down enter end up enter down enter", [enabling(false, false)]],
-    ["down enter end enter down enter", [enabling(false, true)]],
-    ["down enter end enter escape", []],
+    ["down enter end up up up enter enter", []],
+    ["down enter end up up up enter down enter", [enabling(false, false)]],
+    ["down enter end up up enter down enter", [enabling(false, true)]],
+    ["down enter end up up enter escape", []],
     ['"old" enter enter', [enabling(true, false, "old")]],
     ['"old" enter down enter', [enabling(true, true, "old")]],
     ['"linear" enter down down enter', [{ type: "sign-in", server: "linear" }]],
@@ -99,11 +102,11 @@ describe("one server", () => {
   });
 
   test("an answer goes back to the server", () => {
-    expect(shown(press("down enter end enter down enter", USUAL).state).name).toBe("server");
+    expect(shown(press("down enter end up up enter down enter", USUAL).state).name).toBe("server");
   });
 
   test("its server is removed while a question about it is open -> back to the list, with a word", () => {
-    const { state } = press("down enter end enter", USUAL);
+    const { state } = press("down enter end up up enter", USUAL);
     expect(shown(state).name).toBe("choice");
     const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "files") });
     const after = onWorld(state, without);
@@ -267,7 +270,7 @@ describe("the other views", () => {
       count: 3,
     };
     const world = makeWorld({ ...WITH_TOOLS, tried });
-    const { state } = press('up up up enter "read" space "file"', world);
+    const { state } = press('up up up up up enter "read" space "file"', world);
     expect(shown(state)).toMatchObject({ name: "search", query: "read file" });
     expect(shown(press("down enter", world, { from: state }).state)).toMatchObject({
       name: "tools",

@@ -119,7 +119,7 @@ describe("an action", () => {
 
   test("disable -> only after a yes, in the file that the worker chooses", async () => {
     const at = await open({ setEnabled: () => ({ file: "/mcp.json", but: "It waits." }) });
-    await at.press(ENTER, END, UP, ENTER);
+    await at.press(ENTER, END, UP, UP, UP, ENTER);
     expect(at.screen()).toContain("Disable git?");
     expect(at.asked.map(([method]) => method)).toEqual(["status", "serverDetails"]);
     await at.press(DOWN, ENTER);
@@ -169,6 +169,33 @@ describe("events", () => {
     at.servers.pop();
     at.tell({ type: "planned", ...makeReport() });
     expect(at.screen()).toContain("fs is no longer configured.");
+  });
+
+  test("thirty servers that come and go a thousand times -> no request, and the screen shows the last word", async () => {
+    const at = await open();
+    at.servers.splice(0, 2, ...Array.from({ length: 30 }, (_, i) => makeStatus(`s${i}`)));
+    for (let turn = 0; turn < 1_000; turn++) {
+      const i = turn % 30;
+      at.servers[i] = makeStatus(`s${i}`, { state: turn < 970 ? "failed" : "connected" });
+      at.tell({ type: "server", status: at.servers[i] as ServerStatus });
+    }
+    expect(at.screen()).toContain("30 of 30 connected");
+    expect(at.asked.map(([method]) => method)).toEqual(["status"]);
+  });
+
+  test("the worker crashes while a server is open -> the error is told, and the next worker's plan fills the view again", async () => {
+    let isGone = true;
+    const at = await open({
+      serverDetails: () => {
+        if (isGone) throw new ThreadsError("runtime_restarted", "The connection worker ended with code 7.");
+        return makeDetails({ runs: "the next one" });
+      },
+    });
+    await at.press(ENTER);
+    expect(at.screen()).toContain("The connection worker ended with code 7.");
+    isGone = false;
+    at.tell({ type: "planned", ...makeReport() });
+    await at.until(/runs +the next one/);
   });
 
   test("the tokens of declared tools are counted, of a new catalog again", async () => {
@@ -266,7 +293,7 @@ describe("the other views", () => {
     at.setCatalog(
       makeCatalog([{ name: "git", tools: [{ tool: "clone_repository" }, { tool: "read_file" }] }]),
     );
-    await at.press(UP, UP, UP, ENTER);
+    await at.press(UP, UP, UP, UP, UP, ENTER);
     await at.press("f", "i", "l", "e");
     await at.until(/2 tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +git__read_file +\d+\.\d\d/);
   });
@@ -293,9 +320,29 @@ describe("the other views", () => {
 
   test("statistics", async () => {
     const at = await open({ stats: () => ({ captured: false }) });
-    await at.press(UP, UP, ENTER);
+    await at.press(UP, UP, UP, UP, ENTER);
     await at.until(/Statistics of calls[\s\S]*Nothing is captured/);
   });
+});
+
+test("the doctor of one server, asked when its view is opened and not again by what it does itself", async () => {
+  const at = await open({
+    diagnose: () => ({
+      findings: [
+        { id: "connect", severity: "error", server: "git", title: "It is broken.", remedy: "Mend it." },
+      ],
+      leftOut: 0,
+      facts: { waiting: 0, tools: 0 },
+      servers: [],
+      stages: [],
+      tookMs: 5,
+    }),
+  });
+  await at.press(ENTER, END, UP, ENTER);
+  await at.until(/git doctor[\s\S]*It is broken\./);
+  at.tell({ type: "server", status: makeStatus("git") });
+  await settled();
+  expect(at.asked.filter(([method]) => method === "diagnose")).toEqual([["diagnose", { server: "git" }]]);
 });
 
 describe("the end", () => {

@@ -24,7 +24,7 @@ export const makeWorld = (rest: Partial<World> = {}): World => ({
   chosen: new Map(),
   schema: undefined,
   log: undefined,
-  stats: undefined,
+  report: undefined,
   tried: undefined,
   home: "/home/ann",
   now: NOW,
