@@ -183,6 +183,11 @@ const shared: BuildOptions = {
   // A third of a worker's bytes and of its compile time are names. Names of methods stay readable in the log's stacks.
   minifyIdentifiers: true,
   legalComments: "none",
+  // The output is an ES module and so strict already. Without this esbuild writes "use strict" into each module of a
+  // worker, 4 KB in all, because the compiler's own settings ask for it.
+  tsconfigRaw: {
+    compilerOptions: { alwaysStrict: false, useDefineForClassFields: true, verbatimModuleSyntax: true },
+  },
   // Words of other scripts take half the bytes of their codes.
   charset: "utf8",
   logLevel: "warning",
