@@ -74,6 +74,11 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   expect(second.at(-1)).toContain(`second is added to ${join(at.cwd, ".pi", "mcp.json")}.`);
   await pi.statusLine("MCP 2/2 · 2 tools");
 
+  const json = JSON.stringify({ mcpServers: { pasted: { command: node, args: [script("echoes.mjs")] } } });
+  const pasted = await converse(pi, `/mcp add ${json}`, ["Test it", "For you"]);
+  expect(pasted.at(-1)).toContain(`pasted is added to ${at.mcpFile}.`);
+  await pi.statusLine("MCP 3/3 · 3 tools");
+
   const imported = await converse(pi, "/mcp import", [
     "Claude Code: 2 servers, 2 new",
     "Copy some",
@@ -82,13 +87,14 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
     "Done",
   ]);
   expect(imported.at(-1)).toBe(`Taken over into ${at.mcpFile}: theirs.`);
-  await pi.statusLine("MCP 3/3 · 3 tools");
+  await pi.statusLine("MCP 4/4 · 4 tools");
   expect(Object.keys(JSON.parse(await readFile(at.mcpFile, "utf8")).mcpServers)).toEqual([
     "my tools",
+    "pasted",
     "theirs",
   ]);
 
-  for (const name of ["my tools", "second", "theirs"])
+  for (const name of ["my tools", "pasted", "second", "theirs"])
     expect((await converse(pi, `/mcp remove ${name}`, ["yes"])).at(-1)).toContain(`${name} is removed from`);
   await pi.statusLine(undefined, pi.rpc.events.length - 5);
   expect(await pi.status()).toContain("No servers are configured.");

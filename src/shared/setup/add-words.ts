@@ -1,11 +1,13 @@
 /**
  * The words of `add`, of `/mcp add` and of the command line, as an entry of mcp.json: `[options] <name> <command or url>
- * [arguments]`. The options of `claude mcp add` and `codex mcp add` have the same meaning here. Values stay as they are
+ * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here. Values stay as they are
  * written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
 import type { JsonValue } from "../protocol/errors.ts";
 import type { ServerEntry } from "../protocol/setup.ts";
 import { AddProblem, type Given, type OptionName, optionOf, readOption } from "./add-options.ts";
+import { readJsonServer } from "./json-entry.ts";
+import { proposedName } from "./proposed-name.ts";
 
 export { addOptionNames } from "./add-options.ts";
 
@@ -25,6 +27,7 @@ export type ParsedAdd = { add: AddWords } | { problem: string };
 export const ADD_USAGE = [
   "add <name> <command> [arguments]",
   "add <name> <url>",
+  "add [name] <the JSON of a README>",
   "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --project, --replace.",
   "-- ends the options.",
 ].join("\n");
@@ -129,16 +132,48 @@ function stdioEntry([command = "", ...args]: readonly string[], given: Given): S
   });
 }
 
+/** The name that the words or the JSON give, or one that says what runs. */
+function nameOf(entry: ServerEntry): string {
+  const { command, args, url } = entry;
+  const words = [command, ...(Array.isArray(args) ? args : []), url];
+  return proposedName(words.filter((word) => typeof word === "string"));
+}
+
+/** An entry that is given as JSON, as READMEs show it. */
+function jsonAdd([json = "", extra]: readonly string[], name: string | undefined, given: Given): AddWords {
+  const { scope, replace, ...others } = given.single;
+  if (extra !== undefined) throw new AddProblem(`Behind the JSON, ${extra} is a word too many.`);
+  const [option] = Object.keys(others);
+  refuse(given, ["env", "header"], "a command or a URL; write it into the JSON");
+  if (option !== undefined)
+    throw new AddProblem(`--${option} is for a command or a URL; write it into the JSON.`);
+  const read = readJsonServer(json);
+  if ("problem" in read) throw new AddProblem(read.problem);
+  return {
+    name: name ?? read.name ?? nameOf(read.entry),
+    entry: read.entry,
+    project: scope === "project",
+    saysWhere: scope !== undefined,
+    replace: replace !== undefined,
+  };
+}
+
 function parse(words: readonly string[]): AddWords {
   const all = read(words);
   const { given, positionals } = all;
   const { transport, scope, replace } = given.single;
   const [name] = positionals;
+  const [first] = name === undefined ? all.rest : [name];
+  if (first?.startsWith("{")) {
+    const behind = name === undefined ? all.rest.slice(1) : targetOf(all);
+    return jsonAdd([first, ...behind], undefined, given);
+  }
   if (name === undefined) throw new AddProblem("The name of the server is missing.");
   if (isUrl(name)) throw new AddProblem(`A name comes first: add <name> ${name}`);
   const target = targetOf(all);
   if (target[0] === undefined || target[0] === "")
     throw new AddProblem(`The command or the URL is missing behind the name ${name}.`);
+  if (target[0].startsWith("{")) return jsonAdd(target, name, given);
   const isRemote = wantsHttp(given) || isUrl(target[0]);
   if (isRemote && transport === "stdio")
     throw new AddProblem("--transport stdio is for a command, and a URL is given.");

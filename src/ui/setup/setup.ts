@@ -18,13 +18,21 @@ export type { SetupHost } from "./host.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 
+/** `[name] {...}` as it is pasted: its quotes are those of the JSON. */
+function asJson(rest: string): { words: string[] } | undefined {
+  const [, name, json] = /^([^\s'"{}]+\s+)?(\{.*\})$/s.exec(rest) ?? [];
+  return json === undefined
+    ? undefined
+    : { words: [...(name === undefined ? [] : [name.trim()]), "--", json] };
+}
+
 async function runAdd(rest: string, ctx: PiContext, host: SetupHost): Promise<void> {
   if (rest === "") {
     if (!ctx.hasUI) return notify(ctx, USAGE, "warning");
     const words = await askWords(ctx);
     return words ? add(ctx, words, host) : notify(ctx, "Nothing is added.", "info");
   }
-  const split = splitWords(rest);
+  const split = asJson(rest) ?? splitWords(rest);
   const parsed = "problem" in split ? split : parseAdd(split.words);
   if ("problem" in parsed) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
   return add(ctx, parsed.add, host);

@@ -8,6 +8,7 @@ import { choose, type } from "./dialog.ts";
 
 const LOCAL = "A program on this machine: a command";
 const REMOTE = "A server on the net: a URL";
+const JSON_TEXT = "The JSON that its README shows";
 
 /** Over RPC a program may answer every dialog at once, with anything. */
 const ATTEMPTS = 10;
@@ -82,10 +83,34 @@ const askOptions = (ctx: PiContext, isRemote: boolean): Promise<string[] | undef
         readEnv,
       );
 
+/** In Pi's editor, because such a text has lines. */
+async function askJson(ctx: PiContext): Promise<AddWords | undefined> {
+  let text = "";
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const edited: unknown = await ctx.ui.editor("The JSON of the server", text);
+    // Over RPC the other program may send anything.
+    if (typeof edited !== "string" || edited.trim() === "") return undefined;
+    text = edited;
+    const first = text.trim().startsWith("{") ? text.trim() : `{${text.trim().replace(/,$/, "")}}`;
+    const parsed = parseAdd(["--", first]);
+    if ("add" in parsed) return withName(ctx, parsed.add);
+    notify(ctx, parsed.problem, "warning");
+  }
+  return undefined;
+}
+
+async function withName(ctx: PiContext, words: AddWords): Promise<AddWords | undefined> {
+  const name = await until(ctx, [`Its name. Enter alone: ${words.name}`, words.name], (text) => ({
+    value: text || words.name,
+  }));
+  return name === undefined ? undefined : { ...words, name };
+}
+
 /** Undefined: the person closed a dialog. */
 export async function askWords(ctx: PiContext): Promise<AddWords | undefined> {
-  const kind = await choose(ctx, "What is to be added?", [LOCAL, REMOTE]);
+  const kind = await choose(ctx, "What is to be added?", [LOCAL, REMOTE, JSON_TEXT]);
   if (kind === undefined) return undefined;
+  if (kind === JSON_TEXT) return askJson(ctx);
   const isRemote = kind === REMOTE;
   const target = await until(
     ctx,

@@ -154,3 +154,50 @@ describe("each mistake has words of its own", () => {
     expect(problemOf(line)).toMatch(problem);
   });
 });
+
+describe("the JSON of a README", () => {
+  const FS = { command: "npx", args: ["-y", "server-filesystem", "."] };
+  test.each<[string, string[], string, object]>([
+    ["a whole file", [JSON.stringify({ mcpServers: { fs: FS } })], "fs", FS],
+    ["a whole file of VS Code", [JSON.stringify({ servers: { fs: FS }, inputs: [] })], "fs", FS],
+    ["one property in braces", [JSON.stringify({ fs: FS })], "fs", FS],
+    ["the entry alone", [JSON.stringify(FS)], "filesystem", FS],
+    [
+      "the entry alone, with a URL",
+      ['{"url": "https://mcp.notion.com/mcp"}'],
+      "notion",
+      { url: "https://mcp.notion.com/mcp" },
+    ],
+    [
+      "another key for the URL",
+      ['{"w": {"serverUrl": "https://a.example"}}'],
+      "w",
+      { url: "https://a.example" },
+    ],
+    ["a name before it", ["mine", "--", JSON.stringify({ fs: FS })], "mine", FS],
+    ["a name without --", ["mine", JSON.stringify(FS)], "mine", FS],
+    [
+      "a name of every object",
+      ['{"mcpServers": {"__proto__": {"command": "x"}}}'],
+      "__proto__",
+      { command: "x" },
+    ],
+  ])("%s", (_what, words, name, entry) => {
+    expect(parseAdd(["--project", ...words])).toEqual({
+      add: { name, entry, project: true, saysWhere: true, replace: false },
+    });
+  });
+
+  test.each<[string[], RegExp]>([
+    [["{oops}"], /no JSON object/],
+    [['{"mcpServers": {}}'], /names no server/],
+    [['{"a": {"command": "x"}, "b": {"url": "y"}}'], /holds 2 servers/],
+    [["--env", "A=1", '{"command": "x"}'], /--env is for a command or a URL/],
+    [["--cwd", "/", '{"command": "x"}'], /--cwd is for a command or a URL/],
+    [["a", '{"command": "x"}', "more"], /more is a word too many/],
+    [[`{"command": "${"x".repeat(100_000)}"}`], /too long/],
+  ])("%j", (words, problem) => {
+    const parsed = parseAdd(words);
+    expect("problem" in parsed ? parsed.problem : "no problem").toMatch(problem);
+  });
+});

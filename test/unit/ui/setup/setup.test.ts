@@ -244,6 +244,26 @@ describe("/mcp add step by step", () => {
     });
   });
 
+  test("the JSON of a README: in Pi's editor, again after a mistake; or behind /mcp add as it is pasted", async () => {
+    const drafts = ["{oops", `"fs": {\n  "command": "npx",\n  "args": ["-y", "it's"]\n},`];
+    const script = ["The JSON", "", "Add it without", "For you"];
+    const ran = await run("add", "", { script, editor: () => drafts.shift() });
+    expect(said(ran)).toContain("no JSON object");
+    expect(ran.asked.at(-1)?.[1]).toMatchObject({
+      name: "fs",
+      entry: { command: "npx", args: ["-y", "it's"] },
+    });
+    const pasted = await run("add", 'mine {"command": "npx", "args": ["a b"]}', {
+      script: ["Add it without", "For you"],
+    });
+    expect(pasted.asked.at(-1)?.[1]).toMatchObject({
+      name: "mine",
+      entry: { command: "npx", args: ["a b"] },
+    });
+    const closed = await run("add", "", { script: ["The JSON"], editor: () => undefined });
+    expect(said(closed)).toBe("Nothing is added.");
+  });
+
   test("a mistake is told in the same step, which is asked again", async () => {
     const script = ["A server on the net", "example", "", "https://a.example", "sk-123", undefined];
     const ran = await run("add", "", { script });
