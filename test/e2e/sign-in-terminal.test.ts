@@ -61,7 +61,7 @@ test.each([60, 80, 120])(
     await terminal.prompt("/mcp-auth web");
     expect((await browse(addressOn(await terminal.until(/escape\/ctrl\+c cancel/)))).status).toBe(200);
     await terminal.until(/web: signed in, 1 tool\./);
-    await terminal.prompt("/mcp");
+    await terminal.prompt("/mcp status");
     await terminal.until(
       /web: connected \(http,\s+1\s+tool,\s+MCP\s+[\d-]+,\s+signed\s+in,\s+expires\s+in\s+\d+\s+min,\s+renews\s+itself\)/,
     );
