@@ -170,6 +170,11 @@ describe("built files", () => {
     await expect(transform(text, { target: "node14" })).resolves.toMatchObject({ warnings: [] });
   });
 
+  test.each(OUTPUTS)("%s -> V8 holds it with one byte a character", async (file) => {
+    const text = await readFile(join(root, file), "utf8");
+    expect([...text].filter((character) => character > "\u007f")).toEqual([]);
+  });
+
   test("the connection worker imports no heavy module of Node before it is needed", async () => {
     const text = await readFile(join(root, "dist/workers/connection.js"), "utf8");
     const atOnce = [...text.matchAll(/\bfrom ?"node:([^"]+)"/g)].map((match) => match[1]);
@@ -218,8 +223,8 @@ test("the package is small on the disk, and holds the pages of the documentation
   const [packed] = JSON.parse(stdout) as [{ unpackedSize: number; files: { path: string }[] }];
   const paths = packed.files.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(["index.js", "docs/configuration.md", "docs/security.md"]));
-  // Who has installed it has chosen: the comparison stays in the repository.
-  expect(paths.filter((path) => path.endsWith(".svg") || path.includes("comparison"))).toEqual([]);
+  // Pages for people who choose a client or change this one are read in the repository.
+  expect(paths.filter((path) => /\.svg$|architecture|comparison/.test(path))).toEqual([]);
   process.stdout.write(`the package has ${(packed.unpackedSize / 1_000).toFixed(0)} KB unpacked\n`);
   expect(packed.unpackedSize).toBeLessThan(PACKAGE_BYTES);
 });

@@ -8,6 +8,6 @@ export function firstSentence(description: string): string {
   // The text behind the longest sentence that is shown changes nothing.
   const start = description.slice(0, 4 * SENTENCE_CHARS).trimStart();
   const line = /^[^\r\n\u2028\u2029]*/.exec(start)?.[0] ?? "";
-  const sentence = /^.*?[.!?。](?=\s|$)/u.exec(line.slice(0, SENTENCE_CHARS + 2))?.[0] ?? line;
+  const sentence = /^.*?[.!?\u3002](?=\s|$)/u.exec(line.slice(0, SENTENCE_CHARS + 2))?.[0] ?? line;
   return cut(oneLine(sentence, SENTENCE_CHARS), SENTENCE_CHARS);
 }

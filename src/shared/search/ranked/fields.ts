@@ -88,5 +88,7 @@ function list(value: unknown, max: number): unknown[] {
 
 /** The first sentence, which says what a tool does. */
 function lead(description: string): string {
-  return /^[\s\S]{12,}?(?:[.!?](?=\s)|[。！？\n]|$)/u.exec(description.trim())?.[0] ?? description;
+  return (
+    /^[\s\S]{12,}?(?:[.!?](?=\s)|[\u3002\uff01\uff1f\n]|$)/u.exec(description.trim())?.[0] ?? description
+  );
 }

@@ -18,7 +18,7 @@ const maxKeyCharacters = 512;
 /** The most pins of one query. Further tools with that name are left to the ranking. */
 export const MAX_PINS = 32;
 // Without the flag `u`, with which the first use, in the first query of a session, would take four times as long.
-const between = /[\s,;|()[\]{}<>«»、。，]+/;
+const between = /[\s,;|()[\]{}<>\u00ab\u00bb\u3001\u3002\uff0c]+/;
 /** Words that may stand around names in a query of nothing but names. Stop words may stand there too. */
 const connectors = new Set("call load run select activate enable get then plus please".split(" "));
 const listWords = new Set("and or then plus with the".split(" "));

@@ -26,7 +26,7 @@ const SHORTEST_CODE = 8;
 const CODE = /^[!-~]+$/;
 /** Line ends, indents and frames with which a terminal shows a long line. */
 const BETWEEN = /[\s\u2500-\u257f]+/g;
-const QUOTES = /^["'`<(“‘«]+|["'`>)”’»]+$/g;
+const QUOTES = /^["'`<(\u201c\u2018\u00ab]+|["'`>)\u201d\u2019\u00bb]+$/g;
 const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
 const NAMED = /(?:^|[?&#])(?:code|error|state)=/;
 /** Browsers may show and copy an address without its scheme. */
