@@ -5,7 +5,7 @@
 import manifest from "../../package.json" with { type: "json" };
 import { type Context, candidates, loadCommand } from "./commands/commands.ts";
 import { asFailure, type Console, createConsole, EXIT, type ExitCode, Failure } from "./console/console.ts";
-import { ARGUMENT_BYTES, findPlace } from "./place/place.ts";
+import { ARGUMENT_BYTES, findPlace, leftOutNote } from "./place/place.ts";
 import type { CliSession } from "./session/session.ts";
 import {
   type CommandLine,
@@ -31,7 +31,12 @@ const ALIVE_MS = 60_000;
 /** Width of the help in a pipe. */
 const HELP_COLUMNS = 100;
 
-const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangUp } as const;
+const SIGNALS = {
+  SIGINT: EXIT.interrupted,
+  SIGTERM: EXIT.terminated,
+  SIGHUP: EXIT.hangUp,
+  SIGQUIT: EXIT.quit,
+} as const;
 
 /** A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once. */
 function watchForEnd(timeout: number | undefined): Early {
@@ -131,6 +136,11 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
   try {
     const command = await loadCommand(word);
     code = await Promise.race([command(context), failed]);
+  } catch (error) {
+    // A file that is left out may define the server.
+    const note = asFailure(error).code === "unknown_server" ? leftOutNote(place) : undefined;
+    if (note !== undefined) console.note(note);
+    throw error;
   } finally {
     console.progress("");
     clearInterval(alive);

@@ -60,6 +60,7 @@ describe("a signal in the middle of a call", () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129],
+    ["SIGQUIT", 131],
   ] as const)("%s -> code %d, nothing on stdout, no server stays", async (signal, code) => {
     const call = await startCall("waits", signal);
     expect(call.servers.length).toBeGreaterThan(0);

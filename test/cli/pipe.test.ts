@@ -129,6 +129,14 @@ describe("call", () => {
     expect(run.stdout).not.toContain(bytes.toString("base64").slice(0, 40));
   });
 
+  test("an image that cannot be saved -> the texts are printed, and code 73", async () => {
+    const env = { TMPDIR: join(home.cwd, "a.txt", "below") };
+    const run = await cli(["call", "every", "get-tiny-image"], { env });
+    expect(run.code).toBe(73);
+    expect(run.stdout).toBe((await cli(["call", "every", "get-tiny-image"])).stdout);
+    expect(run.stderr).toMatch(/image \(image\/png, [\d.]+ KB\) could not be saved: ENOTDIR/);
+  });
+
   test("text of a server is unchanged in a pipe", async () => {
     const message = "a\u001b[31mred\u0007\u202e";
     const run = await cli(["call", "every", "echo", `message=${message}`]);
@@ -159,7 +167,49 @@ describe("what a server offers to be read", () => {
   });
 });
 
+describe("what is known is older than the configuration", () => {
+  test("a server that came since is asked; one of files that are left out is explained", async () => {
+    const at = await makeHome({ mcp: { mcpServers: { odd: fixtureServer("shows.mjs") } } });
+    expect((await runCli(at, ["tools"])).code).toBe(0);
+    await at.writeMcp({ mcpServers: { odd: fixtureServer("shows.mjs"), late: fixtureServer("shows.mjs") } });
+    const [listing, prompts] = await Promise.all([
+      runCli(at, ["tools", "late"]),
+      runCli(at, ["prompts", "late"]),
+    ]);
+    expect(listing).toMatchObject({ code: 0, stdout: expect.stringContaining("late__show\tlate\t") });
+    expect(prompts).toMatchObject({ code: 0, stdout: "" });
+    await at.writeFile(".pi/mcp.json", { mcpServers: { ours: fixtureServer("shows.mjs") } });
+    for (const args of [
+      ["tools", "ours"],
+      ["call", "ours", "show"],
+    ]) {
+      const run = await runCli(at, args);
+      expect(run).toMatchObject({ code: 2, stdout: "" });
+      expect(run.stderr).toMatch(/\.pi\/mcp\.json of this folder is left out: [\s\S]*No server named ours/);
+    }
+  });
+
+  test("a server of the project that waits for consent -> code 5, as for a call", async () => {
+    const at = await makeHome({ mcp: { mcpServers: { odd: fixtureServer("shows.mjs") } } });
+    expect((await runCli(at, ["tools"])).code).toBe(0);
+    await at.writeFile(".mcp.json", { mcpServers: { ours: fixtureServer("shows.mjs") } });
+    expect(await runCli(at, ["tools", "ours"])).toMatchObject({ code: 5, stdout: "" });
+  });
+});
+
 describe("changes of the configuration", () => {
+  test("a name that is merely alike changes nothing", async () => {
+    const at = await makeHome({ mcp: { mcpServers: { github: { command: "x" } } } });
+    for (const word of ["remove", "disable", "enable"]) {
+      const run = await runCli(at, [word, "git-hub"]);
+      expect(run).toMatchObject({ code: 2, stdout: "" });
+      expect(run.stderr).toContain("One is named github. A change needs the exact name.");
+    }
+    expect(JSON.parse(await readFile(at.mcpFile, "utf8"))).toEqual({
+      mcpServers: { github: { command: "x" } },
+    });
+  });
+
   const text = async (at: PiHome): Promise<string> => readFile(at.mcpFile, "utf8");
 
   test("enable and disable write the file and keep its comments", async () => {

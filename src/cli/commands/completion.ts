@@ -37,8 +37,11 @@ end
 complete --command pi-mcp-threads --no-files --arguments '(__pi_mcp_threads_complete)'`,
 };
 
-/** Words that every shell takes as they are. */
-const PLAIN = /^[\w.:@%+,/=-]{1,200}$/;
+/**
+ * Words that every shell takes as they are. None begins as an option of ours (`-`), nor as the path of a program in zsh
+ * (`=`) or a job of a shell (`%`).
+ */
+const PLAIN = /^[\w.:@+,/][\w.:@%+,/=-]{0,199}$/;
 const MOST = 2_000;
 /** A longer line is no line that a person completes. */
 const LINE_CHARS = 10_000;
@@ -101,9 +104,11 @@ export function candidates(typed: string, place: Place): string[] {
     else given.push(word);
   }
   const known = command !== undefined && isWord(command) ? command : undefined;
+  const beginning = (values: readonly string[]): string[] =>
+    [...new Set(values)].filter((value) => value.startsWith(current));
   const fitting = (values: readonly string[]): string[] =>
-    [...new Set(values)].filter((value) => PLAIN.test(value) && value.startsWith(current)).slice(0, MOST);
-  if (current.startsWith("-")) return fitting(optionsOf(known).map(({ name }) => `--${name}`));
+    beginning(values.filter((value) => PLAIN.test(value))).slice(0, MOST);
+  if (current.startsWith("-")) return beginning(optionsOf(known).map(({ name }) => `--${name}`));
   const last = words.at(-1) ?? "";
   // A value of an option: the shell completes names of files.
   if (takesValue(last, optionsOf(known))) return [];

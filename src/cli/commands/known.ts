@@ -89,10 +89,12 @@ async function fromServers(context: Context, written: string | undefined): Promi
   return { catalog: session.store.current(), writtenAt: undefined, report };
 }
 
-/** `server`: the only one that matters. */
+/** `server`: the only one that matters. A snapshot without it may be older than the file, so the file is asked. */
 export async function knownCatalog(context: Context, server?: string): Promise<Known> {
   const snapshot = context.options.refresh ? undefined : fromSnapshot(context);
-  return snapshot ?? (await fromServers(context, server));
+  const names = snapshot?.catalog.servers.map(({ name }) => name) ?? [];
+  const isThere = server === undefined || fitting(names, server) !== undefined;
+  return snapshot && isThere ? snapshot : await fromServers(context, server);
 }
 
 /** Says how old the answer is, and whether the configuration has changed since. */
@@ -106,16 +108,20 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
   }
 }
 
-/** The name as it is configured; throws a failure with the nearest name for any other. */
-function nameAmong(names: readonly string[], written: string): string {
+/** The name that is meant: the same, or one that differs in case and punctuation only. */
+function fitting(names: readonly string[], written: string): string | undefined {
   const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
-  const found =
-    names.find((name) => name === written) ?? names.find((name) => plain(name) === plain(written));
+  return names.find((name) => name === written) ?? names.find((name) => plain(name) === plain(written));
+}
+
+/** The name as it is configured; throws a failure with the nearest name for any other. */
+function nameAmong(names: readonly string[], written: string, found = fitting(names, written)): string {
   if (found !== undefined) return found;
   const list = [...new Set(names)].slice(0, 50).map(serverName).join(", ");
-  throw usage(
+  throw new Failure(
+    EXIT.usage,
     `No server named ${serverName(written)} is configured.${didYouMean(written, names)}`,
-    `Configured: ${list || "none"}. pi-mcp-threads list shows more.`,
+    { code: "unknown_server", remedy: `Configured: ${list || "none"}. pi-mcp-threads list shows more.` },
   );
 }
 
@@ -141,15 +147,26 @@ export function reachedOrThrow(report: StatusReport | undefined, server: string)
   throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
 }
 
-/** The session, and the configured name of a server that may wait for consent or be off. */
+/**
+ * The session, and the configured name of a server that may wait for consent or be off. `exact`: for what changes the
+ * configuration, where a name that is merely alike would be another server's.
+ */
 export async function configured(
   context: Context,
   written: string,
+  { exact = false }: { exact?: boolean } = {},
 ): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
   const known: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  return { session, server: configuredName(known, planned, written), planned };
+  const server = configuredName(known, planned, written);
+  if (exact && server !== written) {
+    throw usage(
+      `No server named ${serverName(written)} is configured.`,
+      `One is named ${serverName(server)}. A change needs the exact name.`,
+    );
+  }
+  return { session, server, planned };
 }
 
 /**

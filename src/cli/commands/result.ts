@@ -4,15 +4,17 @@
  * the file in which the worker has stored it.
  */
 import { randomUUID } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallResult } from "../../shared/protocol/calls.ts";
+import { messageOf } from "../../shared/protocol/errors.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
+import { counted } from "../../shared/text/counts.ts";
 import { formatBytes } from "../../shared/text/size.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import type { Console } from "../console/console.ts";
+import { type Console, EXIT, Failure } from "../console/console.ts";
 import { readRegular } from "../place/place.ts";
 
 type Block = Record<string, unknown>;
@@ -68,6 +70,8 @@ class Files {
   readonly #folder = join(tmpdir(), `pi-mcp-threads-${randomUUID()}`);
   readonly #console: Console;
   #count = 0;
+  /** Files that could not be written. */
+  unsaved = 0;
 
   constructor(console: Console) {
     this.#console = console;
@@ -81,12 +85,19 @@ class Files {
       return;
     }
     const bytes = Buffer.from(base64, "base64");
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, `${this.#count}.${extensionOf(type)}`);
-    await writeFile(path, bytes, { mode: 0o600, flag: "wx" });
-    this.#console.warn(
-      `${what} (${oneLine(type, WORD_CHARS) || "unknown type"}, ${formatBytes(bytes.length)}): ${path}`,
-    );
+    const title = `${what} (${oneLine(type, WORD_CHARS) || "unknown type"}, ${formatBytes(bytes.length)})`;
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(path, bytes, { mode: 0o600, flag: "wx" });
+      this.#console.warn(`${title}: ${path}`);
+    } catch (error) {
+      // The tool has done its work, so the rest of its result is printed all the same.
+      this.unsaved++;
+      this.#console.warn(`${title} could not be saved: ${messageOf(error)}`);
+      // The disk that took no file may not let go of a part of it either; the warning stands already.
+      await rm(path, { force: true }).catch(() => undefined);
+    }
   }
 }
 
@@ -129,5 +140,10 @@ export async function printResult(answer: CallResult, console: Console): Promise
   }
   if (texts === 0 && result.structuredContent !== undefined) {
     console.result(JSON.stringify(result.structuredContent, undefined, 2));
+  }
+  if (files.unsaved > 0) {
+    throw new Failure(EXIT.unsaved, `${counted(files.unsaved, "file")} of the result could not be saved.`, {
+      remedy: "--json prints all of a result.",
+    });
   }
 }

@@ -62,7 +62,7 @@ export const add: Command = async (context) => {
 
 export const remove: Command = async (context) => {
   const { console } = context;
-  const { session, server } = await configured(context, context.arguments[0] ?? "");
+  const { session, server } = await configured(context, context.arguments[0] ?? "", { exact: true });
   const { file, also = [], still } = await session.runtime.ask("removeServer", { server });
   const files = [file, ...also].join(" and ");
   say(console, `${serverName(server)} is removed from ${files}.`, {
@@ -79,7 +79,7 @@ const switchTo =
   (enabled: boolean): Command =>
   async (context) => {
     const { console, options } = context;
-    const { session, server } = await configured(context, context.arguments[0] ?? "");
+    const { session, server } = await configured(context, context.arguments[0] ?? "", { exact: true });
     const project = options.project === true;
     const { file, but } = await session.runtime.ask("setEnabled", { server, enabled, project });
     say(console, `${serverName(server)} is ${enabled ? "enabled" : "disabled"} in ${file}.`, {

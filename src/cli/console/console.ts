@@ -61,6 +61,9 @@ export interface Console {
 
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
+/** A terminal whose size nobody has set, as in many containers, says that it has 0 columns. */
+const columnsOf = ({ columns }: Stream): number => columns || 80;
+
 export function createConsole(options: ConsoleOptions): Console {
   const { stdin, stdout, stderr, env, json, quiet } = options;
   const isTerminal = stdout.isTTY === true;
@@ -82,7 +85,7 @@ export function createConsole(options: ConsoleOptions): Console {
     isTerminal,
     canAsk: stdin.isTTY === true && isErrTerminal,
     showsProgress,
-    columns: isTerminal ? (stdout.columns ?? 80) : undefined,
+    columns: isTerminal ? columnsOf(stdout) : undefined,
     paint: (colour, text) => (colours && text !== "" ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text),
     lines: (lines) => {
       clearProgress();
@@ -107,7 +110,7 @@ export function createConsole(options: ConsoleOptions): Console {
       clearProgress();
       if (text === "") return;
       const line = printable(text).replaceAll("\n", " ");
-      stderr.write(cutTo(line, Math.max(1, (stderr.columns ?? 80) - 1)));
+      stderr.write(cutTo(line, Math.max(1, columnsOf(stderr) - 1)));
       hasProgress = true;
     },
     ask: async (question, signal) => {

@@ -13,8 +13,11 @@ export const EXIT = {
   /** Also: Node is too old (cli.ts). */
   configuration: 7,
   internal: 70,
+  /** As `EX_CANTCREAT` of sysexits.h. */
+  unsaved: 73,
   hangUp: 129,
   interrupted: 130,
+  quit: 131,
   /** Nobody reads the output any more. */
   closedOutput: 141,
   terminated: 143,

@@ -15,8 +15,9 @@ async function placeWith(trust: Place["trust"] = { trust: "recorded" }): Promise
   await mkdir(dirname(path), { recursive: true });
   const schema = { type: "object", properties: { path: {}, head: {}, "$(rm -rf ~)": {} } };
   const servers = [
-    { name: "files", tools: [{ tool: "read", schema }, { tool: "write" }] },
+    { name: "files", tools: [{ tool: "read", schema }, { tool: "write" }, { tool: "=ls" }, { tool: "%1" }] },
     { name: "$(touch /tmp/x)", tools: [{ tool: "`id`" }, { tool: "a b" }, { tool: "a;b" }] },
+    { name: "--yes", tools: [{ tool: "echo" }] },
     { name: "clone", project: true, tools: [{ tool: "steal" }] },
   ];
   await writeFile(path, makeSnapshotBytes(servers));
@@ -54,6 +55,12 @@ describe("an unfinished line -> what fits", () => {
     );
     expect(all.length).toBeGreaterThan(5);
     expect(all.filter((word) => /[^\w.:@%+,/=-]/.test(word))).toEqual([]);
+  });
+
+  test("names that would be options, programs or jobs are never proposed", async () => {
+    const place = await placeWith();
+    expect(candidates("x call ", place)).toEqual(["files", "clone"]);
+    expect(candidates("x call --y", place)).toEqual(["--yes"]);
   });
 
   test("a project without trust -> its servers are not proposed", async () => {
