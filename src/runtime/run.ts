@@ -12,10 +12,13 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
 import { keepWorker } from "./keep-worker.ts";
 import { createPidRegistry } from "./pids.ts";
+import { preparedWorker } from "./prepared.ts";
 import type { RequestOptions } from "./rpc.ts";
 import { createSuspicion } from "./suspicion.ts";
 import { startThread } from "./thread.ts";
 import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
+
+export { prepareWorker } from "./prepared.ts";
 
 /** Above every limit of the worker's own, such as a server's start and the cap of a call. */
 const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
@@ -60,8 +63,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const startOptions: RequestOptions = { deadlineMs: LIMITS.startupTimeoutMs, background: true };
   const worker = keepWorker({
     start: async () => {
+      const prepared = first && options.workerUrl === undefined ? preparedWorker(options.logFile) : undefined;
       const url = first ? files.url : await files.locate();
       first = false;
+      if (prepared) {
+        suspicion.startWorker(prepared.talk);
+        return prepared.use(onEvent);
+      }
       return startThread({ logFile: options.logFile, onEvent, url, talk: suspicion.startWorker() });
     },
     onStart: (rpc) => {

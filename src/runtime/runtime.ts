@@ -44,3 +44,8 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     },
   };
 }
+
+/** Starts the worker of the session that follows. A failure is reported when the session starts its runtime. */
+export function prepareRuntime(logFile: string): void {
+  import("./run.ts").then(({ prepareWorker }) => prepareWorker(logFile)).catch(() => undefined);
+}

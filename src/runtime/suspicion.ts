@@ -10,8 +10,8 @@ import type { WorkerEnd } from "./keep-worker.ts";
 import { type Death, suspectsOf } from "./suspects.ts";
 
 export interface Suspicion {
-  /** Called when a worker starts. Answers the memory that this worker writes into. */
-  startWorker(): SharedArrayBuffer;
+  /** Called when a worker starts. Answers the memory that this worker writes into: a new one, if none is given. */
+  startWorker(memory?: SharedArrayBuffer): SharedArrayBuffer;
   see(event: WorkerEvent): void;
   /** Called when the worker has ended. Answers the names of the servers that were probably at work. */
   blame(end: WorkerEnd): string[];
@@ -41,8 +41,7 @@ export function createSuspicion(now: () => number = Date.now): Suspicion {
   };
 
   return {
-    startWorker: () => {
-      const memory = createTalkMemory();
+    startWorker: (memory = createTalkMemory()) => {
       record = talkRecord(memory);
       servers.clear();
       connecting.clear();

@@ -5,13 +5,14 @@
  * To react to another event of the worker: a case in events.ts. To tell every worker another fact: facts.ts.
  * To let the next request wait for something else: first-request.ts.
  */
+import { join } from "node:path";
 import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { otherClients } from "../pi/other-client.ts";
-import { STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
+import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { startFacts, toRegistered } from "./facts.ts";
@@ -127,6 +128,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredInMs = performance.now() - startedAt;
+      // Without a snapshot the first request waits for the worker's plan.
+      if (startRuntime === startRuntimeLater && store.checksum() === undefined) {
+        prepareRuntime(join(agentDir, LOG_FILE));
+      }
     },
     start: (ctx) => {
       // Over RPC `/new` sends session_start twice to one instance of the factory: the same session.

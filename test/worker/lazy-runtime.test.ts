@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startRuntimeLater } from "../../src/runtime/runtime.ts";
+import { prepareRuntime, startRuntimeLater } from "../../src/runtime/runtime.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 
 let folder = "";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function start() {
+function start(log = "log") {
   const failures: Error[] = [];
   let sessions = 0;
   const facts = (): SessionFacts => {
@@ -29,7 +29,7 @@ function start() {
     };
   };
   const runtime = startRuntimeLater({
-    logFile: join(folder, "log"),
+    logFile: join(folder, log),
     facts,
     onEvent: () => undefined,
     onCrash: () => undefined,
@@ -58,5 +58,36 @@ describe("startRuntimeLater", () => {
     await stopped;
     await runtime.stop();
     expect([sessions(), failures]).toEqual([0, []]);
+  });
+});
+
+describe("prepareRuntime", () => {
+  test("twice, then a runtime with that log -> one thread, which that runtime uses; the next one has its own", async () => {
+    prepareRuntime(join(folder, "prepared"));
+    prepareRuntime(join(folder, "prepared"));
+    const first = start("prepared");
+    expect((await first.runtime.ask("status", {})).servers).toEqual([]);
+    const threads = async (): Promise<number> => {
+      const text = await readFile(join(folder, "prepared"), "utf8");
+      return text.split("\n").filter((line) => line.endsWith(" started")).length;
+    };
+    await first.runtime.stop();
+    expect([await threads(), first.failures]).toEqual([1, []]);
+    const second = start("prepared");
+    expect((await second.runtime.ask("status", {})).servers).toEqual([]);
+    await second.runtime.stop();
+    expect(await threads()).toBe(2);
+  });
+
+  test("a runtime with another log -> a thread of its own", async () => {
+    prepareRuntime(join(folder, "of another home"));
+    const { runtime } = start("own");
+    expect((await runtime.ask("status", {})).servers).toEqual([]);
+    await runtime.stop();
+    expect(await readFile(join(folder, "own"), "utf8")).toContain(" started");
+    // Leaves no thread to the tests that follow in this process.
+    const other = start("of another home");
+    await other.runtime.ask("status", {});
+    await other.runtime.stop();
   });
 });
