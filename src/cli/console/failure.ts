@@ -36,14 +36,22 @@ const CODES: Partial<Record<ExitCode, string>> = {
 export const usage = (message: string, remedy?: string): Failure =>
   new Failure(EXIT.usage, message, { remedy });
 
-/** The worker's sentences are for a person in Pi. A command of Pi -> the words for the same here. */
+/**
+ * The worker's sentences are for a person in Pi. A command of Pi -> the words for the same here. An address that ends in
+ * `/mcp` is no command.
+ */
 const HERE: readonly [RegExp, string][] = [
-  [/\/mcp trust asks (?:for it|again)[^.]*/g, "run the command in a terminal to be asked"],
+  [/(?<![\w.:/\]-])\/mcp trust asks (?:for it|again)[^.]*/g, "run the command in a terminal to be asked"],
+  [/(?<![\w.:/\]-])\/mcp trust shows\b/g, "A command that names the server, in a terminal, shows"],
+  [/(?<![\w.:/\]-])\/mcp edit opens your file/g, "Correct your file"],
   [/\bRun \/mcp auth (\S+?) in Pi\b/g, "Run pi-mcp-threads login $1"],
-  [/\/mcp auth\b/g, "pi-mcp-threads login"],
-  [/\/mcp reconnect\b(?: \S+?(?=[.,\s]|$))?/g, "pi-mcp-threads list --refresh"],
-  [/\/mcp (enable|disable|logout|stats|tools|tool)\b/g, "pi-mcp-threads $1"],
-  [/\/mcp (?:lists|says|shows)/g, "pi-mcp-threads list shows"],
+  [/(?<![\w.:/\]-])\/mcp auth\b/g, "pi-mcp-threads login"],
+  [/(?<![\w.:/\]-])\/mcp reconnect\b(?: \S+?(?=[.,\s]|$))?/g, "pi-mcp-threads list --refresh"],
+  [
+    /(?<![\w.:/\]-])\/mcp (enable|disable|logout|stats|tools|tool|resources|add|remove|import|doctor)\b/g,
+    "pi-mcp-threads $1",
+  ],
+  [/(?<![\w.:/\]-])\/mcp (?:lists|says|shows)/g, "pi-mcp-threads list shows"],
   [/Search again with ToolSearch/g, "pi-mcp-threads search finds tools"],
   [/\/reload starts[^.]*/g, "Try once more"],
 ];
