@@ -452,6 +452,20 @@ test("the first examples of the page run as they are written", async () => {
   }
 });
 
+test.skipIf(process.platform === "win32")(
+  "the current folder was deleted -> a sentence and code 2",
+  async () => {
+    const script = 'mkdir gone && cd gone && rmdir ../gone && "$0" "$1" list; echo "code $?"';
+    const run = promisify(execFile);
+    const { stdout, stderr } = await run("sh", ["-c", script, process.execPath, CLI], {
+      cwd: home.cwd,
+      env: home.env(),
+    });
+    expect(stdout).toBe("code 2\n");
+    expect(stderr).toMatch(/^pi-mcp-threads: The current folder is not there any more \(ENOENT\)\./);
+  },
+);
+
 test("an older Node -> one sentence and code 7, before anything else is read", async () => {
   const old = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })";
   const run = await runCli(home, ["list"], {

@@ -79,9 +79,14 @@ describe("questions", () => {
     expect(await readFile(join(at.agentDir, "mcp-threads.log"), "utf8")).not.toContain(
       "connected over stdio",
     );
-    // A no is remembered, as in Pi.
-    await shell.start("call every echo message=hi");
-    await shell.until(/refused before[\s\S]*exit 5/);
+    // A no is remembered, as in Pi. Only a person at a terminal takes it back.
+    const piped = await runCli(at, ["--yes", "call", "every", "echo", "message=hi"]);
+    expect(piped).toMatchObject({ code: 5, stdout: "" });
+    expect(piped.stderr).toMatch(/refused before[\s\S]*--yes takes back no refusal/);
+    await shell.start("--yes call every echo message=hi");
+    await shell.until(/You refused this[\s\S]*server-everything\/dist\/index\.js[\s\S]*Allow it\?/);
+    await shell.type("y");
+    await shell.until(/^Echo: hi$[\s\S]*exit 0/m);
 
     const other = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
     const second = await openShell(other);

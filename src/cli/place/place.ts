@@ -33,14 +33,23 @@ function enter(folder: string): void {
   }
 }
 
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw usage(`The current folder is not there any more (${code}).`, "--cwd DIR works in another one.");
+  }
+}
+
 export function findPlace(options: {
   cwd?: string | undefined;
   config?: string | undefined;
   trustProject: boolean;
 }): Place {
   if (options.cwd !== undefined) enter(options.cwd);
+  const cwd = currentFolder();
   const agentDir = resolve(process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent"));
-  const cwd = process.cwd();
   const configFile = options.config === undefined ? undefined : resolve(cwd, fromHome(options.config));
   if (configFile !== undefined && !existsSync(configFile)) {
     throw new Failure(EXIT.configuration, `--config ${options.config}: there is no file ${configFile}.`);

@@ -13,22 +13,37 @@ interface ConsentsOptions {
   yes: boolean;
   signal: AbortSignal;
   answer: (hash: string, allow: boolean) => Promise<unknown>;
+  /** Opens the questions that were answered with no; answers what there is to ask then. */
+  again: () => Promise<StatusReport>;
 }
+
+/** The worker's reason for a server that the person refused. */
+const REFUSED_BEFORE = /^it was refused before/;
+const PROJECT_WANTS = "This project wants to run an MCP server.";
+const HOW_TO_ASK_AGAIN =
+  "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
 
 const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
-export function createConsents({ console, yes, signal, answer }: ConsentsOptions) {
+export function createConsents({ console, yes, signal, answer, again }: ConsentsOptions) {
   return {
-    allow: async (server: string, { questions, refused }: StatusReport): Promise<void> => {
-      const question = questions.find((one) => one.server === server);
+    allow: async (server: string, report: StatusReport): Promise<void> => {
+      const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
+      const wasRefused = REFUSED_BEFORE.test(refusalIn(report)?.reason ?? "");
+      const now = wasRefused && console.canAsk ? await again() : report;
+      const question = now.questions.find((one) => one.server === server);
       if (!question) {
-        const refusal = refused.find(({ name }) => name === server);
-        if (refusal)
-          throw new Failure(EXIT.consent, inWordsHere(refusedLine(refusal)), { remedy: HOW_TO_CONSENT });
-        return;
+        const refusal = refusalIn(now);
+        if (!refusal) return;
+        throw new Failure(EXIT.consent, inWordsHere(refusedLine(refusal)), {
+          remedy: wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT,
+        });
       }
-      console.warn(`This project wants to run an MCP server.\n${question.question}`);
-      const allowed = yes || (console.canAsk && isYes(await console.ask("Allow it? [y/N] ", signal)));
+      const lead = wasRefused ? "You refused this MCP server of the project before." : PROJECT_WANTS;
+      console.warn(`${lead}\n${question.question}`);
+      const mayAnswerYes = yes && !wasRefused;
+      const allowed =
+        mayAnswerYes || (console.canAsk && isYes(await console.ask("Allow it? [y/N] ", signal)));
       if (!allowed && !console.canAsk) {
         throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
           remedy: HOW_TO_CONSENT,

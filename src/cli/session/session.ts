@@ -78,6 +78,7 @@ class Session implements CliSession {
     this.#consents = createConsents({
       ...options,
       answer: (hash, allow) => ask("answerConsent", { hash, allow }),
+      again: () => ask("askAgain", {}).then(() => ask("status", {})),
     });
   }
 
