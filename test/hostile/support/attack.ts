@@ -75,8 +75,11 @@ export async function newcomerProblem(arena: Arena, config: Config): Promise<str
 }
 
 /** Reports a tool that Pi did not find: without a call the attack did not take place, and the row proves nothing. */
+/** What Pi or the extension answers a call in the place of the server: see tools/unknown-call. */
+const NOT_CALLED = /^(Tool )?\S+ (not found|was not loaded|is the name of several tools|is called through)\b/;
+
 const notCalledProblem = (end: RpcToolEnd | undefined): string[] =>
-  end === undefined || /^Tool \S+ not found$/.test(end.text)
+  end === undefined || (end.isError && NOT_CALLED.test(end.text))
     ? [`the attacking tool was not called: ${end?.text ?? "no such call"}`]
     : [];
 
