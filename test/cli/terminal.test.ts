@@ -1,5 +1,5 @@
 /** Owns: the packed command in a real terminal: layout, colours, cleaning, questions, progress, Ctrl-C. */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
@@ -98,6 +98,18 @@ describe("questions", () => {
     expect(await second.until(/^Echo: again$[\s\S]*exit 0/m)).not.toContain("Allow it?");
   });
 
+  test("the end of the input or of the time at the question -> code 5 or 6, and nothing is remembered", async () => {
+    const at = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
+    const shell = await openShell(at);
+    await shell.start("call every echo message=hi");
+    await shell.until(/Allow it\? \[y\/N\]/);
+    await shell.press("C-d");
+    await shell.until(/every waits for your consent[\s\S]*exit 5/);
+    await shell.start("--timeout 3 call every echo message=hi");
+    expect(await shell.until(/exit 6/)).toContain("Allow it?");
+    expect(await readdir(at.agentDir)).not.toContain("mcp-trust.json");
+  });
+
   test("a rule asks about a tool: no -> code 5, yes -> it runs", async () => {
     const shell = await openShell(home);
     await shell.start("call careful echo message=secret-plan");
@@ -105,7 +117,7 @@ describe("questions", () => {
     await shell.type("n");
     await shell.until(/exit 5/);
     await shell.start("call careful echo message=hi");
-    await shell.until(/Allow it\?/);
+    await shell.until(/message: "hi"\s+Allow it\?/);
     await shell.type("y");
     await shell.until(/^Echo: hi$[\s\S]*exit 0/m);
   });

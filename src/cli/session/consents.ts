@@ -42,9 +42,11 @@ export function createConsents({ console, yes, signal, answer, again }: Consents
       const lead = wasRefused ? "You refused this MCP server of the project before." : PROJECT_WANTS;
       console.warn(`${lead}\n${question.question}`);
       const mayAnswerYes = yes && !wasRefused;
-      const allowed =
-        mayAnswerYes || (console.canAsk && isYes(await console.ask("Allow it? [y/N] ", signal)));
-      if (!allowed && !console.canAsk) {
+      const asked = !mayAnswerYes && console.canAsk;
+      const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;
+      const allowed = mayAnswerYes || isYes(line);
+      // Ctrl-D, a signal or the end of the time is no answer: the question stays open.
+      if (!allowed && line === undefined) {
         throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
           remedy: HOW_TO_CONSENT,
         });
