@@ -95,7 +95,9 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   ]);
 
   for (const name of ["my tools", "pasted", "second", "theirs"])
-    expect((await converse(pi, `/mcp remove ${name}`, ["yes"])).at(-1)).toContain(`${name} is removed from`);
+    expect((await converse(pi, `/mcp remove ${name}`, ["Remove it"])).at(-1)).toContain(
+      `${name} is removed from`,
+    );
   await pi.statusLine(undefined, pi.rpc.events.length - 5);
   expect(await pi.status()).toContain("No servers are configured.");
   expect(extensionErrors(pi.rpc.events)).toEqual([]);

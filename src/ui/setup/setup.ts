@@ -10,6 +10,7 @@ import { removedText } from "../../report/setup.ts";
 import { ADD_USAGE, parseAdd } from "../../shared/setup/add-words.ts";
 import { splitWords } from "../../shared/setup/split-words.ts";
 import { add } from "./add.ts";
+import { choose } from "./dialog.ts";
 import type { SetupHost } from "./host.ts";
 import { importServers } from "./import.ts";
 import { askWords } from "./steps.ts";
@@ -38,12 +39,17 @@ async function runAdd(rest: string, ctx: PiContext, host: SetupHost): Promise<vo
   return add(ctx, parsed.add, host);
 }
 
+const KEEP = "No, go back";
+const REMOVE = "Remove it";
+
 async function remove(name: string, ctx: PiContext, host: SetupHost): Promise<void> {
   if (ctx.hasUI) {
-    const text = "Its entry is taken out of the file that defines it. To keep the entry: /mcp disable.";
-    // Over RPC the other program may answer anything.
-    const yes: unknown = await ctx.ui.confirm(`Remove ${serverName(name)}?`, text);
-    if (yes !== true) return notify(ctx, `${serverName(name)} stays.`, "info");
+    const { servers } = await host.ask("status", {});
+    const file = servers.find((server) => server.name === name)?.source ?? "the file that defines it";
+    const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${file}. To keep the entry: /mcp disable.`;
+    // Enter at once changes nothing.
+    const answer = await choose(ctx, text, [KEEP, REMOVE]);
+    if (answer !== REMOVE) return notify(ctx, `${serverName(name)} stays.`, "info");
   }
   notify(ctx, removedText(name, await host.ask("removeServer", { server: name })), "info");
 }

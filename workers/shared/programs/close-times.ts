@@ -16,4 +16,4 @@ export const SHUTDOWN_TIMES: CloseTimes = { termMs: LIMITS.shutdownTermMs, killM
  * For a server that was never called and is not wanted any more: it has nothing to finish. SIGTERM first, because a
  * client of a container passes it on.
  */
-export const UNUSED_TIMES: CloseTimes = { termMs: 0, killMs: 30, isLast: true };
+export const UNUSED_TIMES: CloseTimes = { termMs: 0, killMs: 10, isLast: true };

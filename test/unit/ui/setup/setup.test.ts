@@ -9,6 +9,7 @@ import {
   type RecordingContext,
   type RecordingOptions,
 } from "../../recording-context.ts";
+import { makeReport, makeStatus } from "../../server-status.ts";
 
 type Answers = Partial<Record<ConnectionMethod, (params: never, signal?: AbortSignal) => unknown>>;
 /** What the person does in each dialog: the start of the choice, the typed text, or undefined to close it. */
@@ -396,14 +397,26 @@ describe("/mcp import", () => {
 describe("/mcp remove", () => {
   test("asks first, then says what was removed", async () => {
     const still = { file: "/project/.mcp.json", by: "project" as const };
-    const answers: Answers = { removeServer: () => ({ file: MINE, still }) };
-    const ran = await run("remove", "my server", { script: ["yes"], answers });
-    expect(ran.asked).toEqual([["removeServer", { server: "my server" }]]);
+    const status = () => makeReport({ servers: [makeStatus("my server", { source: MINE })] });
+    const answers: Answers = { status, removeServer: () => ({ file: MINE, still }) };
+    const ran = await run("remove", "my server", { script: ["Remove it"], answers });
+    expect(ran.dialogs).toMatchObject([
+      {
+        title: `Remove my server?\nIts entry is taken out of ${MINE}. To keep the entry: /mcp disable.`,
+        options: ["No, go back", "Remove it"],
+      },
+    ]);
+    expect(ran.asked).toEqual([
+      ["status", {}],
+      ["removeServer", { server: "my server" }],
+    ]);
     expect(said(ran)).toBe(
       "my server is removed from /agent/mcp.json. The server my server of the project's file /project/.mcp.json counts now.",
     );
-    const kept = await run("remove", "fs", { script: ["no"] });
-    expect(kept.asked).toEqual([]);
+    for (const script of [["No"], [undefined]]) {
+      const kept = await run("remove", "fs", { script, answers });
+      expect(methods(kept)).toEqual(["status"]);
+    }
     const print = await run("remove", "fs", { hasUI: false });
     expect(methods(print)).toEqual(["removeServer"]);
   });
