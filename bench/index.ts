@@ -11,6 +11,7 @@ import { firstCall } from "./scenarios/first-call.ts";
 import { hostile } from "./scenarios/hostile.ts";
 import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
+import { panel } from "./scenarios/panel.ts";
 import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { search } from "./scenarios/search.ts";
@@ -38,6 +39,7 @@ const SCENARIOS: readonly Scenario[] = [
   shortRun,
   signIn,
   reload,
+  panel,
   stall,
   memory,
   tokens,

@@ -29,6 +29,13 @@ describe("renderStatus", () => {
     expect(status.length).toBeLessThan(1_000);
   });
 
+  test("an error with thousands of a server's own lines -> cut, with its remedy", () => {
+    const error = { code: "connect_failed" as const, message: "no\n".repeat(10_000), remedy: "Run it." };
+    const status = renderStatus(report({ servers: [server("s", { state: "failed", error })] }));
+    expect(status).toMatch(/\| no \| .*Run it\.$/);
+    expect(status.length).toBeLessThan(8_000);
+  });
+
   test("several servers -> one line each in their order; only connected ones are counted", () => {
     const servers = [
       server("z", { transport: "sse", protocol: "2026-07-28" }),
