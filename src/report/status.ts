@@ -1,12 +1,12 @@
 /** The texts of `/mcp status` and `/mcp tools`. Pure. */
 import type { Catalog } from "../catalog/catalog.ts";
-import { describeErrorOf, type WireError } from "../shared/protocol/errors.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
+import type { WireError } from "../shared/protocol/errors.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
 import { counted, offerText } from "../shared/text/counts.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
-import { cleanText, cut } from "../shared/text/unprintable.ts";
+import { cleanText } from "../shared/text/unprintable.ts";
+import { failureText } from "./failure-text.ts";
 import { refusedLine } from "./refused.ts";
 import { serverName } from "./server-name.ts";
 import { signInText } from "./sign-in.ts";
@@ -18,11 +18,8 @@ const SERVERS_SHOWN = 100;
 /** How much of a long question is shown: so many characters of its start and of its end. */
 const QUESTION_END_CHARS = 400;
 
-/** A server's own words can be long, and the remedy after them must stay visible. */
-const oneErrorLine = (server: string, error: WireError): string => {
-  const message = cut(error.message, LIMITS.errorTextChars);
-  return cleanText(describeErrorOf(server, { ...error, message })).replaceAll("\n", " | ");
-};
+const oneErrorLine = (server: string, error: WireError): string =>
+  cleanText(failureText(server, error)).replaceAll("\n", " | ");
 
 function serverLine(server: ServerStatus, now: number): string {
   const { name, state, lifecycle, signIn } = server;

@@ -1,9 +1,7 @@
 /** One notice when a server fails or needs a sign-in, and one when it works again. */
+import { failureText } from "../report/failure-text.ts";
 import { serverName } from "../report/server-name.ts";
-import { describeErrorOf } from "../shared/protocol/errors.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { cut } from "../shared/text/unprintable.ts";
 
 export interface Notice {
   level: "info" | "warning" | "error";
@@ -52,10 +50,7 @@ export function createHealthNotices(): HealthNotices {
       if (wantsSignIn) {
         return { level: "warning", text: `${shown} needs a sign-in: /mcp auth ${serverName(name)}` };
       }
-      // A server's own words can be long, and the remedy after them must stay visible.
-      const text = error
-        ? describeErrorOf(name, { ...error, message: cut(error.message, LIMITS.errorTextChars) })
-        : state;
+      const text = error ? failureText(name, error) : state;
       return { level: "error", text: `${shown}: ${text}` };
     },
   };
