@@ -8,7 +8,7 @@ import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
 import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
-import { aborted } from "../../shared/pace/abort.ts";
+import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import {
   type CachePool,
@@ -55,7 +55,6 @@ type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => 
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
   const { generation, cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal } = options;
-  const over = aborted(signal);
   let isFirst = true;
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
@@ -64,7 +63,10 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
       .map(({ definition }) => definition)
       .filter(({ name }) => names.has(name));
     const query = cacheQuery(cachePath, definitions, cwd);
-    const known = await Promise.race([Promise.all([cache.readCache(query), hashed]), over]);
+    const reading = Promise.all([cache.readCache(query), hashed]);
+    const known = await abortable(reading, signal, "The plan").catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
     if (known === undefined) return;
     const [{ entries, used }] = known;
     catalog.noteUsed(used);

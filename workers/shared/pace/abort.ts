@@ -42,10 +42,3 @@ export async function settledWithin(promise: Promise<unknown>, ms: number): Prom
     clearTimeout(timer);
   }
 }
-
-/** Resolves when the signal fires. Never rejects. */
-export const aborted = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
