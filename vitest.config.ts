@@ -84,7 +84,7 @@ export default defineConfig({
       realProject("cli", { exclude: hasTmux ? [] : ["test/cli/terminal.test.ts"] }),
       realProject("hostile"),
       realProject("oauth", { execArgv: WHOLE_FILES_COMPILED }),
-      realProject("conformance"),
+      realProject("conformance", { execArgv: WHOLE_FILES_COMPILED }),
     ],
   },
 });

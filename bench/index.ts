@@ -14,6 +14,7 @@ import { memory } from "./scenarios/memory.ts";
 import { panel } from "./scenarios/panel.ts";
 import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
+import { scale } from "./scenarios/scale.ts";
 import { search } from "./scenarios/search.ts";
 import { shortRun } from "./scenarios/short-run.ts";
 import { signIn } from "./scenarios/sign-in.ts";
@@ -43,6 +44,7 @@ const SCENARIOS: readonly Scenario[] = [
   stall,
   memory,
   tokens,
+  scale,
   hostile,
 ];
 const ALL = "all";

@@ -1,14 +1,16 @@
 /**
  * Builds the published files: `index.js` for Pi's main thread, `dist/later.js`, which loads after Pi's first
- * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, one
- * self-contained file per worker, and the command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which
- * loads if a worker is needed. The screens and the command share `dist/chunk-*.js`. `index.js` lies in the package's own
- * folder, since Pi shows an extension under the name of the folder of its `index.js`.
- * `--with-names <file>` builds the connection worker alone, for a test that reads its names.
- * The files import only `node:` modules, so they run below `node_modules`, elsewhere, and in Pi's Bun build.
+ * paint, `dist/chunk.js`, which both share, `dist/screens.js`, which loads when the person opens a screen, and the
+ * command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which loads if a worker is needed. The screens
+ * and the command share `dist/chunk-*.js`. `index.js` lies in the package's own folder, since Pi shows an extension
+ * under the name of the folder of its `index.js`.
+ * `dist/workers` holds `connection.js` and `cache.js`, a file for each `import()` of the connection worker, and chunks
+ * that these share.
+ * The files import only `node:` modules and each other, so they run below `node_modules`, elsewhere, and in Pi's Bun
+ * build.
  */
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
@@ -72,6 +74,26 @@ const pureMsgpackr: Plugin = {
   },
 };
 
+const ID_TABLES = [
+  [/isInRange\(cp, largeIdStartRanges [^;]*;/, "/\\p{ID_Start}/u.test(String.fromCodePoint(cp));"],
+  [/isInRange\(cp, largeIdContinueRanges [^;]*;/, "/\\p{ID_Continue}/u.test(String.fromCodePoint(cp));"],
+] as const;
+
+/** regexpp brings tables of the characters of names, 5 KB of them, which the engine knows as well. */
+const idTables: Plugin = {
+  name: "id-tables",
+  setup(build) {
+    build.onLoad({ filter: /regexpp[\\/]index\.mjs$/ }, async ({ path }) => {
+      let contents = await readFile(path, "utf8");
+      for (const [table, test] of ID_TABLES) {
+        if (!table.test(contents)) throw new Error(`${path} has no ${table} any more`);
+        contents = contents.replace(table, () => test);
+      }
+      return { contents };
+    });
+  },
+};
+
 /** Of package.json the code uses the name and the version alone. */
 const ownManifest: Plugin = {
   name: "own-manifest",
@@ -83,18 +105,43 @@ const ownManifest: Plugin = {
   },
 };
 
+/** A literal text, or several that are joined. */
+const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
+const DESCRIPTION = new RegExp(String.raw`\bdescription:\s*${TEXT}(?:\s*\+\s*${TEXT})*,?`, "g");
+
+/** The words about each key of mcp.json are for the JSON Schema and the tables of the docs. No session reads them. */
+const withoutKeyWords: Plugin = {
+  name: "without-key-words",
+  setup(build) {
+    build.onLoad(
+      { filter: /[\\/]config[\\/]entry[\\/][\w-]+\.ts$/, namespace: "file" },
+      async ({ path }) => ({
+        contents: (await readFile(path, "utf8")).replaceAll(DESCRIPTION, ""),
+        loader: "ts",
+      }),
+    );
+  },
+};
+
 /**
- * Loads heavy modules of Node through `require`, when code first uses them. A static import would load the module at
- * once and read all its properties: for `node:http` this loads undici, which takes 15 ms.
+ * Loads heavy modules of Node when code first uses one of their exports. A static import would load the module at once
+ * and read all its properties: for `node:http` this loads undici, which takes 15 ms.
  */
 const lateBuiltins: Plugin = {
   name: "late-builtins",
   setup(build) {
     const filter = /^node:(child_process|crypto|http|https|tls|zlib)$/;
     build.onResolve({ filter, namespace: "file" }, ({ path }) => ({ path, namespace: "builtin" }));
-    build.onLoad({ filter, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = require(${JSON.stringify(path)});`,
-    }));
+    build.onLoad({ filter, namespace: "builtin" }, async ({ path }) => {
+      const names = Object.keys(await import(path)).filter((name) => name !== "default");
+      return {
+        contents: [
+          `const load = (name) => ({ enumerable: true, get: () => require(${JSON.stringify(path)})[name] });`,
+          `for (const name of ${JSON.stringify(names.join())}.split(","))`,
+          "  Object.defineProperty(module.exports, name, load(name));",
+        ].join("\n"),
+      };
+    });
   },
 };
 
@@ -117,6 +164,28 @@ const oneLaterFile: Plugin = {
         .map((file) => `export * from ${JSON.stringify(`./src/${file.replaceAll("\\", "/")}`)};`);
       return { contents: lines.join("\n"), resolveDir: root };
     });
+  },
+};
+
+const CONNECTION = "workers/connection.ts";
+
+/**
+ * Makes one file of what the connection worker evaluates at its start. esbuild puts modules into one chunk if the same
+ * entries reach them, and every `import()` is an entry: without this the start would open thirty small files. So each
+ * `import()` reaches the whole start, which has run by then.
+ */
+const oneFileAtStart: Plugin = {
+  name: "one-file-at-start",
+  setup(build) {
+    build.onResolve({ filter: /\.ts$|^piscina$/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== "dynamic-import") return undefined;
+      const target = path.endsWith(".ts") ? `./${relative(root, join(resolveDir, path))}` : path;
+      return { path: target.replaceAll("\\", "/"), namespace: "late" };
+    });
+    build.onLoad({ filter: /.*/, namespace: "late" }, ({ path }) => ({
+      contents: `import "./${CONNECTION}";\nexport * from ${JSON.stringify(path)};`,
+      resolveDir: root,
+    }));
   },
 };
 
@@ -200,13 +269,7 @@ const worker: BuildOptions = {
   // The SDK parses with zod's second interface; the first one, which it has as well, has the same function.
   alias: { "zod/v4-mini": "zod/v4" },
   banner: { js: COMMONJS_GLOBALS },
-  plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest],
-};
-
-const connection: BuildOptions = {
-  entryPoints: ["workers/connection.ts"],
-  outfile: "dist/workers/connection.js",
-  ...worker,
+  plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest, withoutKeyWords],
 };
 
 const builds: BuildOptions[] = [
@@ -217,8 +280,13 @@ const builds: BuildOptions[] = [
     outdir: ".",
     chunkNames: "dist/[name]",
   },
-  connection,
-  { entryPoints: ["workers/cache.ts"], outfile: "dist/workers/cache.js", ...worker },
+  {
+    ...worker,
+    entryPoints: { connection: CONNECTION, cache: "workers/cache.ts" },
+    splitting: true,
+    outdir: "dist/workers",
+    plugins: [oneFileAtStart, ...(worker.plugins ?? []), idTables],
+  },
   {
     entryPoints: ["src/cli/cli.ts"],
     outfile: "dist/cli.js",
@@ -247,25 +315,20 @@ async function buildAll(): Promise<void> {
   for (const built of ["../dist", "../index.js"]) {
     await rm(new URL(built, import.meta.url), { recursive: true, force: true });
   }
-  /** The source files of each output, for a boundary test. */
-  const sources: Record<string, string[]> = {};
+  /** What each output holds and imports, for the tests. */
+  const outputs: Record<string, { sources: string[]; imports: { path: string; kind: string }[] }> = {};
   for (const options of builds) {
     const { metafile } = await build({ ...shared, ...options, metafile: true });
-    for (const [output, { inputs, bytes }] of Object.entries(metafile.outputs)) {
-      sources[output] = Object.keys(inputs);
+    for (const [output, { inputs, imports, bytes }] of Object.entries(metafile.outputs)) {
+      const sources = Object.keys(inputs).filter((source) => !/^(late|later|builtin|left-out):/.test(source));
+      outputs[output] = { sources, imports };
       console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
     }
   }
   await chmod(new URL("../dist/cli.js", import.meta.url), 0o755);
   const cache = new URL("../node_modules/.cache/", import.meta.url);
   await mkdir(cache, { recursive: true });
-  await writeFile(new URL("build-sources.json", cache), JSON.stringify(sources, null, 1));
+  await writeFile(new URL("build-outputs.json", cache), JSON.stringify(outputs, null, 1));
 }
 
-/** The connection worker with its names, which say of each late module which file it is. */
-const buildWithNames = (outfile: string): Promise<unknown> =>
-  build({ ...shared, ...connection, outfile, minifyIdentifiers: false });
-
-const [option, file] = process.argv.slice(2);
-if (option === "--with-names" && file !== undefined) await buildWithNames(file);
-else await buildAll();
+await buildAll();

@@ -21,7 +21,9 @@ export default function piMcpThreads(pi: Pi): void {
   const location = fileURLToPath(import.meta.url);
   const owner = claim(pi, location);
   if (owner !== undefined) {
-    pi.on("session_start", (_event, ctx) => {
+    pi.on("session_start", ({ reason }, ctx) => {
+      // Once in a process: a program over RPC may begin many sessions, and Pi starts some of them twice.
+      if (reason !== "startup") return;
       notify(
         ctx,
         `pi-mcp-threads is loaded twice: ${owner} is in use, ${location} does nothing. Remove one.`,

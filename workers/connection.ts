@@ -9,6 +9,7 @@ import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../src/shared/protocol/events.ts";
 import { createHandlers, serve } from "./connection/rpc/rpc.ts";
 import { createTalkers } from "./connection/servers/servers.ts";
+import { nameCommandsFor } from "./shared/commands.ts";
 import { createLog } from "./shared/log.ts";
 
 if (!parentPort) throw new Error("workers/connection must run as a worker thread");
@@ -16,6 +17,7 @@ if (!parentPort) throw new Error("workers/connection must run as a worker thread
 const boot = workerData as WorkerBoot;
 // Meant for this thread only: spawned servers must see the user's own environment.
 if (boot.compileCache !== undefined) delete process.env.NODE_COMPILE_CACHE;
+nameCommandsFor(boot.commands);
 const log = createLog({ file: boot.logFile, label: `connection#${threadId}` });
 const emit = (event: WorkerEvent): void => {
   boot.events.postMessage(event, event.type === "catalog" ? [event.snapshot.buffer] : []);

@@ -3,6 +3,7 @@
  * pass through.
  * Must not: count the servers' own processes.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { promptPayload, warmUp } from "../support/measure-payload.ts";
 import { type MeasuredPi, startMeasured } from "../support/measured-pi.ts";
@@ -19,12 +20,16 @@ const PROCESS_TARGET_MB = 40;
 const SERIES_TARGET_MB = 30;
 /** All memory must be released; the result of a full garbage collection varies by about this much. */
 const LEFT_TARGET_MB = 2;
+const RESTED_MS = 10_000;
+const RESTED_TARGET_MB = 60;
 
 interface Series {
   window: Window;
   /** Growth after garbage collections, minus the growth after as many results of 48 KB: Pi keeps the conversation. */
   leftHeapMb: number;
   leftRssMb: number;
+  /** The same, `RESTED_MS` after the series. */
+  restedRssMb: number;
   failures: string[];
 }
 
@@ -34,7 +39,7 @@ interface Sample {
   series: Series | undefined;
 }
 
-const MARKS = ["small series", "series", "end"] as const;
+const MARKS = ["small series", "series", "end", "rested"] as const;
 
 async function promptSeries(
   pi: MeasuredPi,
@@ -51,15 +56,19 @@ async function promptSeries(
     }
   }
   await pi.mark("end", { gc: true });
+  await sleep(RESTED_MS);
+  await pi.mark("rested", { gc: true });
   return failures;
 }
 
 function toSeries(probe: ProbeReport, failures: string[]): Series {
-  const [small, big, end] = MARKS.map((mark) => probe.at(mark)) as [Memory, Memory, Memory];
+  const [small, big, end, rested] = MARKS.map((mark) => probe.at(mark)) as [Memory, Memory, Memory, Memory];
+  const leftOf = ({ rssMb }: Memory): number => rssMb - big.rssMb - (big.rssMb - small.rssMb);
   return {
     window: probe.between("series", "end"),
     leftHeapMb: end.heapMb - big.heapMb - (big.heapMb - small.heapMb),
-    leftRssMb: end.rssMb - big.rssMb - (big.rssMb - small.rssMb),
+    leftRssMb: leftOf(end),
+    restedRssMb: leftOf(rested),
     failures,
   };
 }
@@ -120,6 +129,11 @@ function rowsOf({ id, label }: Variant, samples: readonly Sample[], compare: boo
     series("growth of main's heap, left after it", ({ leftHeapMb }) => leftHeapMb, LEFT_TARGET_MB),
     series("growth of the process in the series, peak", ({ window }) => window.rssGrowthMb),
     series("growth of the process, left after it", ({ leftRssMb }) => leftRssMb),
+    series(
+      `growth of the process, ${RESTED_MS / 1_000} s after it`,
+      ({ restedRssMb }) => restedRssMb,
+      RESTED_TARGET_MB,
+    ),
   ];
 }
 

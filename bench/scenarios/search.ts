@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { crc32 } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
 import { searchCatalog } from "../../src/catalog/search/query.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
@@ -17,6 +17,7 @@ import {
   hasSearchData,
   hitAt5,
   labelledQueries,
+  type Outcome,
   outcomesOf,
   realTools,
   serverDescriptions,
@@ -25,7 +26,7 @@ import { buildSnapshot } from "../../workers/cache/snapshot/snapshot.ts";
 import type { CachedTool } from "../../workers/shared/listed/tool.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
-import { syntheticTools } from "../support/synthetic-tools.ts";
+import { syntheticQueries, syntheticTools, wholeTasks } from "../support/synthetic-tools.ts";
 
 const FIRST_QUERY = join(import.meta.dirname, "..", "support", "first-query.ts");
 const SIZES = [500, 2_000, 10_000];
@@ -41,6 +42,8 @@ interface Source {
   label: string;
   tools: (count: number) => Tool[];
   queries: readonly string[];
+  /** Requests as long as a whole task. */
+  tasks: readonly string[];
 }
 
 /** Percent by natural and keyword wording, measured with the same queries in the outside folder ../shared/search. */
@@ -57,6 +60,8 @@ const TARGETS_US: Readonly<Record<number, { p50?: number; p99: number }>> = {
   10000: { p99: 600 },
 };
 const FIRST_QUERY_TARGET_MS = 3;
+const TASK_TOOLS = 3_300;
+const TASK_TARGET_US = 600;
 const INDEX_TARGET_BYTES = 1_024;
 const HIT_TARGETS = { natural: 89, keyword: 88 };
 
@@ -72,7 +77,12 @@ function repeat(tools: readonly Tool[], count: number): Tool[] {
 function realSource(): Source {
   const tools = realTools() as Tool[];
   const texts = labelledQueries().flatMap(({ query, keyword }) => [query, keyword]);
-  return { label: "real", tools: (count) => repeat(tools, count), queries: sample(texts, QUERIES) };
+  return {
+    label: "real",
+    tools: (count) => repeat(tools, count),
+    queries: sample(texts, QUERIES),
+    tasks: wholeTasks(labelledQueries().map(({ query }) => query)),
+  };
 }
 
 function syntheticSource(): Source {
@@ -81,14 +91,12 @@ function syntheticSource(): Source {
       ...tool,
       server: `server-${Math.floor(index / TOOLS_PER_SERVER) + 1}`,
     }));
-  // A query is the first three to six words of a description, about as long as a person's query.
-  const queries = syntheticTools(QUERIES, 2).map(({ description }, index) =>
-    description
-      .split(" ")
-      .slice(0, 3 + (index % 4))
-      .join(" "),
-  );
-  return { label: "synthetic", tools, queries };
+  return {
+    label: "synthetic",
+    tools,
+    queries: syntheticQueries(QUERIES),
+    tasks: wholeTasks(syntheticQueries(2_000)),
+  };
 }
 
 /** Items at equal distances over the whole list. */
@@ -116,7 +124,7 @@ function ask(catalog: Catalog, query: string): void {
 }
 
 function indexBytes(snapshot: Uint8Array): number {
-  const decoded = decodeSnapshot(snapshot, crc32);
+  const decoded = decodeSnapshot(snapshot, inflateRawSync, crc32);
   if (!decoded) throw new Error("the snapshot cannot be read back");
   return decoded.index.length;
 }
@@ -190,6 +198,25 @@ async function rowsOfSize(source: Source, count: number, runs: number, folder: s
   ];
 }
 
+/** The time of queries as long as a whole task. Warmed up by the usual queries. */
+function taskRows({ label, tools, queries, tasks }: Source, runs: number): Row[] {
+  const snapshot = snapshotOf(tools(TASK_TOOLS));
+  const timings = Array.from({ length: runs }, () =>
+    measure(snapshot, [...queries.slice(0, WARM_UP_QUERIES), ...tasks]),
+  );
+  const row = (metric: string, fraction: number, target?: number): Row => ({
+    case: `${TASK_TOOLS.toLocaleString("en-US")} ${label} tools`,
+    metric,
+    unit: "µs",
+    values: timings.map(({ queriesMs }) => percentile(queriesMs, fraction) * 1_000),
+    ...(target === undefined ? {} : { target }),
+  });
+  return [
+    row("a whole task as the query, p50", 0.5),
+    row("a whole task as the query, p99", 0.99, TASK_TARGET_US),
+  ];
+}
+
 /** Percentages of queries whose right tool is among the first five. The search is the one of ToolSearch. */
 function hitRows(): Row[] {
   const hits = (name: string, natural: number, keyword: number): Row[] => [
@@ -200,13 +227,28 @@ function hitRows(): Row[] {
   const queries = labelledQueries();
   for (const search of ["weighted", "ranked"] as const) {
     const catalog = catalogFrom(snapshotOf(realTools() as Tool[], search));
-    const rank = (query: string, limit: number): string[] =>
+    const rank = (query: string, limit: number, server?: string): string[] =>
       catalog
-        ? searchCatalog(catalog, query, limit).hits.map(({ tool }) => `${tool.server.name}/${tool.tool}`)
+        ? searchCatalog(catalog, query, limit, server).hits.map(
+            ({ tool }) => `${tool.server.name}/${tool.tool}`,
+          )
         : [];
-    const outcomes = outcomesOf(rank, queries, LIMITS.searchResults);
+    const rowsOf = (label: string, outcomes: readonly Outcome[]): Row[] =>
+      hits(`ours, ${search}${label}`, hitAt5(outcomes, "query"), hitAt5(outcomes, "keyword"));
     const wanted = search === "ranked" ? ` (wanted: ${HIT_TARGETS.natural} / ${HIT_TARGETS.keyword})` : "";
-    rows.push(...hits(`ours, ${search}${wanted}`, hitAt5(outcomes, "query"), hitAt5(outcomes, "keyword")));
+    rows.push(...rowsOf(wanted, outcomesOf(rank, queries, LIMITS.searchResults)));
+    if (search !== "ranked") continue;
+    // One query at a time, since each has its own server.
+    const withServer = (ask: (query: string, limit: number, server: string) => string[]): Outcome[] =>
+      queries.flatMap((query) => {
+        const [server = ""] = query.relevant[0]?.split("/") ?? [];
+        return outcomesOf((text, limit) => ask(text, limit, server), [query], LIMITS.searchResults);
+      });
+    const inWords = withServer((query, limit, server) => rank(`${server} ${query}`, limit));
+    rows.push(
+      ...rowsOf(", the query begins with the server", inWords),
+      ...rowsOf(", server set", withServer(rank)),
+    );
   }
   return rows;
 }
@@ -220,6 +262,8 @@ async function run({ runs = DEFAULT_RUNS, progress }: ScenarioOptions): Promise<
       progress(`search: ${count} ${source.label} tools`);
       rows.push(...(await rowsOfSize(source, count, runs, folder)));
     }
+    progress("search: whole tasks");
+    rows.push(...taskRows(source, runs));
     return rows;
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -34,6 +34,16 @@ const measure = (text: string): Measure => ({
   tokens: text === "" ? 0 : encoder.encode(text).length,
 });
 
+/** The declaration of ToolSearch without its list of servers: what it says in all sessions. */
+function ownWords(json: string): Measure & { says: string } {
+  const { function: declared } = JSON.parse(json) as ModelRequest["tools"][number];
+  const [purpose = "", list = ""] = (declared.description ?? "").split("\n");
+  const { properties } = declared.parameters as { properties: Record<string, { description: string }> };
+  const parameters = Object.entries(properties).map(([name, { description }]) => `${name}: ${description}`);
+  const own = { ...declared, description: [purpose, list].join("\n").trim() };
+  return { ...measure(JSON.stringify(own)), says: [purpose, list, ...parameters].join(" ") };
+}
+
 interface Told {
   /** JSON of each declaration, by the tool's name. */
   declarations: ReadonlyMap<string, string>;
@@ -93,7 +103,10 @@ function rowsOf({ label, isOurs, told, target: most }: Case, bare: Told): Row[] 
   const names = added.map(([name]) => name);
   const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : "";
   const note = `${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
+  const search = told.declarations.get("ToolSearch");
+  const own = isOurs && search !== undefined ? ownWords(search) : undefined;
   return [
+    ...(own ? [{ ...row("ToolSearch without its list", "tokens", own.tokens), note: own.says }] : []),
     { ...row("declarations", "characters", declared.characters), note },
     row("declarations", "tokens", declared.tokens, most),
     row("more in the system prompt", "characters", system.characters),

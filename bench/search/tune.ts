@@ -15,6 +15,7 @@ import {
   outcomesOf,
   realTools,
 } from "../../test/support/search-data.ts";
+import { worth } from "./worth.ts";
 
 /** Weights by path, for example `field.name`. */
 type Flat = Readonly<Record<string, number>>;
@@ -25,8 +26,8 @@ const PASSES = Number(process.env.PASSES ?? 2);
 /** A smaller gain is noise. */
 const GAIN = 0.02;
 /** Weights that stay fixed, because too few queries depend on them. */
-const FIXED = new Set(["fallbackMost", "variantFloor", "prefix", "synonym.fallback"]);
-const SHARES = /lengthNorm|coverageBase|prefix|literal|partOfJoined|synonym|serverIdf|joined/;
+const FIXED = new Set(["variantFloor", "prefix"]);
+const SHARES = /lengthNorm|coverageBase|prefix|literal|partOfJoined|synonym|joined/;
 
 /** Neutral weights from the outside folder ../shared/search. All others are the current ones, tuned on every query. */
 const PRIOR: Weights = {
@@ -49,8 +50,7 @@ const PRIOR: Weights = {
     paramText: 0.5,
     serverText: 0.5,
   },
-  synonym: { same: 0.4, verb: 0.4, noun: 0.4, fallback: 0.4, translation: 0.4 },
-  serverIdf: 0,
+  synonym: { same: 0.4, noun: 0.4, translation: 0.4 },
   minDf: 1,
   joined: 1,
   partOfJoined: 1,
@@ -59,7 +59,6 @@ const PRIOR: Weights = {
   slip: 0.45,
   actionFit: 0.1,
   actionClash: 0.1,
-  diversity: 0.98,
 };
 
 function flatten(weights: Weights): Flat {
@@ -93,24 +92,11 @@ function measure(flat: Flat): Outcome[] {
   return found;
 }
 
-/**
- * hit@5 with small extra shares for the first ranks and for near misses, so that small steps are visible to the
- * climb.
- */
-function worth({ rank }: Outcome): number {
-  if (rank < 0) return 0;
-  if (rank < 1) return 1.12;
-  if (rank < 3) return 1.06;
-  if (rank < 5) return 1;
-  return rank < 7 ? 0.2 : 0.1;
-}
-
 const objective = (list: readonly Outcome[]): number =>
   (100 * list.reduce((sum, outcome) => sum + worth(outcome), 0)) / list.length;
 
 function neighbours(path: string, value: number): number[] {
   const round = (number: number): number => Number(number.toFixed(3));
-  if (path === "diversity") return [value - 0.02, value + 0.02].map(round);
   if (!SHARES.test(path)) return value === 0 ? [0.1, 0.3] : [value * 0.75, value * 1.35].map(round);
   const within = [value - 0.15, value + 0.15].map((number) => round(Math.min(1, Math.max(0, number))));
   return within.filter((number) => number !== value);

@@ -91,3 +91,22 @@ export function syntheticTools(count: number, seed: number): SyntheticTool[] {
     };
   });
 }
+
+/** `count` queries: the first three to six words of a description, about as long as a person's query. */
+export const syntheticQueries = (count: number): string[] =>
+  syntheticTools(count, 2).map(({ description }, index) =>
+    description
+      .split(" ")
+      .slice(0, 3 + (index % 4))
+      .join(" "),
+  );
+
+const TASK_WORDS = 200;
+const TASKS = 200;
+
+/** Texts of 200 words, as if a model wrote its whole task into the query: each joins queries that follow each other. */
+export function wholeTasks(queries: readonly string[]): string[] {
+  const words = queries.flatMap((query) => query.split(/\s+/));
+  const step = Math.max(1, Math.floor((words.length - TASK_WORDS) / TASKS));
+  return Array.from({ length: TASKS }, (_, at) => words.slice(at * step, at * step + TASK_WORDS).join(" "));
+}

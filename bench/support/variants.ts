@@ -33,6 +33,8 @@ export interface Variant {
   entry: ((server: ServerEntry, lifecycle: Lifecycle) => Record<string, unknown>) | undefined;
   /** The model's turn that finds and loads a tool. */
   find(server: string, tool: string): ModelTurn;
+  /** The model's turn that searches for a tool by words, in all servers. */
+  seek(query: string): ModelTurn;
   /** The model's turn that calls tools, all in one message. */
   call(server: string, calls: readonly { tool: string; args: Record<string, unknown> }[]): ModelTurn;
 }
@@ -46,6 +48,7 @@ const NONE: Variant = {
   settings: {},
   entry: undefined,
   find: unknownTool,
+  seek: unknownTool,
   call: unknownTool,
 };
 
@@ -58,6 +61,7 @@ const ours = (extension: string): Variant => ({
   find: (server, tool) => ({
     toolCalls: [{ name: "ToolSearch", args: { query: `select:${server}__${tool}` } }],
   }),
+  seek: (query) => ({ toolCalls: [{ name: "ToolSearch", args: { query } }] }),
   call: (server, calls) => ({
     toolCalls: calls.map(({ tool, args }) => ({ name: `${server}__${tool}`, args })),
   }),
@@ -71,6 +75,7 @@ const adapter = (extension: string): Variant => ({
   settings: {},
   entry: (server, lifecycle) => ({ ...server, lifecycle }),
   find: (server, tool) => ({ toolCalls: [{ name: "mcp", args: { search: tool, server } }] }),
+  seek: (query) => ({ toolCalls: [{ name: "mcp", args: { search: query } }] }),
   call: (server, calls) => ({
     toolCalls: calls.map(({ tool, args }) => ({
       name: "mcp",
@@ -89,6 +94,7 @@ const builtin: Variant = {
   find: (server, tool) => ({
     toolCalls: [{ name: "tool_search", args: { query: `mcp__${server}__${tool}` } }],
   }),
+  seek: (query) => ({ toolCalls: [{ name: "tool_search", args: { query } }] }),
   call: (server, calls) => ({
     toolCalls: calls.map(({ tool, args }) => ({ name: `mcp__${server}__${tool}`, args })),
   }),

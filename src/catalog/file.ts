@@ -60,7 +60,7 @@ function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
 export function readCatalog(agentDir: string, key: SnapshotKey): Catalog {
   const path = snapshotPath(agentDir, key);
   try {
-    const bytes = readWhole(path, LIMITS.snapshotBytes);
+    const bytes = readWhole(path, LIMITS.snapshotBytesATool * LIMITS.snapshotTools);
     return (bytes && catalogFrom(bytes)) ?? emptyCatalog();
   } catch {
     // An unreadable snapshot counts as absent: the factory must not fail, and the worker reports a file that it cannot

@@ -2,7 +2,7 @@
  * The catalog: the tools that are known now, made from a snapshot. Finds a tool by its name and compares two definitions
  * of a tool. A schema is decoded when it is first used.
  */
-import { crc32 } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../shared/protocol/catalog.ts";
 import type { OpenSnapshot, SnapshotServer, StoredSchemas, StoredTool } from "../shared/snapshot/contract.ts";
@@ -29,6 +29,8 @@ export interface Catalog {
   /** The tool at a position from 0 to `count - 1`. */
   tool(at: number): CatalogTool;
   get(name: string): CatalogTool | undefined;
+  /** The direct tools, and those whose names have no server in them: few, however many tools there are. */
+  marked(): CatalogTool[];
   /** The snapshot as it came, before `catalogWithout`: the search index refers to its positions. */
   indexed: { index: Uint8Array; count: number; tool(at: number): CatalogTool };
 }
@@ -48,6 +50,7 @@ const EMPTY: OpenSnapshot = {
     throw new RangeError("an empty catalog has no tools");
   },
   find: () => -1,
+  marked: () => [],
 };
 
 function fromSnapshot(snapshot: OpenSnapshot, checksum: number | undefined): Catalog {
@@ -68,6 +71,7 @@ function fromSnapshot(snapshot: OpenSnapshot, checksum: number | undefined): Cat
       const at = find(name);
       return at === -1 ? undefined : tool(at);
     },
+    marked: () => snapshot.marked().map(tool),
     indexed: { index, count, tool },
   };
 }
@@ -79,7 +83,7 @@ export const emptyCatalog = (): Catalog => fromSnapshot(EMPTY, undefined);
  * can have cut or changed: those of another thread.
  */
 export function catalogFrom(bytes: Uint8Array, { isWhole = false } = {}): Catalog | undefined {
-  const snapshot = isWhole ? decodeSnapshot(bytes) : decodeSnapshot(bytes, crc32);
+  const snapshot = decodeSnapshot(bytes, inflateRawSync, isWhole ? undefined : crc32);
   return snapshot && fromSnapshot(snapshot, snapshotChecksum(bytes));
 }
 
@@ -107,6 +111,7 @@ export function catalogWithout(catalog: Catalog, { servers, tools }: RemovedTool
       const tool = catalog.get(name);
       return tool && isThere(tool) ? tool : undefined;
     },
+    marked: () => catalog.marked().filter(isThere),
     indexed,
   };
 }

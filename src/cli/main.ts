@@ -5,7 +5,7 @@
 import manifest from "../../package.json" with { type: "json" };
 import { type Context, candidates, loadCommand } from "./commands/commands.ts";
 import { asFailure, type Console, createConsole, EXIT, type ExitCode, Failure } from "./console/console.ts";
-import { ARGUMENT_BYTES, findPlace, leftOutNote } from "./place/place.ts";
+import { ARGUMENT_BYTES, findPlace, leftOutNote, makeAgentFolder } from "./place/place.ts";
 import type { CliSession } from "./session/session.ts";
 import {
   type CommandLine,
@@ -88,9 +88,7 @@ function reportFailure(failure: Failure, console: Console): void {
     console.document({ error: { code, message, ...(remedy ? { remedy } : {}), ...(data ? { data } : {}) } });
     return;
   }
-  // A server may have written a part of it: no line of that passes for another line.
-  const text = [`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n");
-  console.warn(text.replaceAll("\n", "\n  "));
+  console.warn([`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n"));
 }
 
 /** What was written reaches its reader before the process ends. */
@@ -123,6 +121,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     arguments: line.arguments,
     signal,
     session: () => {
+      makeAgentFolder(place.agentDir);
       session ??= import("./session/session.ts").then(({ openSession }) =>
         openSession({ place, console, yes: options.yes, signal }),
       );

@@ -4,7 +4,7 @@
  */
 
 import { printable } from "../shared/text/width.ts";
-import type { NoticeLevel, PiContext } from "./api.ts";
+import type { NoticeLevel, PiContext } from "./context.ts";
 
 export function notify(ctx: PiContext, message: string, level: NoticeLevel): void {
   const text = printable(message);

@@ -1,5 +1,6 @@
 /** Warns the user about another extension with a command `/mcp`: two MCP clients would run the same servers. */
-import type { Pi, PiContext } from "./api.ts";
+import type { Pi } from "./api.ts";
+import type { PiContext } from "./context.ts";
 import { notify } from "./notices.ts";
 
 /** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */

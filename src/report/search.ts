@@ -1,5 +1,5 @@
 /** The phrases that ToolSearch, the proxy tool and the answers to unknown calls share. Pure. */
-import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
+import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
@@ -21,6 +21,24 @@ export function nameLine(lead: string, names: readonly string[]): string[] {
   const shown = names.slice(0, NAMES_SHOWN).map((name) => oneLine(name, NAME_CHARS));
   const rest = names.length - shown.length;
   return [`${lead}: ${shown.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
+}
+
+const WRITTEN_CHARS = 80;
+const ABOUT_CHARS = 80;
+
+/** What to say about a name that no server has: each server with what it is about. Bounded. */
+export function noServer(
+  written: string,
+  servers: readonly string[],
+  { servers: known }: Pick<Catalog, "servers">,
+): string {
+  const about = new Map(known.map(({ name, description = "" }) => [name, firstSentence(description)]));
+  const shown = servers.map((name) => {
+    const text = oneLine(about.get(name) ?? "", ABOUT_CHARS);
+    return text === "" ? name : `${name} (${text})`;
+  });
+  const [list = "Servers: none"] = nameLine("Servers", shown);
+  return `No server named ${oneLine(written, WRITTEN_CHARS)}. ${list}.`;
 }
 
 /** A failure in one line. A server may have written it, and its text must not look like another line of the answer. */
@@ -48,10 +66,12 @@ export interface Report {
   refused: readonly CatalogTool[];
   /** Found, but not loaded. */
   more: readonly CatalogTool[];
+  /** The search was in all servers. */
+  everywhere: boolean;
   notes: readonly string[];
 }
 
-export function reportText({ loaded, refused, more, notes }: Report): string {
+export function reportText({ loaded, refused, more, everywhere, notes }: Report): string {
   const lines: string[] = [];
   if (loaded.length > 0) {
     lines.push("Loaded. Call them by name from your next message on:", ...loaded.map(signatureLine));
@@ -59,7 +79,8 @@ export function reportText({ loaded, refused, more, notes }: Report): string {
   const names = (tools: readonly CatalogTool[]): string[] => tools.map((tool) => tool.name);
   lines.push(...nameLine("Found, but Pi does not allow them in this session (--tools)", names(refused)));
   if (lines.length === 0) lines.push("No tools found.");
-  lines.push(...nameLine("Less likely, not loaded (select:name loads one)", names(more)));
+  const narrow = everywhere ? ", server narrows the search" : "";
+  lines.push(...nameLine(`Less likely, not loaded (select:name loads one${narrow})`, names(more)));
   return [...lines, ...notes].join("\n");
 }
 

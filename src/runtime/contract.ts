@@ -7,6 +7,7 @@ import type {
   ResourceRequests,
   UserRequests,
 } from "../shared/protocol/api.ts";
+import type { WorkerBoot } from "../shared/protocol/boot.ts";
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
@@ -68,6 +69,8 @@ export interface Runtime {
 
 export interface RuntimeOptions {
   logFile: string;
+  /** Where the person types commands. Absent: in Pi. */
+  commands?: WorkerBoot["commands"];
   /** The facts for each worker that starts: the first one, and each one that follows a crash. */
   facts: () => SessionFacts;
   onEvent: (event: WorkerEvent) => void;

@@ -49,6 +49,14 @@ export function createRpc(thread: RuntimeThread): Rpc {
     end(error);
   });
 
+  // comlink makes a proxy, which the collector must finalize, each time that a method is named.
+  const sends = new Map<ConnectionMethod, Send>();
+  const sendOf = (method: ConnectionMethod): Send => {
+    const send = sends.get(method) ?? (thread.api[method] as unknown as Send);
+    sends.set(method, send);
+    return send;
+  };
+
   const request = async (
     method: ConnectionMethod,
     params: unknown,
@@ -57,7 +65,9 @@ export function createRpc(thread: RuntimeThread): Rpc {
     if (gone) throw gone;
     if (options.signal?.aborted) throw cancelled(method);
     const id = ++lastId;
-    const settled = new AbortController();
+    const { signal } = options;
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
     if (!options.background) thread.hold();
     try {
       const reply = await new Promise<Reply<unknown>>((resolve, reject) => {
@@ -67,19 +77,19 @@ export function createRpc(thread: RuntimeThread): Rpc {
           reject(error);
         };
         open.set(id, reject);
-        const timer = setTimeout(() => abandon(late(method, options.deadlineMs)), options.deadlineMs);
-        settled.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-        options.signal?.addEventListener("abort", () => abandon(cancelled(method)), {
-          signal: settled.signal,
-        });
-        const send = thread.api[method] as unknown as Send;
+        timer = setTimeout(() => abandon(late(method, options.deadlineMs)), options.deadlineMs);
+        onAbort = () => abandon(cancelled(method));
+        signal?.addEventListener("abort", onAbort);
         // comlink rejects only if the arguments cannot be cloned; the worker answers every failure as a reply.
-        send(id, params).then(resolve, (error) => reject(new ThreadsError("internal", messageOf(error))));
+        sendOf(method)(id, params).then(resolve, (error) =>
+          reject(new ThreadsError("internal", messageOf(error))),
+        );
       });
       if (reply.ok) return reply.value;
       throw fromWireError(reply.error);
     } finally {
-      settled.abort();
+      clearTimeout(timer);
+      if (onAbort) signal?.removeEventListener("abort", onAbort);
       open.delete(id);
       if (!options.background) thread.release();
     }

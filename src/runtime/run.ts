@@ -70,7 +70,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         suspicion.startWorker(prepared.talk);
         return prepared.use(onEvent);
       }
-      return startThread({ logFile: options.logFile, onEvent, url, talk: suspicion.startWorker() });
+      return startThread({
+        logFile: options.logFile,
+        commands: options.commands,
+        onEvent,
+        url,
+        talk: suspicion.startWorker(),
+      });
     },
     onStart: (rpc) => {
       rpc

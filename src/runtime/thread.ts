@@ -46,6 +46,8 @@ function compileCacheFolder(): string | undefined {
 
 export function startThread(options: {
   logFile: string;
+  /** Absent: `pi`. */
+  commands?: WorkerBoot["commands"] | undefined;
   onEvent: (event: WorkerEvent) => void;
   url: URL;
   /** The memory that the worker writes into (protocol/talk.ts). */
@@ -54,7 +56,8 @@ export function startThread(options: {
   const { port1: events, port2 } = new MessageChannel();
   const compileCache = compileCacheFolder();
   const talk = options.talk ?? createTalkMemory();
-  const boot = { events: port2, logFile: options.logFile, compileCache, talk } satisfies WorkerBoot;
+  const { logFile, commands = "pi" } = options;
+  const boot = { events: port2, logFile, commands, compileCache, talk } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: boot,
@@ -81,6 +84,14 @@ export function startThread(options: {
   const api = wrap<ConnectionApi>(nodeEndpoint(worker));
   worker.unref();
   events.unref();
+  const unread = (): WorkerEvent | undefined =>
+    receiveMessageOnPort(events)?.message as WorkerEvent | undefined;
+  // At the end of Pi main kills the processes that it knows of: the last one may not have been read yet.
+  const onExit = (): void => {
+    for (let event = unread(); event; event = unread()) if (event.type === "spawned") options.onEvent(event);
+  };
+  // Before the listener that kills.
+  process.prependListener("exit", onExit);
 
   let holders = 0;
   let terminating: Promise<unknown> | undefined;
@@ -89,9 +100,8 @@ export function startThread(options: {
     exited: new Promise((resolve) => {
       worker.once("exit", (exitCode) => {
         // Closing drops unread events, and the process that was started last would be forgotten.
-        for (let last = receiveMessageOnPort(events); last; last = receiveMessageOnPort(events)) {
-          options.onEvent(last.message as WorkerEvent);
-        }
+        for (let event = unread(); event; event = unread()) options.onEvent(event);
+        process.off("exit", onExit);
         events.close();
         resolve({ exitCode, reason, ...(outOfMemory ? { outOfMemory: true as const } : {}) });
       });

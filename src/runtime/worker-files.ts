@@ -46,7 +46,9 @@ export function createWorkerFiles(url: URL): WorkerFiles {
     },
     locate: async () => {
       if (copy) return copy;
-      if (kept.size === 0 || (await exists(path))) return url;
+      // An update leaves a `connection.js`, but not the files that this version of main knows.
+      const found = await Promise.all([...kept.keys()].map((name) => exists(join(dirname(path), name))));
+      if (found.every(Boolean)) return url;
       const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
       for (const [name, code] of kept) await writeFile(join(folder, name), code);
       await writeFile(join(folder, "package.json"), '{"type":"module"}');

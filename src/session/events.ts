@@ -1,6 +1,6 @@
 /** What each event of the worker does to a session on the main thread. One handler per session. */
 import type { CatalogStore } from "../catalog/catalog.ts";
-import type { PiContext } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import { refusedLine } from "../report/refused.ts";

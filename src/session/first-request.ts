@@ -3,7 +3,9 @@
  * direct tools are declared, and the branch's tools are registered. Waits for the worker only where nobody else knows
  * the answer, and within limits.
  */
-import type { Pi, PiContext } from "../pi/api.ts";
+import type { Pi } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { SearchTools } from "../tools/tools.ts";
 import { type AwaitDirectOptions, awaitDirectTools } from "./await-direct.ts";
@@ -34,12 +36,24 @@ async function describeServers({ store, searchTools, running, waits }: FirstRequ
   else if (session.settings) searchTools.declarePlan(serversOf(session), session.settings);
 }
 
+/** Until the request leaves, the worker leaves the processor to it. */
+function goFirst(pi: Pi, runtime: Pick<Runtime, "post">): void {
+  const tell = (state: "prepared" | "sent"): void => runtime.post("firstRequest", { state });
+  tell("prepared");
+  const stop = pi.on("before_provider_request", () => {
+    stop();
+    tell("sent");
+  });
+}
+
 export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstRequest {
   const { running } = options;
   let restoreDue = true;
   return {
     prepare: async (ctx) => {
-      if (!running()) return;
+      const session = running();
+      if (!session) return;
+      if (!session.settings) goFirst(pi, session.runtime);
       await describeServers(options);
       await awaitDirectTools(pi, options);
       if (!restoreDue || !running()) return;

@@ -3,7 +3,7 @@
  * the end of `before_agent_start`, or Pi drops them for good.
  */
 import type { CatalogStore } from "../catalog/catalog.ts";
-import type { PiContext } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import {
   type DeclaredTool,

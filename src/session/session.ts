@@ -6,7 +6,8 @@
  * To let the next request wait for something else: first-request.ts.
  */
 import { join } from "node:path";
-import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi, PiContext } from "../pi/api.ts";
+import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { otherClients } from "../pi/other-client.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";

@@ -4,7 +4,8 @@
  */
 import { join } from "node:path";
 import type { CatalogStore } from "../catalog/catalog.ts";
-import type { Pi, PiContext } from "../pi/api.ts";
+import type { Pi } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
@@ -46,6 +47,22 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 const isRestart = (error: unknown): boolean =>
   error instanceof ThreadsError && error.code === "runtime_restarted";
 
+/** Hands what the user answers in a dialog to the worker that runs then. */
+const answersTo = (
+  runtime: () => Running["runtime"],
+): Pick<Parameters<typeof createDialogs>[1], "consent" | "approval" | "held"> => ({
+  consent: async (hash, allow) => {
+    const answer = () => runtime().ask("answerConsent", { hash, allow });
+    // The answer is bound to the hash of what was asked, so the worker may receive it twice. The user is asked once.
+    await answer().catch((error: unknown) => {
+      if (isRestart(error)) return answer();
+      throw error;
+    });
+  },
+  approval: (id, answer) => runtime().ask("answerApproval", { id, answer }),
+  held: (id, apply) => runtime().ask("applyHeld", { id, apply }),
+});
+
 export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
   const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
 
@@ -64,16 +81,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     });
 
   const dialogs = createDialogs(ctx, {
-    consent: async (hash, allow) => {
-      const answer = () => runningOrThrow().runtime.ask("answerConsent", { hash, allow });
-      // The answer is bound to the hash of what was asked, so the worker may receive it twice. The user is asked once.
-      await answer().catch((error: unknown) => {
-        if (isRestart(error)) return answer();
-        throw error;
-      });
-    },
-    approval: (id, answer) => runningOrThrow().runtime.ask("answerApproval", { id, answer }),
-    held: (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
+    ...answersTo(() => runningOrThrow().runtime),
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
   });
@@ -118,9 +126,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         options.onHandled(event);
       }),
     onCrash: (crash) => {
-      dialogs.interrupt();
-      signIns.interrupt();
-      asks.interrupt();
+      for (const open of [dialogs, signIns, asks]) open.interrupt();
       const session = ifCurrent();
       if (session) session.crashes = { count: session.crashes.count + 1, last: crash.reason };
       guarded(() => {

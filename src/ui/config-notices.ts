@@ -2,7 +2,7 @@
  * The notices about the configuration: each line once, and one notice for all lines of a plan, because each notice
  * costs Pi a drawing of its screen. Bounded: a file of a cloned project can hold thousands of mistakes.
  */
-import type { PiContext } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import { notify } from "../pi/notices.ts";
 
 const LINES = 10;

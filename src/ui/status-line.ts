@@ -1,5 +1,5 @@
 /** The line below the editor: `MCP 3/4 · 120 tools`. Pi is told only a line that differs. */
-import type { PiContext } from "../pi/api.ts";
+import type { PiContext } from "../pi/context.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 
 const KEY = "pi-mcp-threads";

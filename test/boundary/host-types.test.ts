@@ -1,6 +1,6 @@
 /**
- * Owns: the check that `src/pi/api.ts`, a hand-written copy of the used part of Pi's API, still fits Pi. The tests
- * compile the file against the published types of the pinned Pi, so a change on either side fails a test.
+ * Owns: the check that the types of `src/pi`, a hand-written copy of the used part of Pi's API, still fit Pi. The tests
+ * compile them against the published types of the pinned Pi, so a change on either side fails a test.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,12 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** Resolves with the compiler's output for one program; empty if the program compiles. */
-async function compile(name: string, program: string): Promise<string> {
+/** Compiles programs together: the compiler reads Pi's types once. Resolves with its messages for each program's file. */
+async function compile(programs: Record<string, string>): Promise<(file: string) => string> {
   const { packageDir, typesDir } = await ensurePi();
-  const file = join(dir, `${name}.ts`);
-  const config = join(dir, `${name}.json`);
-  await writeFile(file, program);
+  const config = join(dir, "tsconfig.json");
+  const files = Object.keys(programs).map((name) => join(dir, `${name}.ts`));
+  for (const [name, program] of Object.entries(programs)) await writeFile(join(dir, `${name}.ts`), program);
   await writeFile(
     config,
     JSON.stringify({
@@ -45,23 +45,31 @@ async function compile(name: string, program: string): Promise<string> {
           typebox: [join(typesDir, "typebox/build/index.d.mts")],
         },
       },
-      files: [file, join(root, "src", "shared", "protocol", "comlink-node.d.ts")],
+      files: [...files, join(root, "src", "shared", "protocol", "comlink-node.d.ts")],
     }),
   );
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  return promisify(execFile)(process.execPath, [tsc, "-p", config]).then(
+  const output = await promisify(execFile)(process.execPath, [tsc, "-p", config, "--pretty", "false"]).then(
     () => "",
     (error: { stdout: string }) => error.stdout,
   );
+  // A message begins with its file; its further lines are indented.
+  const messages = output.split(/\n(?! )/).filter((message) => message !== "");
+  const isOf = (message: string, name: string): boolean => message.includes(`/${name}.ts(`);
+  return (name) => {
+    const others = Object.keys(programs).filter((other) => other !== name);
+    return messages.filter((message) => !others.some((other) => isOf(message, other))).join("\n");
+  };
 }
 
 const IMPORTS = `
 import type { ExtensionAPI, ExtensionContext, ExtensionToolContext, ExtensionFactory, ToolDefinition, RegisteredCommand, AgentToolResult } from "pi-types";
-import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "api.ts")}";
+import type { Pi, PiCommand } from "${join(root, "src", "pi", "api.ts")}";
+import type { PiContext } from "${join(root, "src", "pi", "context.ts")}";
+import type { PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "tools.ts")}";
 `;
 
-test("src/pi/api.ts and the published types of the pinned Pi -> they fit each other", async () => {
-  const program = `${IMPORTS}
+const FITS = `${IMPORTS}
 import factory from "${join(root, "src", "index.ts")}";
 declare const api: ExtensionAPI;
 declare const context: ExtensionContext;
@@ -77,14 +85,25 @@ export const theirCommand: Omit<RegisteredCommand, "name" | "sourceInfo"> = comm
 export const theirResult: AgentToolResult<unknown> = result;
 export const theirFactory: ExtensionFactory = factory;
 `;
-  expect(await compile("fits", program)).toBe("");
+
+const REFUSED: Record<string, string> = {
+  "a method that Pi does not have": "export const x: { noSuchMethod(): void } = null! as ExtensionAPI;",
+  "a context field of another type": "export const x: { cwd: number } = null! as ExtensionContext;",
+  "a result that is not content": "export const x: AgentToolResult<unknown> = { content: 1, details: 2 };",
+  "an exposure that Pi does not know": 'export const x: ToolDefinition["exposure"] = "secret";',
+};
+const fileOf = (title: string): string => title.replaceAll(" ", "-");
+
+let messagesOf: (file: string) => string;
+beforeAll(async () => {
+  const refused = Object.entries(REFUSED).map(([title, line]) => [fileOf(title), `${IMPORTS}${line}\n`]);
+  messagesOf = await compile({ fits: FITS, ...Object.fromEntries(refused) });
 });
 
-test.each([
-  ["a method that Pi does not have", "export const x: { noSuchMethod(): void } = null! as ExtensionAPI;"],
-  ["a context field of another type", "export const x: { cwd: number } = null! as ExtensionContext;"],
-  ["a result that is not content", "export const x: AgentToolResult<unknown> = { content: 1, details: 2 };"],
-  ["an exposure that Pi does not know", 'export const x: ToolDefinition["exposure"] = "secret";'],
-])("%s -> the compiler refuses it, so the check is real", async (name, line) => {
-  expect(await compile(name.replaceAll(" ", "-"), `${IMPORTS}${line}\n`)).toMatch(/error TS2/);
+test("the types of src/pi and the published types of the pinned Pi -> they fit each other", () => {
+  expect(messagesOf("fits")).toBe("");
+});
+
+test.each(Object.keys(REFUSED))("%s -> the compiler refuses it, so the check is real", (title) => {
+  expect(messagesOf(fileOf(title))).toMatch(new RegExp(`/${fileOf(title)}\\.ts\\(\\d+,\\d+\\): error TS2`));
 });

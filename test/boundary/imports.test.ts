@@ -9,12 +9,13 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { build, transform } from "esbuild";
 import { describe, expect, test } from "vitest";
+import { builtOutputs } from "../support/built-outputs.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 /** The files that Pi's main thread loads before its first paint, and all files that it loads. */
 const FIRST = ["index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
-const FIRST_BYTES = 72 * 1024;
+const FIRST_BYTES = 73 * 1024;
 const MAIN_BYTES = 150 * 1024;
 /** What `npm install` lays on the disk. */
 const PACKAGE_BYTES = 1_500_000;
@@ -22,19 +23,26 @@ const PACKAGE_BYTES = 1_500_000;
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))
   .map((name) => `dist/${name}`);
-const OUTPUTS = [
-  ...MAIN,
-  ...COMMAND,
-  "dist/screens.js",
-  "dist/workers/cache.js",
-  "dist/workers/connection.js",
-  "dist/workers/worker.js",
-];
+const WORKERS = readdirSync(join(root, "dist/workers")).map((name) => `dist/workers/${name}`);
+const OUTPUTS = [...MAIN, ...COMMAND, "dist/screens.js", ...WORKERS];
 
-async function sourcesOf(output: string): Promise<string[]> {
-  const text = await readFile(join(root, "node_modules/.cache/build-sources.json"), "utf8");
-  return (JSON.parse(text) as Record<string, string[]>)[output] ?? [];
+const sourcesOf = async (output: string): Promise<string[]> => (await builtOutputs())[output]?.sources ?? [];
+
+/** The output and those that it imports, with `import()` if `late`. */
+async function filesOf(entry: string, late: boolean): Promise<string[]> {
+  const outputs = await builtOutputs();
+  const reached = new Set([entry]);
+  for (const file of reached) {
+    for (const { path, kind } of outputs[file]?.imports ?? []) {
+      if (path in outputs && (late || kind !== "dynamic-import")) reached.add(path);
+    }
+  }
+  return [...reached];
 }
+
+/** The source files that a worker may come to load. */
+const workerSources = async (entry: string): Promise<string[]> =>
+  (await Promise.all((await filesOf(entry, true)).map(sourcesOf))).flat();
 
 /** Resolves with every specifier that the file imports, requires or imports dynamically. */
 async function importsOf(file: string): Promise<string[]> {
@@ -113,8 +121,8 @@ describe("built files", () => {
 
   test("workers hold no file of src except src/shared", async () => {
     const sources = [
-      ...(await sourcesOf("dist/workers/connection.js")),
-      ...(await sourcesOf("dist/workers/cache.js")),
+      ...(await workerSources("dist/workers/connection.js")),
+      ...(await workerSources("dist/workers/cache.js")),
     ];
     const foreign = sources.filter((source) => /^src\/(?!shared\/)/.test(source));
     expect(sources.length).toBeGreaterThan(10);
@@ -125,8 +133,8 @@ describe("built files", () => {
     const foreign = (sources: readonly string[], folder: string): string[] =>
       sources.filter((source) => source.startsWith(`workers/${folder}/`));
     const [cache, connection] = [
-      await sourcesOf("dist/workers/cache.js"),
-      await sourcesOf("dist/workers/connection.js"),
+      await workerSources("dist/workers/cache.js"),
+      await workerSources("dist/workers/connection.js"),
     ];
     expect(foreign(cache, "connection")).toEqual([]);
     expect(foreign(connection, "cache")).toEqual([]);
@@ -136,7 +144,7 @@ describe("built files", () => {
   });
 
   test("the cache worker holds no MCP SDK", async () => {
-    const packages = (await sourcesOf("dist/workers/cache.js")).map(packageOf).filter(Boolean);
+    const packages = (await workerSources("dist/workers/cache.js")).map(packageOf).filter(Boolean);
     expect([...new Set(packages)].sort()).toEqual(["@eslint-community/regexpp", "msgpackr"]);
   });
 
@@ -144,9 +152,9 @@ describe("built files", () => {
     const builtin =
       /^node:|^(assert|buffer|child_process|crypto|events|fs|http|https|module|net|os|path|perf_hooks|stream|string_decoder|tls|url|util|worker_threads|zlib)(\/|$)/;
     const imports = await importsOf(file);
-    expect(imports.length).toBeGreaterThan(0);
     const ofMain = MAIN.includes(file) ? ["dist/chunk.js", "dist/later.js", "dist/screens.js"] : [];
-    const beside = COMMAND.includes(file) || file === "dist/screens.js" ? COMMAND : ofMain;
+    const ofCommand = COMMAND.includes(file) || file === "dist/screens.js" ? COMMAND : ofMain;
+    const beside = WORKERS.includes(file) ? WORKERS : ofCommand;
     const others = imports.filter((path) => !builtin.test(path)).map((path) => join(dirname(file), path));
     expect(others.filter((path) => !beside.includes(path))).toEqual([]);
   });
@@ -176,11 +184,25 @@ describe("built files", () => {
   });
 
   test("the connection worker imports no heavy module of Node before it is needed", async () => {
-    const text = await readFile(join(root, "dist/workers/connection.js"), "utf8");
-    const atOnce = [...text.matchAll(/\bfrom ?"node:([^"]+)"/g)].map((match) => match[1]);
+    const files = await filesOf("dist/workers/connection.js", false);
+    const texts = await Promise.all(files.map((file) => readFile(join(root, file), "utf8")));
+    const atOnce = texts.flatMap((text) =>
+      [...text.matchAll(/\bfrom ?"node:([^"]+)"/g)].map((match) => match[1]),
+    );
     expect(atOnce).toContain("fs/promises");
     const heavy = ["child_process", "crypto", "http", "https", "tls", "zlib"];
     expect(atOnce.filter((name) => heavy.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("the words about each key, which the JSON Schema has, are not in the worker", async () => {
+    const schema = await readFile(join(root, "schema/mcp.schema.json"), "utf8");
+    const words = [...schema.matchAll(/"description": ?("(?:[^"\\]|\\.){30,}")/g)].map(
+      ([, text = ""]): string => JSON.parse(text),
+    );
+    expect(words.length).toBeGreaterThan(50);
+    const texts = await Promise.all(WORKERS.map((file) => readFile(join(root, file), "utf8")));
+    expect(texts.join("").length).toBeGreaterThan(500_000);
+    expect(words.filter((one) => texts.some((text) => text.includes(one)))).toEqual([]);
   });
 
   test("the connection worker evaluates no heavy library before it is needed", async () => {
@@ -195,6 +217,18 @@ describe("built files", () => {
       "semver",
     ];
     expect([...new Set(packages)].filter((name) => heavy.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("the connection worker reads three files at its start, and half of its code", async () => {
+    const sizeOf = async (files: readonly string[]): Promise<number> =>
+      (await Promise.all(files.map(async (file) => (await stat(join(root, file))).size))).reduce(
+        (sum, bytes) => sum + bytes,
+        0,
+      );
+    const atStart = await filesOf("dist/workers/connection.js", false);
+    const all = await filesOf("dist/workers/connection.js", true);
+    expect(atStart.length).toBeLessThanOrEqual(3);
+    expect(await sizeOf(atStart)).toBeLessThan(0.6 * (await sizeOf(all)));
   });
 
   test("a session without a remote server evaluates nothing of HTTP and of a sign-in", async () => {

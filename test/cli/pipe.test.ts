@@ -200,10 +200,10 @@ describe("what is known is older than the configuration", () => {
 describe("changes of the configuration", () => {
   test("a name that is merely alike changes nothing", async () => {
     const at = await makeHome({ mcp: { mcpServers: { github: { command: "x" } } } });
-    for (const word of ["remove", "disable", "enable"]) {
-      const run = await runCli(at, [word, "git-hub"]);
+    for (const words of [["remove"], ["disable"], ["enable"], ["login"], ["logout"], ["call"]]) {
+      const run = await runCli(at, [...words, "git-hub", ...(words[0] === "call" ? ["work"] : [])]);
       expect(run).toMatchObject({ code: 2, stdout: "" });
-      expect(run.stderr).toContain("One is named github. A change needs the exact name.");
+      expect(run.stderr).toContain("One is named github. This command needs the exact name.");
     }
     expect(JSON.parse(await readFile(at.mcpFile, "utf8"))).toEqual({
       mcpServers: { github: { command: "x" } },
@@ -211,6 +211,24 @@ describe("changes of the configuration", () => {
   });
 
   const text = async (at: PiHome): Promise<string> => readFile(at.mcpFile, "utf8");
+
+  test("remove: a clone that nobody has allowed defines the server, too -> the user's own file first", async () => {
+    const entry = { mcpServers: { d: { command: "x" } } };
+    const at = await makeHome({ mcp: entry });
+    await at.writeFile(".mcp.json", entry);
+    const clone = join(at.cwd, ".mcp.json");
+    expect(await runCli(at, ["remove", "d", "--trust-project"])).toMatchObject({
+      code: 0,
+      stdout: `d is removed from ${at.mcpFile}.\n`,
+      stderr: expect.stringContaining(`d of ${clone} counts now.`),
+    });
+    expect(JSON.parse(await readFile(clone, "utf8"))).toEqual(entry);
+    expect(JSON.parse(await text(at))).toEqual({ mcpServers: {} });
+    expect(await runCli(at, ["remove", "d", "--trust-project"])).toMatchObject({
+      code: 0,
+      stdout: `d is removed from ${clone}.\n`,
+    });
+  });
 
   test("enable and disable write the file and keep its comments", async () => {
     const mcp = '{\n  // mine\n  "mcpServers": { "every": { "command": "x" } }\n}\n';
@@ -274,6 +292,13 @@ describe("sign-in, doctor, statistics, log", () => {
     expect(report.stdout).toMatch(/^```text\npi-mcp-threads [\d.]+, Node /);
     const { findings } = JSON.parse(json.stdout) as { findings: { id: string; server?: string }[] };
     expect(findings).toContainEqual(expect.objectContaining({ id: "command", server: "dead" }));
+    for (const { stdout } of [run, report, json]) expect(stdout).not.toMatch(/\/mcp |ToolSearch/);
+  });
+
+  test("the doctor's remedies are commands of the shell, also in JSON", async () => {
+    const run = await cli(["doctor", "off", "--json"]);
+    const { findings } = JSON.parse(run.stdout) as { findings: { remedy?: string }[] };
+    expect(findings.map(({ remedy }) => remedy)).toContain("pi-mcp-threads enable off");
   });
 
   test("stats without captureStats says how", async () => {
@@ -488,4 +513,15 @@ test("commands at the same time share the caches: none fails, and what is known 
   expect(after.stdout).toBe(before.stdout);
   const log = await readFile(join(home.agentDir, "mcp-threads.log"), "utf8");
   expect(log).not.toMatch(/corrupt|cannot be written/);
+});
+
+test("an agent folder that cannot be made -> an error and an end, where Node's recursive mkdir would never end", async () => {
+  const at = await makeHome();
+  const file = await at.writeFile("file", "");
+  const folders = [join(file, "agent"), ...(process.platform === "linux" ? ["/proc/nope"] : [])];
+  for (const folder of folders) {
+    const run = await runCli(at, ["list"], { env: { PI_CODING_AGENT_DIR: folder } });
+    expect(run).toMatchObject({ code: 7, stdout: "" });
+    expect(run.stderr).toMatch(/^pi-mcp-threads: Pi's agent folder .* cannot be made/);
+  }
 });

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { npmServer } from "../support/npm-server.ts";
 import type { PiHome } from "../support/pi-home.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -58,10 +59,6 @@ export function startCli(home: PiHome, args: readonly string[], options: RunOpti
 export const runCli = (home: PiHome, args: readonly string[], options?: RunOptions): Promise<Run> =>
   startCli(home, args, options).ended;
 
-const npmServer = (name: string, ...args: string[]) => ({
-  command: process.execPath,
-  args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
-});
 export const everything = () => npmServer("server-everything");
 export const filesystem = (folder: string) => npmServer("server-filesystem", folder);
 export const fixtureServer = (name: string, ...args: string[]) => ({

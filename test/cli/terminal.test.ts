@@ -73,7 +73,7 @@ describe("questions", () => {
     const at = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
     const shell = await openShell(at);
     await shell.start("call every echo message=hi");
-    expect(await shell.until(/Allow it\? \[y\/N\]/)).toContain("server-everything/dist/index.js");
+    expect(await shell.until(/Allow it\? \[y\/N\]/)).toContain("server-everything/one-file/index.mjs");
     await shell.type("");
     expect(await shell.until(/exit 5/)).toContain("You did not allow every.");
     expect(await readFile(join(at.agentDir, "mcp-threads.log"), "utf8")).not.toContain(
@@ -84,7 +84,7 @@ describe("questions", () => {
     expect(piped).toMatchObject({ code: 5, stdout: "" });
     expect(piped.stderr).toMatch(/refused before[\s\S]*--yes takes back no refusal/);
     await shell.start("--yes call every echo message=hi");
-    await shell.until(/You refused this[\s\S]*server-everything\/dist\/index\.js[\s\S]*Allow it\?/);
+    await shell.until(/You refused this[\s\S]*server-everything\/one-file\/index\.mjs[\s\S]*Allow it\?/);
     await shell.type("y");
     await shell.until(/^Echo: hi$[\s\S]*exit 0/m);
 

@@ -33,6 +33,8 @@ export async function openShell(home: PiHome, columns = 100): Promise<CommandTer
   const screen = async (): Promise<string> => (await tmux("capture-pane", "-p", "-J")).trimEnd();
   return {
     start: async (args, before = "") => {
+      // Nothing of the command before may pass for what this one shows.
+      await tmux("send-keys", "-R");
       const command = `clear; ${before} '${process.execPath}' '${CLI}' ${args}; echo "exit $?"`;
       await tmux("send-keys", "-l", command);
       await tmux("send-keys", "Enter");

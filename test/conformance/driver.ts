@@ -2,8 +2,8 @@
  * Owns: the client that the conformance suite tests: the packed connection worker with one server, and a user who agrees
  * to everything and keeps every default, but in a scenario that is about the question. The suite gives the server's
  * address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`, the revision in
- * `MCP_CONFORMANCE_PROTOCOL_VERSION`, and for some scenarios credentials or calls in `MCP_CONFORMANCE_CONTEXT`. Ends with
- * 0 if the scenario's tools were called.
+ * `MCP_CONFORMANCE_PROTOCOL_VERSION`, and for some scenarios credentials or calls in `MCP_CONFORMANCE_CONTEXT`.
+ * Called by: support.ts, in the process of the tests. As a program: a person who runs one scenario by hand.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,6 +16,9 @@ const SERVER = "conformance";
 /** The revision that has a wire of its own. */
 const STATELESS = "2026-07-28";
 
+/** No scenario is about a worker that hangs, and a busy machine alone must not end one. */
+const HANGS_MS = 60_000;
+
 /** More sign-ins than a client may try, so that the suite sees a client that does not stop. */
 const MOST_SIGN_INS = 6;
 
@@ -26,6 +29,17 @@ interface Context {
   signing_algorithm?: string;
   toolCalls?: { name: string; arguments: Record<string, unknown> }[];
 }
+
+/** What the suite gives a client. */
+export interface Asked {
+  url: string;
+  scenario: string;
+  revision: string;
+  /** JSON. */
+  context: string;
+}
+
+type Say = (text: string) => void;
 
 type Call = [tool: string, args: Record<string, unknown>];
 
@@ -101,32 +115,34 @@ async function getPrompt(session: PlainSession): Promise<void> {
 /** Scenarios in which the client must go no further than its question to the user. */
 const USER_DECLINES = ["auth/metadata-issuer-mismatch"];
 
+interface Player {
+  session: PlainSession;
+  user: User;
+  say: Say;
+}
+
 /** Calls the tool. Signs in as often as the server asks for it, and calls again. */
-async function callSigningIn(
-  session: PlainSession,
-  tool: string,
-  args: Record<string, unknown>,
-  user: User,
-): Promise<string> {
+async function callSigningIn(player: Player, [tool, args]: Call): Promise<string> {
   for (let signIns = 0; ; signIns += 1) {
     try {
-      return JSON.stringify((await session.call(SERVER, tool, args)).content);
+      return JSON.stringify((await player.session.call(SERVER, tool, args)).content);
     } catch (error) {
       const mayHelp = error instanceof ThreadsError && error.code === "needs_auth";
       if (!mayHelp || signIns === MOST_SIGN_INS) throw error;
-      process.stderr.write(`${describeError(error)}\n`);
-      await signIn(session, user);
+      player.say(describeError(error));
+      await signIn(player);
     }
   }
 }
 
-async function signIn(session: PlainSession, user: User): Promise<void> {
+async function signIn({ session, user, say }: Player): Promise<void> {
   const { result, says, page } = await session.signIn(SERVER, user);
-  process.stderr.write(`sign-in: ${says}${page ? ` (the browser shows status ${page.status})` : ""}\n`);
+  say(`sign-in: ${says}${page ? ` (the browser shows status ${page.status})` : ""}`);
   if (!result.ok) throw new Error(says);
 }
 
-async function run(url: string, scenario: string, revision: string, context: Context): Promise<void> {
+async function play({ url, scenario, revision, ...asked }: Asked, say: Say): Promise<void> {
+  const context = JSON.parse(asked.context) as Context;
   const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
   const place = { agentDir: join(dir, "agent"), cwd: dir };
   await mkdir(place.agentDir);
@@ -138,36 +154,47 @@ async function run(url: string, scenario: string, revision: string, context: Con
     ...(Object.keys(oauth).length > 0 ? { oauth } : {}),
   };
   await writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { [SERVER]: entry } }));
-  const session = await startPlainSession(place);
-  const user = { agrees: !USER_DECLINES.includes(scenario) };
+  const session = await startPlainSession(place, { heartbeatMs: HANGS_MS });
+  const player = { session, user: { agrees: !USER_DECLINES.includes(scenario) }, say };
   try {
     const { state, error } = await session.settled(SERVER);
-    process.stderr.write(`${state}${error ? `: ${describeError(error)}` : ""}\n`);
-    if (state === "needs-auth") await signIn(session, user);
+    say(`${state}${error ? `: ${describeError(error)}` : ""}`);
+    if (state === "needs-auth") await signIn(player);
     const more = (await MORE_CALLS[scenario]?.(session, context)) ?? CALLS[scenario];
-    for (const [tool, args] of more ?? [["test-tool", {}]]) {
-      process.stderr.write(`${tool}: ${await callSigningIn(session, tool, args, user)}\n`);
+    for (const call of more ?? [["test-tool", {}] satisfies Call]) {
+      say(`${call[0]}: ${await callSigningIn(player, call)}`);
     }
     if (scenario === "http-standard-headers") await getPrompt(session);
     const after = await session.settled(SERVER);
     if (after.state !== "connected") throw new Error(`the server is ${after.state}`);
   } finally {
     await session.runtime.stop();
-    process.stderr.write(await readFile(join(place.agentDir, "mcp-threads.log"), "utf8"));
+    say(await readFile(join(place.agentDir, "mcp-threads.log"), "utf8"));
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-const [url = ""] = process.argv.slice(-1);
-const {
-  MCP_CONFORMANCE_SCENARIO: scenario = "",
-  MCP_CONFORMANCE_PROTOCOL_VERSION: revision = "",
-  MCP_CONFORMANCE_CONTEXT: context = "{}",
-} = process.env;
-/** The worker keeps no process alive, and this one waits for its events. */
-const awake = setInterval(() => undefined, 60_000);
-await run(url, scenario, revision, JSON.parse(context) as Context).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-});
-clearInterval(awake);
+/** Resolves with the exit code of the client: 0 if the scenario's tools were called. `say` gets each line about it. */
+export async function drive(asked: Asked, say: Say): Promise<number> {
+  try {
+    await play(asked, say);
+    return 0;
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    return 1;
+  }
+}
+
+if (import.meta.main) {
+  const { env, argv } = process;
+  const asked = {
+    url: argv.at(-1) ?? "",
+    scenario: env.MCP_CONFORMANCE_SCENARIO ?? "",
+    revision: env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? "",
+    context: env.MCP_CONFORMANCE_CONTEXT ?? "{}",
+  };
+  /** The worker keeps no process alive, and this one waits for its events. */
+  const awake = setInterval(() => undefined, 60_000);
+  process.exitCode = await drive(asked, (line) => process.stderr.write(`${line}\n`));
+  clearInterval(awake);
+}

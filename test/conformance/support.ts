@@ -1,9 +1,18 @@
-/** Owns: runs one scenario of the conformance suite against the packed connection worker, and tells what failed. */
-import { execFile } from "node:child_process";
+/**
+ * Owns: runs scenarios of the conformance suite against the packed connection worker, and tells what failed. The suite is
+ * one process for each version (suite.mjs), and the client that it tests runs in the process of the tests (driver.ts).
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { enableCompileCache } from "node:module";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { createInterface } from "node:readline";
+import { expect, inject, test } from "vitest";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { type Asked, drive } from "./driver.ts";
 import { ALL, EXPECTED_FAILURES, LEFT_OUT, RUN, SUITES } from "./scenarios.ts";
 
 type SuiteName = keyof typeof SUITES;
@@ -13,7 +22,7 @@ const cliOf = (suite: SuiteName): string =>
   join(root, "node_modules", SUITES[suite].folder, "dist", "index.js");
 
 /** The suite passes the command through a shell. */
-const COMMAND = `"${process.execPath}" "${join(import.meta.dirname, "driver.ts")}"`;
+const COMMAND = `"${process.execPath}" "${join(import.meta.dirname, "client.mjs")}"`;
 
 const COMPILED = join(root, "node_modules", ".cache", "conformance");
 
@@ -33,18 +42,69 @@ interface Outcome {
   report: string;
 }
 
-function run(
-  suite: SuiteName,
-  args: readonly string[],
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  // A real browser must never start. Each scenario starts two programs, which compile the same files.
-  const env = { ...process.env, BROWSER: "none", NODE_OPTIONS: "", NODE_COMPILE_CACHE: COMPILED };
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [cliOf(suite), ...args], { env }, (error, stdout, stderr) => {
-      if (error && typeof error.code !== "number") reject(error);
-      else resolve({ code: Number(error?.code ?? 0), stdout, stderr });
-    });
+interface Ended {
+  code: number;
+  printed: string;
+}
+
+/** Plays the client for each connection of client.mjs. Resolves with the port. */
+async function playClients(): Promise<number> {
+  // As in Pi, the thread of a scenario finds what Node compiled for an earlier one.
+  enableCompileCache(join(inject("piCaches"), "workers"));
+  const answer = async (socket: Socket): Promise<void> => {
+    const [line] = (await once(createInterface(socket), "line")) as [string];
+    const said: string[] = [];
+    const code = await drive(JSON.parse(line) as Asked, (text) => said.push(`${text}\n`));
+    socket.end(JSON.stringify({ code, said: said.join("") }));
+  };
+  const server = createServer((socket) => void answer(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onCleanup(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function startSuite(suite: SuiteName): Promise<ChildProcess> {
+  // A real browser must never start. The client of each scenario is a program of its own.
+  const env = {
+    ...process.env,
+    BROWSER: "none",
+    NODE_OPTIONS: "",
+    NODE_COMPILE_CACHE: COMPILED,
+    CONFORMANCE_CLIENT: String(await playClients()),
+  };
+  const child = fork(join(import.meta.dirname, "suite.mjs"), [cliOf(suite)], { env, execArgv: [] });
+  onCleanup(async () => {
+    child.kill();
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   });
+  return child;
+}
+
+const running = new Map<SuiteName, Promise<ChildProcess>>();
+
+/** Runs the command line of the suite. The process of the suite ends with the file. */
+async function run(suite: SuiteName, args: readonly string[]): Promise<Ended> {
+  let started = running.get(suite);
+  if (!started) {
+    started = forWholeFile(async () => {
+      onCleanup(() => running.delete(suite));
+      return startSuite(suite);
+    });
+    running.set(suite, started);
+  }
+  const child = await started;
+  child.send({ args });
+  const ended = new AbortController();
+  try {
+    const exit = once(child, "exit", { signal: ended.signal }).then(([code]) => {
+      throw new Error(`the suite ended with ${code}`);
+    });
+    const message = once(child, "message", { signal: ended.signal }).then(([answer]) => answer as Ended);
+    return await Promise.race([message, exit]);
+  } finally {
+    ended.abort();
+  }
 }
 
 async function readResults(folder: string): Promise<string> {
@@ -72,8 +132,8 @@ async function runScenario(suite: SuiteName, scenario: string): Promise<Outcome>
 
 /** Scenarios that the suite lists, in lines such as `  - auth/iss-supported [2026-07-28]`. */
 async function listed(suite: SuiteName): Promise<string[]> {
-  const { stdout } = await run(suite, ["list", "--client"]);
-  return [...stdout.matchAll(/^ +- (\S+)/gm)].map(([, name = ""]) => name);
+  const { printed } = await run(suite, ["list", "--client"]);
+  return [...printed.matchAll(/^ +- (\S+)/gm)].map(([, name = ""]) => name);
 }
 
 /** Declares the tests of one version. */

@@ -271,6 +271,20 @@ describe("other extensions and projects", () => {
     expect(scripted.requests[2] && toolResultTexts(scripted.requests[2])[1]).toBe("Echo: one");
   });
 
+  test("a second copy over RPC, and new sessions -> it says so once", async () => {
+    const at = await home({ mcp: { mcpServers: {} } });
+    const packed = await entryOf("packed package");
+    const rpc = await startRpc({ home: at, model: await model([]), extensions: [ENTRY, packed] });
+    onCleanup(() => rpc.stop());
+    await rpc.ready();
+    for (let session = 0; session < 2; session++) {
+      await rpc.request({ type: "new_session" });
+      await rpc.ready();
+    }
+    const told = notices(rpc.events).filter(({ message }) => message.includes("is loaded twice"));
+    expect(told).toHaveLength(1);
+  });
+
   test("another extension with /mcp -> one notice names it", async () => {
     const scripted = await model([{ text: "ok" }]);
     const at = await home({ mcp: { mcpServers: {} } });

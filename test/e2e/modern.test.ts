@@ -6,17 +6,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { serveFixture } from "../support/modern-http.ts";
+import { oneFile } from "../support/one-file.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
 import { call, ENTRY, home, model, readLog, root, searchFor } from "./support.ts";
 
 const turn = inTurn();
-const stdio = {
-  command: process.execPath,
-  args: [join(root, "test/fixtures/modern/stdio.mjs")],
-  env: { ERAS: "modern" },
-};
+const program = oneFile("server-of-both-eras", join(root, "test/fixtures/modern/stdio.mjs"));
+const stdio = { command: process.execPath, args: [program.file], env: { ...program.env, ERAS: "modern" } };
 
 test("print mode -> the model finds and calls tools over both transports; the next start calls with one request", async () => {
   const server = await serveFixture();

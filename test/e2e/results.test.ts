@@ -105,7 +105,7 @@ describe("server-everything", () => {
 
 describe("settings.outputGuard", () => {
   const lines = answerOf("a line of text\n".repeat(500));
-  const CUT = /^(a line of text\n)+\[… .* left out here\. Full text: .*\]\n(a line of text\n)+$/;
+  const CUT = /^(a line of text\n)+\[\.\.\. .* left out here\. Full text: .*\]\n(a line of text\n)+$/;
 
   test("outputGuard of the settings and of one server, which wins -> fewer lines, or all lines", async () => {
     const mcp = {
@@ -139,7 +139,7 @@ describe("settings.outputGuard", () => {
       fill: (folder) => writeFile(join(folder, ".pi", "agent", "mcp-results"), ""),
     });
     const [shown = ""] = await readsOf(pi, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
-    expect(shown).toMatch(/^(a line of text\n)+\[… [\d,]+ bytes of 150,000 bytes .* left out here\. /);
+    expect(shown).toMatch(/^(a line of text\n)+\[\.\.\. [\d,]+ bytes of 150,000 bytes .* left out here\. /);
     expect(shown).toMatch(/The full text could not be stored: E[A-Z]+: .*\]\n(a line of text\n)+$/);
     expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(51_200);
   });

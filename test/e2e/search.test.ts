@@ -217,7 +217,7 @@ test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers
   // test/unit/shared/text/search-tool.test.ts tests the catalog "off".
   await pi.again();
   const { requests } = await run(pi, { text: "ok" });
-  expect(declared(requests[0], "ToolSearch")?.description).toMatch(/Servers:\n- s$/);
+  expect(declared(requests[0], "ToolSearch")?.description).toMatch(/\nServers \(.+\):\n- s$/);
 });
 
 describe("the proxy tool", () => {

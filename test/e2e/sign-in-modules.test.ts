@@ -5,26 +5,25 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { builtOutputs } from "../support/built-outputs.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { storeSignIn } from "../support/stored-sign-in.ts";
-import { changedNamedExtension } from "./sign-in-support.ts";
+import { notingExtension } from "./sign-in-support.ts";
 import { call, fixtureServer, home, model, onCleanup } from "./support.ts";
 
-/** A module of a bundle that is not evaluated at once has a function of its own, which runs when it is first needed. */
-const LATE_MODULE = "try{return fn&&(res=";
-
-/** The late modules of the connection worker that a session evaluates, in order, while the model calls a tool. */
+/** The modules of the workers that a session evaluates while the model calls a tool. */
 async function evaluatedIn(at: PiHome, tool: string): Promise<string[]> {
   const file = join(at.dir, "evaluated");
-  const note = `process.getBuiltinModule("node:fs").appendFileSync(${JSON.stringify(file)},Object.keys(fn)[0]+"\\n")`;
-  const extension = await changedNamedExtension(at, LATE_MODULE, `try{if(fn)${note};return fn&&(res=`);
+  const extension = await notingExtension(at, file);
   const script = [call("ToolSearch", { query: `select:web__${tool}` }), call(`web__${tool}`, {})];
   const scripted = await model(script);
   const result = await runPrint({ home: at, model: scripted, extensions: extension, prompt: "go" });
   expect(result).toMatchObject({ code: 0, stdout: "done\n" });
-  return (await readFile(file, "utf8")).trim().split("\n");
+  const outputs = await builtOutputs();
+  const names = new Set((await readFile(file, "utf8")).trim().split("\n"));
+  return [...names].flatMap((name) => outputs[`dist/workers/${name}`]?.sources ?? []);
 }
 
 /** Modules of a sign-in, but for the small ones that decide whether a sign-in applies. */

@@ -2,11 +2,9 @@
  * Owns: the stories of sign-ins in the real Pi without a terminal: an authorization server, an MCP server that trusts
  * it, a home with both, a browser that notes its starts, and the search for secrets in all that Pi wrote and said.
  */
-import { execFile } from "node:child_process";
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { expect } from "vitest";
 import {
   type AuthorizationServer,
@@ -104,21 +102,32 @@ export async function changedExtension(at: PiHome, from: string, to: string): Pr
   return changedCopy(await copyExtension(at), from, to);
 }
 
-/** The same with a worker whose names are not shortened. */
-export async function changedNamedExtension(at: PiHome, from: string, to: string): Promise<string> {
+/** A copy of the built extension in which each file of the workers adds its name to `note` when it is evaluated. */
+export async function notingExtension(at: PiHome, note: string): Promise<string> {
   const folder = await copyExtension(at);
-  const script = join(root, "scripts", "build.ts");
-  await promisify(execFile)(process.execPath, [script, "--with-names", workerIn(folder)]);
-  return changedCopy(folder, from, to);
+  for (const [path, text] of await workerFiles(folder)) {
+    const call = `noteFile(${JSON.stringify(note)}, ${JSON.stringify(`${basename(path)}\n`)});`;
+    await writeFile(path, `import { appendFileSync as noteFile } from "node:fs";\n${call}\n${text}`);
+  }
+  return join(folder, "index.js");
 }
 
-const workerIn = (folder: string): string => join(folder, "dist", "workers", "connection.js");
+/** Path -> text of each file of the workers. */
+async function workerFiles(folder: string): Promise<[string, string][]> {
+  const workers = join(folder, "dist", "workers");
+  const paths = (await readdir(workers)).map((name) => join(workers, name));
+  return Promise.all(
+    paths.map(async (path): Promise<[string, string]> => [path, await readFile(path, "utf8")]),
+  );
+}
 
 async function changedCopy(folder: string, from: string, to: string): Promise<string> {
-  const worker = workerIn(folder);
-  const parts = (await readFile(worker, "utf8")).split(from);
-  if (parts.length !== 2) throw new Error(`the built worker has ${parts.length - 1} times ${from}`);
-  await writeFile(worker, parts.join(to));
+  const parts = (await workerFiles(folder)).map(([path, text]) => ({ path, split: text.split(from) }));
+  const found = parts.filter(({ split }) => split.length > 1);
+  const [only] = found;
+  if (!only || found.length > 1 || only.split.length !== 2)
+    throw new Error(`the built workers do not have exactly one ${from}`);
+  await writeFile(only.path, only.split.join(to));
   return join(folder, "index.js");
 }
 

@@ -519,3 +519,24 @@ describe("tools of a project's own servers", () => {
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 });
+
+test("more tools than Pi is told of at the start -> a tool is found and called, a resumed session has it from its first request on", async () => {
+  const many = fixtureServer("listed.mjs", { COUNT: "2100" });
+  const at = await home({ mcp: { mcpServers: { many } } });
+  const work = [searchFor("select:thing_2050"), call("many__thing_2050", { a: 1 })];
+  const learnt = await runOnce(at, work);
+  expect(answersIn(learnt.requests).at(-1)).toBe('thing_2050 {"a":1}');
+  expect(await readdir(snapshots(at))).toHaveLength(1);
+
+  const known = await runOnce(at, [call("many__thing_7", {}), call("many__thing_7", { b: 2 })], {
+    args: ["--no-session"],
+  });
+  expect(known.log).toContain("registered 2100 tools of 1 servers from the snapshot");
+  expect(namesIn(known.requests[0])).toEqual([]);
+  expect(answersIn(known.requests)[0]).toContain("Tool many__thing_7 was not loaded. It is now");
+  expect(answersIn(known.requests)[1]).toBe('thing_7 {"b":2}');
+
+  const resumed = await runOnce(at, [call("many__thing_2050", { c: 3 })], { args: ["--continue"] });
+  expect(namesIn(resumed.requests[0])).toEqual(["many__thing_2050"]);
+  expect(answersIn(resumed.requests).at(-1)).toBe('thing_2050 {"c":3}');
+});

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { inject } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
+import { npmServer } from "../support/npm-server.ts";
 import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
 import { packedEntry } from "../support/run-package.ts";
 
@@ -33,16 +34,17 @@ export async function copyExtension({ tmpDir }: PiHome): Promise<string> {
   return folder;
 }
 
-const npmServer = (name: string, ...args: string[]): { command: string; args: string[] } => ({
-  command: process.execPath,
-  args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
-});
-
 /** Entries of `mcpServers` that start real servers from npm. */
 export const SERVERS = {
-  everything: npmServer("server-everything"),
-  filesystem: npmServer("server-filesystem", "."),
-  memory: npmServer("server-memory"),
+  get everything() {
+    return npmServer("server-everything");
+  },
+  get filesystem() {
+    return npmServer("server-filesystem", ".");
+  },
+  get memory() {
+    return npmServer("server-memory");
+  },
 };
 
 /** Returns the entry of a server in test/fixtures/servers. */

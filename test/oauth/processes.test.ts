@@ -17,7 +17,7 @@ import { onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "
 
 const PROCESSES = 4;
 const TOKEN_MS = 300;
-const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 3_000);
+const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 1_500);
 /** Longer than any test. */
 const ENDLESS_MS = 3_600_000;
 

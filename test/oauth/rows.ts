@@ -5,7 +5,7 @@
 import type { Behaviour } from "../support/authorization-server.ts";
 import type { Protection } from "../support/protected-server.ts";
 import { sendHtml, sendJson } from "../support/recording-server.ts";
-import type { Story } from "./support.ts";
+import type { Servers } from "./support.ts";
 
 export interface Oddity {
   behaviour?: Behaviour;
@@ -13,11 +13,11 @@ export interface Oddity {
   /** Further keys of the server's entry. */
   entry?: Record<string, unknown>;
   /** Runs before the sign-in, once the addresses are known. */
-  prepare?: (story: Story) => void;
+  prepare?: (servers: Servers) => void;
   /** What the user reads at the end. Default: `signed in`. */
-  says?: string | RegExp | ((story: Story) => string | RegExp);
+  says?: string | RegExp | ((servers: Servers) => string | RegExp);
   /** The questions before it. Default: none. */
-  asks?: (story: Story) => string[];
+  asks?: (servers: Servers) => string[];
   /** The request that reached no authorization endpoint or token endpoint. */
   neverAsks?: "/authorize" | "/token";
 }
@@ -31,9 +31,9 @@ const AGAIN = "Run /mcp auth web again.";
 const OTHER_ISSUER = "https://login.example.test";
 const CODE_REFUSED = `web: the authorization server no longer accepts the code of this sign-in. ${AGAIN}`;
 const WRONG_ISSUER = `web: the answer of the browser comes from another authorization server. Do not trust that page. ${AGAIN}`;
-const registerAt = ({ trusted }: Story): string =>
+const registerAt = ({ trusted }: Servers): string =>
   `Register a client at ${trusted.issuer}, and write its id as oauth.clientId.`;
-const atToken = (what: string) => (story: Story) => `web: ${story.trusted.origin}/token ${what}`;
+const atToken = (what: string) => (servers: Servers) => `web: ${servers.trusted.origin}/token ${what}`;
 
 /** The issuer of the metadata is not the one under which they were found (Atlassian). */
 const issuerDiffers: Behaviour = {

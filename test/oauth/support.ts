@@ -48,9 +48,12 @@ export async function guarded(
   return server;
 }
 
-export interface Story {
+export interface Servers {
   trusted: AuthorizationServer;
   guarded: ProtectedServer;
+}
+
+export interface Story extends Servers {
   at: Started;
   place: Place;
   signIn(user?: User): Promise<SignedIn>;
@@ -93,7 +96,8 @@ export async function follow(
   };
 }
 
-const endedIn =
+/** How the sign-in with this id ended. */
+export const endedIn =
   (at: Started) =>
   async (id: string): Promise<SignedIn["result"]> =>
     (await at.event("sign-in", (event) => event.id === id)).result;

@@ -19,5 +19,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await ensurePi();
   const caches = await mkdtemp(join(tmpdir(), "pmt-caches-"));
   project.provide("piCaches", caches);
-  return () => rm(caches, { recursive: true, force: true });
+  // A test process that is ending may still write compiled code there, which makes its folder not empty for a moment.
+  return () => rm(caches, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }

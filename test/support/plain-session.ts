@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { catalogFrom } from "../../src/catalog/known.ts";
-import type { Runtime } from "../../src/runtime/contract.ts";
+import type { KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
 import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
@@ -32,13 +32,17 @@ export interface PlainSession {
 }
 
 /** Starts the worker with the `mcp.json` of the agent folder, and waits until its session is planned. */
-export async function startPlainSession(place: { agentDir: string; cwd: string }): Promise<PlainSession> {
+export async function startPlainSession(
+  place: { agentDir: string; cwd: string },
+  limits: KeepLimits = {},
+): Promise<PlainSession> {
   const events: WorkerEvent[] = [];
   const watchers = new Set<() => void>();
   const planned = Promise.withResolvers<void>();
   const runtime = startRuntime({
     logFile: join(place.agentDir, "mcp-threads.log"),
     workerUrl: worker,
+    limits,
     facts: () => ({
       generation: 1,
       ...place,

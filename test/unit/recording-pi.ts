@@ -1,5 +1,6 @@
 /** Owns: a Pi in memory that records what it was told, with Pi's event bus and the tool rules that matter here. */
-import type { CommandInfo, McpRegistration, Pi, PiCommand, PiTool } from "../../src/pi/api.ts";
+import type { CommandInfo, McpRegistration, Pi, PiCommand } from "../../src/pi/api.ts";
+import type { PiTool } from "../../src/pi/tools.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */
@@ -8,6 +9,8 @@ export interface RecordingPi extends Pi {
   readonly commands: ReadonlyMap<string, PiCommand>;
   /** Messages that were sent in the user's name. */
   readonly sent: Parameters<Pi["sendUserMessage"]>[];
+  /** One of Pi's events that carry nothing happens. */
+  happens(event: "before_provider_request"): void;
   /** How often the set of active tools was set. */
   readonly activations: string[][];
 }
@@ -31,6 +34,7 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
   const sent: RecordingPi["sent"] = [];
   const activations: string[][] = [];
   const listeners = new Map<string, Set<(data: unknown) => void>>();
+  const handlers = new Map<string, Set<() => void>>();
   let active = options.active ?? [];
   return {
     registrations,
@@ -39,7 +43,14 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     commands,
     sent,
     sendUserMessage: (...message) => void sent.push(message),
-    on: () => () => undefined,
+    on: (event: string, handler: unknown) => {
+      const set = handlers.get(event) ?? new Set();
+      handlers.set(event, set.add(handler as () => void));
+      return () => void set.delete(handler as () => void);
+    },
+    happens: (event) => {
+      for (const handler of [...(handlers.get(event) ?? [])]) handler();
+    },
     registerTool: (tool) => {
       registrations.push(tool.name);
       tools.set(tool.name, tool);

@@ -50,7 +50,7 @@ function open(folder: string, servers: Server[]) {
   const catalog = createCatalogPublisher({
     generation: 1,
     cachePath: join(folder, "mcp-cache.json"),
-    snapshotPath: join(folder, "snapshots", "x.bin"),
+    snapshotPath: () => join(folder, "snapshots", "x.bin"),
     knownChecksum: undefined,
     servers: () => servers,
     settings: () => DEFAULT_SETTINGS,

@@ -2,7 +2,7 @@
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { BUILDS, createPlace, fixture, type Place, start, until } from "./support.ts";
+import { createPlace, fixture, type Place, start, until } from "./support.ts";
 
 const CASES: [string, (file: string) => Promise<unknown>][] = [
   ["broken", (file) => writeFile(file, '{"version":1,"serv')],
@@ -22,12 +22,12 @@ const CASES: [string, (file: string) => Promise<unknown>][] = [
 const cacheLines = (log: string): string[] =>
   log.split("\n").filter((line) => line.includes("mcp-cache.json") && / (warn|error) /.test(line));
 
-describe.each(BUILDS)("connection worker (%s): a cache file that is", (build) => {
+describe("a cache file that is", () => {
   test.each(CASES)("%s -> servers and tools work as usual, one line in the log", async (_name, spoil) => {
     const place: Place = await createPlace();
     await spoil(join(place.agentDir, "mcp-cache.json"));
     const servers = { one: fixture("pages.mjs"), two: fixture("pages.mjs") };
-    const at = await start(servers, { build, place });
+    const at = await start(servers, { place });
     for (const name of ["one", "two"]) expect((await at.settled(name)).toolCount).toBeGreaterThan(0);
     // A second store meets the same problem, which must not add a second line.
     await at.runtime.ask("reconnect", { server: "one" });

@@ -5,14 +5,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { storeEntries } from "../../workers/cache/metadata/metadata.ts";
 import { nodeFiles } from "../../workers/shared/files/file-system.ts";
 import { compiledEnv } from "../support/compiled-env.ts";
 import { repeats } from "../support/long.ts";
+import { oneFile } from "../support/one-file.ts";
 import { createRandom } from "../unit/random.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
 
@@ -27,7 +28,9 @@ const NEVER_SILENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 29_000 };
 const KILL_WITHIN_MS = 60;
 const SEED = 1;
 
-const WRITER = join(import.meta.dirname, "..", "fixtures", "cache", "writes-entries.ts");
+const FIXTURES = join(import.meta.dirname, "..", "fixtures", "cache");
+const WRITER = join(FIXTURES, "writes-entries.ts");
+const OLDER_WRITER = join(FIXTURES, "writes-as-before.ts");
 
 interface Writer {
   child: ChildProcess;
@@ -39,11 +42,15 @@ interface Writer {
   stderr: () => string;
 }
 
-function startWriter(path: string, prefix: string, count: number): Writer {
-  const child = spawn(process.execPath, [WRITER, path, prefix, String(count)], {
-    env: compiledEnv(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+function startWriter(path: string, prefix: string, count: number, program = WRITER): Writer {
+  const child = spawn(
+    process.execPath,
+    [oneFile(basename(program, ".ts"), program).file, path, prefix, String(count)],
+    {
+      env: compiledEnv(),
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const stored: string[] = [];
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
@@ -61,17 +68,26 @@ async function namesIn(path: string): Promise<string[]> {
 }
 
 describe("four processes that write 20 entries each", () => {
-  test(`all 80 entries are in the file, ${ROUNDS} times`, { timeout: 30_000 + ROUNDS * 10_000 }, async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const folder = await tempFolder();
-      const path = join(folder, "mcp-cache.json");
-      const writers = ["a", "b", "c", "d"].map((prefix) => startWriter(path, prefix, 20));
-      await Promise.all(writers.map((writer) => writer.exited));
-      expect(writers.map((writer) => writer.stderr())).toEqual(["", "", "", ""]);
-      expect((await namesIn(path)).length, `round ${round}`).toBe(80);
-      expect(await readdir(folder)).toEqual(["mcp-cache.json"]);
-    }
-  });
+  it.each<[string, string[]]>([
+    ["of this version", [WRITER, WRITER, WRITER, WRITER]],
+    ["two of them of an older version", [WRITER, OLDER_WRITER, WRITER, OLDER_WRITER]],
+  ])(
+    `%s: all 80 entries are in the file, ${ROUNDS} times`,
+    {
+      timeout: 30_000 + ROUNDS * 10_000,
+    },
+    async (_name, programs) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const folder = await tempFolder();
+        const path = join(folder, "mcp-cache.json");
+        const writers = programs.map((program, index) => startWriter(path, "abcd"[index] ?? "", 20, program));
+        await Promise.all(writers.map((writer) => writer.exited));
+        expect(writers.map((writer) => writer.stderr())).toEqual(["", "", "", ""]);
+        expect((await namesIn(path)).length, `round ${round}`).toBe(80);
+        expect(await readdir(folder)).toEqual(["mcp-cache.json"]);
+      }
+    },
+  );
 });
 
 const TEMP = /^\.mcp-cache\.json\.[0-9a-f]{12}\.tmp$/;

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PiToolContext } from "../../src/pi/api.ts";
+import type { PiToolContext } from "../../src/pi/tools.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 import { createMcpTool } from "../../src/tools/definition/definition.ts";
@@ -16,6 +16,7 @@ import {
   createPlace,
   everything,
   fixture,
+  forRows,
   type Place,
   type Started,
   start,
@@ -28,13 +29,13 @@ type Entry = Record<string, unknown>;
 
 const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 
-/** The text of a failed call of `s__<tool>` that the model reads, and the call's `details`. */
+/** The text of a failed call of `<server>__<tool>` that the model reads, and the call's `details`. */
 async function failedResult(
   at: Started,
   tool: string,
-  { args = {}, signal }: { args?: Entry; signal?: AbortSignal } = {},
+  { args = {}, signal, server = "s" }: { args?: Entry; signal?: AbortSignal; server?: string } = {},
 ): Promise<{ text: string; code: unknown; data: unknown }> {
-  const [found] = makeCatalog([{ name: "s", tools: [{ tool, schema }] }]).tools;
+  const [found] = makeCatalog([{ name: server, tools: [{ tool, schema }] }]).tools;
   if (!found) throw new Error("no tool");
   const piTool = createMcpTool(found, ({ signal: given, onProgress: _, branch: __, ...request }) =>
     at.runtime.callTool({ generation: 1, ...request }, given),
@@ -49,7 +50,7 @@ async function failedResult(
 const EXPECTED = "\nExpected parameters: s__work(path: string)";
 
 describe("a call to a server that", () => {
-  test.each<[string, Entry | (() => Promise<Entry>), string, RegExp]>([
+  const ROWS: [string, Entry | (() => Promise<Entry>), string, RegExp][] = [
     [
       "dies",
       fixture("dies-in-call.mjs"),
@@ -122,15 +123,31 @@ describe("a call to a server that", () => {
       "unknown_tool",
       /^s no longer offers a tool named work\. Search again with ToolSearch\.$/,
     ],
-  ])("$0 -> $2", async (_name, entry, code, text) => {
-    const at = await start({ s: typeof entry === "function" ? await entry() : entry });
-    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    const failed = await failedResult(at, "work");
-    expect(failed.code).toBe(code);
-    expect(failed.text.endsWith(EXPECTED), failed.text).toBe(true);
-    expect(failed.text.slice(0, -EXPECTED.length)).toMatch(text);
-    expect(failed.data).toMatchObject({ server: "s" });
+  ];
+  /** A name that is no part of any sentence. */
+  const nameOf = (row: number): string => `qx${row}z`;
+  const shared = forRows(async () => {
+    const servers = ROWS.map(async ([, entry], row) => [
+      nameOf(row),
+      typeof entry === "function" ? await entry() : entry,
+    ]);
+    return start(Object.fromEntries(await Promise.all(servers)));
   });
+
+  test.each(ROWS.map(([name, _entry, code, text], row) => [name, row, code, text] as const))(
+    "$0 -> $2",
+    async (_name, row, code, text) => {
+      const at = await shared();
+      await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+      const server = nameOf(row);
+      const failed = await failedResult(at, "work", { server });
+      expect(failed.code).toBe(code);
+      const says = failed.text.replaceAll(server, "s");
+      expect(says.endsWith(EXPECTED), failed.text).toBe(true);
+      expect(says.slice(0, -EXPECTED.length)).toMatch(text);
+      expect(failed.data).toMatchObject({ server });
+    },
+  );
 
   test("does not answer before the user cancels -> cancelled", async () => {
     const at = await start({ s: fixture("waits.mjs") });

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { answerWell, serve } from "../support/http-server.ts";
+import { oneFile } from "../support/one-file.ts";
 
 const run = promisify(execFile);
 const fixtures = join(import.meta.dirname, "..", "fixtures", "http");
@@ -24,8 +25,9 @@ async function connectInWorker(
   ca?: readonly string[],
 ): Promise<Outcome> {
   const target = JSON.stringify({ url, ca });
-  const { stdout } = await run(process.execPath, [join(fixtures, "connect-in-worker.mjs"), target], {
-    env: { PATH: process.env.PATH, ...env },
+  const program = oneFile("connect-in-worker", join(fixtures, "connect-in-worker.mjs"));
+  const { stdout } = await run(process.execPath, [program.file, target], {
+    env: { PATH: process.env.PATH, ...program.env, ...env },
   });
   return JSON.parse(stdout) as Outcome;
 }

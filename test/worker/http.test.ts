@@ -1,6 +1,6 @@
 /** Owns: the real connection worker with working and faulty servers over HTTP. */
 import { describe, expect, it, test } from "vitest";
-import { freePort, start, startEverything, startHttp, textOf } from "./support.ts";
+import { forRows, freePort, start, startEverything, startHttp, textOf } from "./support.ts";
 
 describe("connection worker: server-everything over HTTP", () => {
   it.each([
@@ -23,7 +23,7 @@ describe("connection worker: server-everything over HTTP", () => {
 });
 
 describe("connection worker: addresses without an MCP server", () => {
-  it.each([
+  const ADDRESSES = [
     ["a web page", 200, "text/html", "<!doctype html><p>hello", "connect_failed", /web page \(HTML\)/],
     ["a web page for an error", 500, "text/html", "<html>oops</html>", "connect_failed", /500/],
     ["401", 401, "application/json", "{}", "needs_auth", /needs a sign-in/],
@@ -31,12 +31,22 @@ describe("connection worker: addresses without an MCP server", () => {
     ["404 to everything", 404, "text/plain", "nothing here", "connect_failed", /404/],
     ["503", 503, "text/plain", "later", "connect_failed", /503/],
     ["JSON that is not JSON-RPC", 200, "application/json", '{"hello":1}', "connect_failed", /./],
-  ])("$0 -> $4", async (_name, status, type, body, code, message) => {
-    const origin = await startHttp((_request, response) => {
-      response.writeHead(status, { "content-type": type }).end(body);
+  ] as const;
+  /** A name without the words of the title, because an error begins with its server's name. */
+  const nameOf = (title: string): string => `s${ADDRESSES.findIndex(([one]) => one === title)}`;
+  const shared = forRows(async () => {
+    const servers = ADDRESSES.map(async ([title, status, type, body]) => {
+      const origin = await startHttp((_request, response) => {
+        response.writeHead(status, { "content-type": type }).end(body);
+      });
+      return [nameOf(title), { url: `${origin}/mcp?key=secret` }];
     });
-    const at = await start({ remote: { url: `${origin}/mcp?key=secret` } });
-    const found = await at.settled("remote");
+    return start(Object.fromEntries(await Promise.all(servers)));
+  });
+
+  it.each(ADDRESSES)("$0 -> $4", async (title, _status, _type, _body, code, message) => {
+    const at = await shared();
+    const found = await at.settled(nameOf(title));
     expect(found).toMatchObject({ state: code === "needs_auth" ? "needs-auth" : "failed", error: { code } });
     expect(found.error?.message).toMatch(message);
     expect(found.error?.remedy).toMatch(/./);

@@ -19,6 +19,7 @@ import {
   createPlace,
   currentCatalog,
   fixture,
+  forRows,
   newestCatalog,
   onCleanup,
   type Place,
@@ -488,59 +489,67 @@ describe("tool lists", () => {
     expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(6);
   });
 
+  /** One worker whose servers have odd lists. */
+  const listed = forRows(() =>
+    start({
+      endless: fixture("endless-cursors.mjs"),
+      slow: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
+      silent: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
+      exits: fixture("exits-at-list.mjs"),
+      s: fixture("odd-tools.mjs"),
+      healthy: fixture("noisy.mjs"),
+    }),
+  );
+
   test("cursors without end -> the first 200 pages, and the server works", async () => {
-    const at = await start({ s: fixture("endless-cursors.mjs") });
-    expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: LIMITS.listPages });
-    expect(textOf(await at.call("s", "tool199"))).toBe("tool199");
+    const at = await listed();
+    expect(await at.settled("endless")).toMatchObject({ state: "connected", toolCount: LIMITS.listPages });
+    expect(textOf(await at.call("endless", "tool199"))).toBe("tool199");
   });
 
   test("slow pages without end -> connect_timeout, the process is gone", async () => {
-    const at = await start({
-      s: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
-    });
-    const status = await at.settled("s");
-    const { pid } = await at.event("spawned");
+    const at = await listed();
+    const status = await at.settled("slow");
+    const { pid } = await at.event("spawned", ({ server }) => server === "slow");
     expect(await waitGone([pid], 10_000)).toEqual([]);
     expect(status).toMatchObject({
       state: "failed",
-      error: { code: "connect_timeout", data: { server: "s", timeoutMs: 500 } },
+      error: { code: "connect_timeout", data: { server: "slow", timeoutMs: 500 } },
     });
   });
 
   test("a server that never answers tools/list -> connect_timeout, its process is gone; other servers work", async () => {
-    const at = await start({
-      s: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
-      healthy: fixture("noisy.mjs"),
-    });
-    const status = await at.settled("s");
+    const at = await listed();
+    const status = await at.settled("silent");
     expect(await at.settled("healthy")).toMatchObject({ state: "connected" });
-    const { pid } = await at.event("spawned", ({ server }) => server === "s");
+    const { pid } = await at.event("spawned", ({ server }) => server === "silent");
     expect(await waitGone([pid], 10_000)).toEqual([]);
     expect(status).toMatchObject({
       state: "failed",
       toolsKnown: false,
-      error: { code: "connect_timeout", data: { server: "s", timeoutMs: 500 } },
+      error: { code: "connect_timeout", data: { server: "silent", timeoutMs: 500 } },
     });
     expect(status.error?.remedy).toContain("startupTimeoutMs");
   });
 
   test("a server that exits at tools/list -> connect_failed with its exit code and its stderr", async () => {
-    const at = await start({ s: fixture("exits-at-list.mjs") });
-    const status = await at.settled("s");
+    const at = await listed();
+    const status = await at.settled("exits");
     expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(status.error?.message).toMatch(/exited with code 6.*index is corrupt/s);
   });
 
   test("two tools with one name, a tool without a schema, one with a wrong schema -> each once, all callable", async () => {
-    const at = await start({ s: fixture("odd-tools.mjs") });
+    const at = await listed();
     expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 3 });
     const catalog = await currentCatalog(at);
-    expect(catalog.tools.map(({ name, description }) => [name, description])).toEqual([
+    const tools = catalog.tools.filter(({ server }) => server.name === "s");
+    expect(tools.map(({ name, description }) => [name, description])).toEqual([
       ["s__twin", "First."],
       ["s__bare", "bare of s"],
       ["s__wrong", "Does wrong."],
     ]);
-    for (const tool of catalog.tools) {
+    for (const tool of tools) {
       if (tool.tool !== "twin") expect(inputSchemaOf(tool)).toEqual({ type: "object", properties: {} });
       const called = textOf(await at.call("s", tool.tool, { a: 1 }));
       expect(JSON.parse(called)).toMatchObject({ name: tool.tool, arguments: { a: 1 } });
@@ -553,7 +562,7 @@ describe("messages of 64 MiB", () => {
     const at = await start({ s: fixture("big-line.mjs") });
     const text = textOf(await at.call("s", "work", { bytes: LIMITS.messageBytes }));
     expect(text.length).toBeLessThan(60_000);
-    expect(/\[….*?left out here\./.exec(text)?.[0]).toMatch(/^\[… 67,\d{3},\d{3} bytes of /);
+    expect(/\[\.\.\..*?left out here\./.exec(text)?.[0]).toMatch(/^\[\.\.\. 67,\d{3},\d{3} bytes of /);
   });
 
   test("one byte more -> message_too_large with the limit; the process is gone, the next call works", async () => {

@@ -4,8 +4,8 @@
 import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
-import { connectionWorkerUrl } from "../../src/runtime/worker-files.ts";
 import { createPatternMatcher, type Matches } from "../../workers/connection/session/match-pattern.ts";
+import { builtWorker } from "./support.ts";
 
 const TEXTS = [
   "",
@@ -127,7 +127,7 @@ describe("in the connection worker", () => {
   test("four patterns that never end at once -> the worker answers a ping before all of them", async () => {
     const thread = startThread({
       logFile: "/dev/null",
-      url: connectionWorkerUrl(),
+      url: builtWorker,
       onEvent: () => undefined,
     });
     threads.push(thread);

@@ -2,18 +2,13 @@
  * Owns: which era the worker speaks with servers of both eras, of the new one alone and of the old one alone, over stdio
  * and over HTTP, by the entry's `protocol`; and that all that a server offers works in either era.
  */
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { decode } from "../../src/shared/protocol/codec.ts";
 import { type Eras, MODERN, serveFixture } from "../support/modern-http.ts";
-import { currentCatalog, fixtures, type Started, start, textOf } from "./support.ts";
+import { currentCatalog, forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 
-const stdio = (eras: Eras): Record<string, unknown> => ({
-  command: process.execPath,
-  args: [join(fixtures, "modern", "stdio.mjs")],
-  env: { ERAS: eras },
-});
+const stdio = (eras: Eras): Record<string, unknown> => modernProgram({ ERAS: eras });
 const ENTRIES = {
   stdio: async (eras: Eras) => stdio(eras),
   http: async (eras: Eras) => ({ url: (await serveFixture(eras)).url }),
@@ -21,8 +16,8 @@ const ENTRIES = {
 const TRANSPORTS = Object.keys(ENTRIES) as (keyof typeof ENTRIES)[];
 
 /** The revision with which the server got a call; undefined: it got none, so the era is the old one. */
-async function revisionSeen(at: Started): Promise<unknown> {
-  const seen = JSON.parse(textOf(await at.call("s", "sees")));
+async function revisionSeen(at: Started, server: string): Promise<unknown> {
+  const seen = JSON.parse(textOf(await at.call(server, "sees")));
   return seen.envelope?.["io.modelcontextprotocol/protocolVersion"];
 }
 
@@ -36,30 +31,39 @@ const SPOKEN: [eras: Eras, protocol: string, revision: string | undefined][] = [
   ["legacy", "legacy", undefined],
 ];
 const WAYS = TRANSPORTS.flatMap((transport) => SPOKEN.map((row) => [transport, ...row] as const));
+const nameOf = (...way: [transport: string, eras: Eras, protocol: string]): string => way.join(" ");
+const shared = forRows(async () => {
+  const servers = WAYS.map(async ([transport, eras, protocol]) => [
+    nameOf(transport, eras, protocol),
+    { ...(await ENTRIES[transport](eras)), protocol },
+  ]);
+  return start(Object.fromEntries(await Promise.all(servers)));
+});
 
 test.each(WAYS)(
   'over %s, a server of the era "%s", protocol "%s" -> tools, a call, a resource and a prompt; the revision is %s',
   async (transport, eras, protocol, revision) => {
-    const at = await start({ s: { ...(await ENTRIES[transport](eras)), protocol } });
-    expect(await at.settled("s")).toMatchObject({ state: "connected", transport });
-    expect(await revisionSeen(at)).toBe(revision);
-    expect(textOf(await at.call("s", "echo", { text: "é漢😀" }))).toBe("é漢😀");
-    expect(await at.call("s", "fail")).toMatchObject({ isError: true });
-    expect(textOf(await at.call("s", "get_note"))).toContain("The note.");
+    const at = await shared();
+    const name = nameOf(transport, eras, protocol);
+    expect(await at.settled(name)).toMatchObject({ state: "connected", transport });
+    expect(await revisionSeen(at, name)).toBe(revision);
+    expect(textOf(await at.call(name, "echo", { text: "é漢😀" }))).toBe("é漢😀");
+    expect(await at.call(name, "fail")).toMatchObject({ isError: true });
+    expect(textOf(await at.call(name, "get_note"))).toContain("The note.");
 
     const catalog = await currentCatalog(at);
-    const [server] = catalog.servers;
-    expect(catalog.tools.map(({ tool }) => tool)).toEqual(
+    const server = catalog.servers.find((one) => one.name === name);
+    expect(catalog.tools.filter((one) => one.server.name === name).map(({ tool }) => tool)).toEqual(
       expect.arrayContaining(["echo", "work", "get_note"]),
     );
     expect(server?.prompts?.map(({ prompt }) => prompt)).toEqual(["weather"]);
     const prompt = await at.runtime.ask("getPrompt", {
-      server: "s",
+      server: name,
       prompt: "weather",
       args: { city: "Bern" },
     });
     expect(textOf(decode(prompt) as CallResult)).toBe("What is the weather in Bern?");
-    const typed = { server: "s", prompt: "weather", argument: "city", value: "Be", context: {} };
+    const typed = { server: name, prompt: "weather", argument: "city", value: "Be", context: {} };
     expect(await at.runtime.ask("completePrompt", typed)).toEqual(["Bern", "Berlin"]);
     expect(at.crashes).toEqual([]);
   },
@@ -84,6 +88,6 @@ test.each(TRANSPORTS)(
 test("auto over stdio, a server of the new era alone -> one process speaks both attempts", async () => {
   const at = await start({ s: stdio("modern") });
   await at.settled("s");
-  expect(await revisionSeen(at)).toBe(MODERN);
+  expect(await revisionSeen(at, "s")).toBe(MODERN);
   expect(at.events.filter(({ type }) => type === "spawned")).toHaveLength(1);
 });

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { type Asked, answerWell, serve, startEvents, type TestServer } from "../support/http-server.ts";
 import { type Fault, MODERN, sendMessage, sentTo, serveFixture } from "../support/modern-http.ts";
-import { type Started, start, textOf } from "./support.ts";
+import { forRows, type Started, start, textOf } from "./support.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const json = { "content-type": "application/json" };
@@ -31,6 +31,33 @@ async function open(
   const at = await start({ s: { url: server.url, protocol: MODERN, ...entry } });
   await at.settled("s");
   return { at, server };
+}
+
+/**
+ * One worker with all these servers. Each row gets its own by its title, which is not the server's name: an error begins with
+ * the name.
+ */
+function openAll(
+  rows: [title: string, fault: Fault][],
+): (title: string) => Promise<{ at: Started; name: string; server: TestServer }> {
+  const servers = new Map<string, { name: string; server: TestServer }>();
+  const shared = forRows(async () => {
+    for (const [i, [title, fault]] of rows.entries())
+      servers.set(title, { name: `s${i}`, server: await serveFixture("modern", fault) });
+    const entries = [...servers.values()].map(({ name, server }) => [
+      name,
+      { url: server.url, protocol: MODERN },
+    ]);
+    const at = await start(Object.fromEntries(entries));
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    return at;
+  });
+  return async (title) => {
+    const at = await shared();
+    const own = servers.get(title);
+    if (!own) throw new Error(`no row ${title}`);
+    return { at, ...own };
+  };
 }
 
 const event = (message: object, id = ""): string =>
@@ -113,15 +140,16 @@ const ROWS: Record<string, Row> = {
 };
 
 describe("a server that, in a call,", () => {
+  const opened = openAll(Object.entries(ROWS).map(([title, { answer }]) => [title, firstCall(answer)]));
   test.each(Object.entries(ROWS))(
     "%s -> the call fails and is not repeated; the next one works",
-    async (_name, row) => {
-      const { at, server } = await open(firstCall(row.answer));
-      const failed = await at.failedCall("s", "echo", { text: "a" });
-      expect(failed).toMatchObject({ code: row.code, data: { server: "s" } });
+    async (title, row) => {
+      const { at, name, server } = await opened(title);
+      const failed = await at.failedCall(name, "echo", { text: "a" });
+      expect(failed).toMatchObject({ code: row.code, data: { server: name } });
       expect(failed.message).toMatch(row.says);
       expect(sentTo(server, "tools/call")).toHaveLength(1);
-      expect(textOf(await at.call("s", "echo", { text: "b" }))).toBe("b");
+      expect(textOf(await at.call(name, "echo", { text: "b" }))).toBe("b");
       expect(new Set(server.asked.map(({ http }) => http))).toEqual(new Set(["POST"]));
       expect(at.crashes).toEqual([]);
     },
@@ -199,12 +227,18 @@ describe("a server whose first answer", () => {
       /2031-01-01/,
     ],
   ];
-  test.each(DISCOVERS)("%s -> the server failed, and the error says why", async (_name, answer, says) => {
-    const { at, server } = await open((asked, response) => {
-      answer(response, asked);
-      return true;
-    });
-    const status = await at.settled("s");
+  const opened = openAll(
+    DISCOVERS.map(([title, answer]) => [
+      title,
+      (asked, response) => {
+        answer(response, asked);
+        return true;
+      },
+    ]),
+  );
+  test.each(DISCOVERS)("%s -> the server failed, and the error says why", async (title, _answer, says) => {
+    const { at, name, server } = await opened(title);
+    const status = await at.settled(name);
     expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(status.error?.message).toMatch(says);
     expect(sentTo(server, "initialize")).toEqual([]);

@@ -2,11 +2,10 @@
  * Owns: questions of servers in the stateless era, which come as results: each answer goes back with the repeated request,
  * over stdio and over HTTP, and the same tool asks in the old era.
  */
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
 import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
-import { fixtures, type Started, start, textOf } from "./support.ts";
+import { forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 
 const WAYS = [
   ["stdio", MODERN],
@@ -17,7 +16,7 @@ const WAYS = [
 async function open(transport: "stdio" | "http", protocol: string, canAsk = true) {
   const server = await serveFixture("both");
   const over = {
-    stdio: { command: process.execPath, args: [join(fixtures, "modern", "stdio.mjs")] },
+    stdio: modernProgram(),
     http: { url: server.url },
   };
   const at = await start({ s: { ...over[transport], protocol } }, { facts: { canAsk } });
@@ -47,8 +46,10 @@ async function called(
 const accept = (...values: string[]): AskAnswer => ({ action: "accept", values });
 
 describe.each(WAYS)("over %s, protocol %s", (transport, protocol) => {
+  const shared = forRows(async () => (await open(transport, protocol)).at);
+
   test("a form -> the answer arrives, and the state comes back as it was", async () => {
-    const { at } = await open(transport, protocol);
+    const at = await shared();
     const { text, said } = await called(at, "ask", accept("Ann"));
     expect(said).toEqual(["Who are you?"]);
     expect(JSON.parse(text)).toEqual({
@@ -58,13 +59,13 @@ describe.each(WAYS)("over %s, protocol %s", (transport, protocol) => {
   });
 
   test.each(["decline", "cancel"] as const)("%s -> the server is told", async (action) => {
-    const { at } = await open(transport, protocol);
+    const at = await shared();
     const { text } = await called(at, "ask", { action });
     expect(JSON.parse(text).answer).toMatchObject({ action });
   });
 
   test("two rounds and a page -> each question is asked once", async () => {
-    const { at } = await open(transport, protocol);
+    const at = await shared();
     const twice = await called(at, "ask-twice", accept("Ann"), accept("Bob"));
     expect(twice).toEqual({ text: "Ann and Bob", said: ["Who is the first?", "Who is the second?"] });
     const page = await called(at, "ask-page", { action: "accept", open: false });

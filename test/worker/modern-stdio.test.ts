@@ -6,16 +6,28 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MODERN } from "../support/modern-http.ts";
-import { currentCatalog, fixtures, type Place, type Started, start, textOf, until } from "./support.ts";
+import {
+  currentCatalog,
+  fixtures,
+  modernProgram,
+  type Place,
+  type Started,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
 
-const program = (name: string, env: Record<string, string>, more: object = {}): Record<string, unknown> => ({
+const odd = (way: string, more: object = {}) => ({
   command: process.execPath,
-  args: [join(fixtures, "modern", name)],
-  env,
+  args: [join(fixtures, "modern", "odd.mjs")],
+  env: { ODD: way },
   ...more,
 });
-const odd = (way: string, more: object = {}) => program("odd.mjs", { ODD: way }, more);
-const modern = (more: object = {}) => program("stdio.mjs", { ERAS: "modern" }, { protocol: MODERN, ...more });
+const modern = (more: object = {}) => ({
+  ...modernProgram({ ERAS: "modern" }),
+  protocol: MODERN,
+  ...more,
+});
 const placeOf = ({ agentDir, cwd }: Place): Place => ({ agentDir, cwd });
 const spawned = (at: Started): number => at.events.filter(({ type }) => type === "spawned").length;
 
@@ -109,16 +121,17 @@ test.each([
 });
 
 test("a server that becomes one of the old era -> the next session connects all the same", async () => {
-  const first = await start({ s: program("stdio.mjs", { ERAS: "modern" }) });
+  const first = await start({ s: modernProgram({ ERAS: "modern" }) });
   await first.settled("s");
   await first.runtime.stop();
   // The definition stays the same; the program behind it changes.
   const script = join(first.agentDir, "server.mjs");
-  const entry = { command: process.execPath, args: [script] };
+  const { args, ...program } = modernProgram();
+  const entry = { ...program, args: [script] };
   const file = (eras: string) =>
     writeFile(
       script,
-      `process.env.ERAS = ${JSON.stringify(eras)};\nawait import(${JSON.stringify(join(fixtures, "modern", "stdio.mjs"))});\n`,
+      `process.env.ERAS = ${JSON.stringify(eras)};\nawait import(${JSON.stringify((args as string[])[0])});\n`,
     );
   await file("modern");
   const second = await start({ s: entry }, { place: placeOf(first) });

@@ -11,6 +11,7 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
+import { repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
 
 const MEMORY = "@modelcontextprotocol/server-memory";
@@ -127,19 +128,24 @@ test("a second resolution -> runs no npm, for the user's own servers also in ano
   expect(spawned).toEqual([]);
 });
 
-test.each([
-  ["-y semver@7.7.2 1.2.3 -i minor", "1.3.0"],
-  ["-y semver@^6 1.2.3 2.0.0 -r ^2", "2.0.0"],
-  ["-y -p semver@7.7.2 -- semver v1.2.3", "1.2.3"],
-  ["--package=semver@~7.6 semver 1.2.3", "1.2.3"],
-  ["semver@latest 3.2.1", "3.2.1"],
-])("npx %s -> the same output as npx itself", async (line, expected) => {
+/** How many of the rows npx itself runs as well. A run of npx takes half a second of processor time. */
+const COMPARED = repeats("NPX_COMPARED", 1);
+
+test.each(
+  [
+    ["-y semver@7.7.2 1.2.3 -i minor", "1.3.0"],
+    ["-y semver@^6 1.2.3 2.0.0 -r ^2", "2.0.0"],
+    ["-y -p semver@7.7.2 -- semver v1.2.3", "1.2.3"],
+    ["--package=semver@~7.6 semver 1.2.3", "1.2.3"],
+    ["semver@latest 3.2.1", "3.2.1"],
+  ].map(([line = "", expected = ""], row) => [line, expected, row < COMPARED] as const),
+)("npx %s -> %s, compared with npx itself: %s", async (line, expected, isCompared) => {
   const launch = await npx(line.split(" "));
   expect(notes).toEqual([]);
   expect(fileOf(launch)).toBe(".bin/semver");
   const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
   expect(ours.trim()).toBe(expected);
-  expect(await outputOf("npx", line.split(" "))).toBe(ours);
+  if (isCompared) expect(await outputOf("npx", line.split(" "))).toBe(ours);
 });
 
 test("npm exec -> resolved like npx", async () => {

@@ -362,6 +362,20 @@ describe("the packed workers (built)", () => {
     expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
   });
 
+  test("deleted during the session, then code is needed that was not loaded -> another worker has it", async () => {
+    const place = await createPlace();
+    const { folder, workerUrl } = await copyOfWorkers(place);
+    const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
+    await at.settled("s");
+    await rm(folder, { recursive: true });
+    await expect(at.runtime.ask("diagnose", {})).rejects.toMatchObject({ code: "runtime_restarted" });
+    expect(await at.crash(1)).toEqual({ reason: "exit code 1", givenUp: false });
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    expect(await at.runtime.ask("diagnose", {})).toMatchObject({ servers: [{ name: "s" }] });
+    await at.runtime.stop();
+    expect(await at.log()).toContain("a file of pi-mcp-threads is gone, as after an update");
+  });
+
   test("the cache worker cannot start -> servers connect, calls work, the log has the failure", async () => {
     const place = await createPlace();
     const { folder, workerUrl } = await copyOfWorkers(place);

@@ -9,6 +9,7 @@ import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { waitGone } from "../support/processes.ts";
+import { everything } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const SECRET = "s3cr3t-of-the-test";
@@ -31,10 +32,9 @@ const textOf = ({ content }: CallResult): string =>
 
 beforeAll(async () => {
   agentDir = await mkdtemp(join(tmpdir(), "results-worker-"));
-  const everything = join(root, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
   const own = join(root, "test/fixtures/servers/results.mjs");
   const mcpServers = {
-    everything: { command: process.execPath, args: [everything] },
+    everything: everything(),
     own: { command: process.execPath, args: [own], env: { SECRET } },
   };
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
@@ -195,7 +195,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   [
     "100,000 items",
     { around: ['{"content":[', "0]}"], open: '{"type":"text","text":"x"},', close: "", times: 100_000 },
-    /^(x\n)+\[… .* left out here\. Full text: .*\]\n/,
+    /^(x\n)+\[\.\.\. .* left out here\. Full text: .*\]\n/,
   ],
 ])("%s -> arrives as text, and the next call works", async (_name, args, expected) => {
   const text = textOf(await call("own", "raw", args));

@@ -199,7 +199,7 @@ describe("add and remove", () => {
     expect((await at.settled("new")).state).toBe("connected");
     // The project's server hides the user's own one, which counts again afterwards.
     await at.runtime.ask("addServer", { name: "own", entry, project: true, replace: true });
-    expect(await at.runtime.ask("removeServer", { server: "own" })).toEqual({
+    expect(await at.runtime.ask("removeServer", { server: "own", file: projectFile(at) })).toEqual({
       file: projectFile(at),
       still: { file: userFile(at), by: "user" },
     });

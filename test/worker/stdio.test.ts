@@ -13,6 +13,7 @@ import {
   everything,
   filesystem,
   fixture,
+  forRows,
   memory,
   readIfThere,
   start,
@@ -88,37 +89,30 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
 });
 
 describe("connection worker: a second start on the same agent folder", () => {
-  it.each<[Build, RegExp]>([
-    ["raw", /tools of 1 servers indexed/g],
-    // The packed code has a fingerprint, so it can use its own stored snapshot.
-    ["built", /tools of 1 servers as stored/g],
-  ])(
-    "the same servers and the snapshot's checksum (%s) -> nothing connects, no catalog event, calls connect",
-    async (build, published) => {
-      const servers = { everything: everything() };
-      const first = await start(servers, { build });
-      const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-      await first.runtime.stop();
-      const before = (await first.log()).length;
+  test("the same servers and the snapshot's checksum -> nothing connects, no catalog event, calls connect", async () => {
+    const servers = { everything: everything() };
+    const first = await start(servers);
+    const { checksum } = await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    await first.runtime.stop();
+    const before = (await first.log()).length;
 
-      const place = { agentDir: first.agentDir, cwd: first.cwd };
-      const second = await start(servers, { build, place, facts: { snapshotChecksum: checksum } });
-      expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
-        pending: [],
-        checksum,
-      });
-      expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
-      expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
-      const called = await second.call("everything", "echo", { message: "again" });
-      expect(textOf(called)).toBe("Echo: again");
-      await second.runtime.stop();
-      expect(second.events.filter(({ type }) => type === "catalog")).toEqual([]);
-      const log = (await second.log()).slice(before);
-      expect(log).not.toContain("snapshot written");
-      // The catalog is compared once, at the start; the same list of the connected server causes no second time.
-      expect(log.match(published)).toHaveLength(1);
-    },
-  );
+    const place = { agentDir: first.agentDir, cwd: first.cwd };
+    const second = await start(servers, { place, facts: { snapshotChecksum: checksum } });
+    expect(await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual({
+      pending: [],
+      checksum,
+    });
+    expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
+    expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
+    const called = await second.call("everything", "echo", { message: "again" });
+    expect(textOf(called)).toBe("Echo: again");
+    await second.runtime.stop();
+    expect(second.events.filter(({ type }) => type === "catalog")).toEqual([]);
+    const log = (await second.log()).slice(before);
+    expect(log).not.toContain("snapshot written");
+    // The catalog is compared once, at the start; the same list of the connected server causes no second time.
+    expect(log.match(/tools of 1 servers as stored/g)).toHaveLength(1);
+  });
 
   test("without the checksum -> one catalog event with the same tools", async () => {
     const servers = { everything: everything() };
@@ -164,6 +158,16 @@ describe("a second start of the packed workers", () => {
   });
 });
 
+/** One worker whose servers cannot be started or connected. */
+const failing = forRows(() =>
+  start({
+    prints: fixture("garbage.mjs"),
+    exits: fixture("exits.mjs"),
+    nothing: { command: "/no/such/command" },
+    nowhere: { command: process.execPath, cwd: "/no/such/folder" },
+  }),
+);
+
 describe("connection worker: servers that print lines that are not messages", () => {
   test("lines between messages -> the server works, the lines are in the log", async () => {
     const at = await start({ noisy: fixture("noisy.mjs") });
@@ -173,15 +177,15 @@ describe("connection worker: servers that print lines that are not messages", ()
   });
 
   it.each([
-    ["prints only garbage and ends", "garbage.mjs", /exited with code 0/],
-    ["writes to stderr and exits", "exits.mjs", /exited with code 3.*no licence found/s],
+    ["prints only garbage and ends", "prints", /exited with code 0/],
+    ["writes to stderr and exits", "exits", /exited with code 3.*no licence found/s],
   ])("a server that %s -> failed, with its exit code and its stderr", async (_name, server, message) => {
-    const at = await start({ bad: fixture(server) });
-    const status = await at.settled("bad");
+    const at = await failing();
+    const status = await at.settled(server);
     expect(status).toMatchObject({ state: "failed", toolsKnown: false, error: { code: "connect_failed" } });
     expect(status.error?.message).toMatch(message);
     expect(status.error?.remedy).toMatch(/./);
-    expect(await at.failedCall("bad", "work")).toMatchObject({ code: "connect_failed" });
+    expect(await at.failedCall(server, "work")).toMatchObject({ code: "connect_failed" });
   });
 
   test("a tool list in pages, with a repeated cursor and malformed tools -> every good tool, once", async () => {
@@ -197,18 +201,14 @@ describe("connection worker: servers that print lines that are not messages", ()
 
 describe("connection worker: servers that fail", () => {
   it.each([
-    ["a command that does not exist", "/no/such/command", { command: "/no/such/command" }],
-    [
-      "a working directory that does not exist",
-      "/no/such/folder",
-      { command: process.execPath, cwd: "/no/such/folder" },
-    ],
-  ])("%s -> spawn_failed that names %s", async (_name, culprit, entry) => {
-    const at = await start({ bad: entry });
-    const status = await at.settled("bad");
+    ["a command that does not exist", "/no/such/command", "nothing"],
+    ["a working directory that does not exist", "/no/such/folder", "nowhere"],
+  ])("%s -> spawn_failed that names %s", async (_name, culprit, server) => {
+    const at = await failing();
+    const status = await at.settled(server);
     expect(status).toMatchObject({ state: "failed", error: { code: "spawn_failed" } });
     expect(status.error?.message).toContain(culprit);
-    expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
+    expect(at.events.filter((event) => event.type === "spawned" && event.server === server)).toEqual([]);
   });
 
   test("a server that exits during a call -> server_died with stderr; the next call connects again", async () => {

@@ -19,7 +19,8 @@ import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
-import { onCleanup } from "../support/cleanup.ts";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
@@ -35,16 +36,20 @@ export type Build = (typeof BUILDS)[number];
 
 type Entry = Record<string, unknown>;
 
-const npmServer = (name: string, ...args: string[]): Entry => ({
-  command: process.execPath,
-  args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
-});
+const npmProgram = (name: string): OneFile =>
+  oneFile(name, join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"));
+const npmServer = (name: string, args: string[] = [], more: Record<string, string> = {}): Entry => {
+  const { file, env } = npmProgram(name);
+  return { command: process.execPath, args: [file, ...args], env: { ...env, ...more } };
+};
 export const everything = (): Entry => npmServer("server-everything");
-export const filesystem = (folder: string): Entry => npmServer("server-filesystem", folder);
-export const memory = (file: string): Entry => ({
-  ...npmServer("server-memory"),
-  env: { MEMORY_FILE_PATH: file },
-});
+export const filesystem = (folder: string): Entry => npmServer("server-filesystem", [folder]);
+export const memory = (file: string): Entry => npmServer("server-memory", [], { MEMORY_FILE_PATH: file });
+/** The fixture of both eras over stdio. `more`: its environment, such as ERAS. */
+export const modernProgram = (more: Record<string, string> = {}): Entry => {
+  const { file, env } = oneFile("server-of-both-eras", join(fixtures, "modern", "stdio.mjs"));
+  return { command: process.execPath, args: [file], env: { ...env, ...more } };
+};
 /** A server of test/fixtures/servers. */
 export const fixture = (name: string, env: Record<string, string> = {}, more: Entry = {}): Entry => ({
   command: process.execPath,
@@ -130,7 +135,7 @@ let told = 0;
  * Makes the worker break or write its heap size. A rename creates the file, so that the worker never reads half of
  * it.
  */
-export async function tellWorker({ agentDir }: Place, what: Way | "heap"): Promise<void> {
+export async function tellWorker({ agentDir }: Place, what: Way | "heap" | "memory"): Promise<void> {
   const trigger = join(agentDir, "mcp-threads.log.break");
   const unfinished = `${trigger}.${++told}`;
   await writeFile(unfinished, what);
@@ -279,6 +284,18 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   };
 }
 
+/**
+ * One worker for all rows of a table, in which each row has a server of its own: the first row starts it, it ends after the
+ * file.
+ */
+export const forRows = <T = Started>(make: () => Promise<T>): (() => Promise<T>) => {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= forWholeFile(make);
+    return made;
+  };
+};
+
 export const textOf = (result: CallResult): string =>
   result.content.map((content) => (content.type === "text" ? content.text : `<${content.type}>`)).join("\n");
 
@@ -305,9 +322,9 @@ export async function freePort(): Promise<number> {
 /** Starts server-everything over HTTP, waits until it listens, and answers its origin. */
 export async function startEverything(mode: "streamableHttp" | "sse"): Promise<string> {
   const port = await freePort();
-  const [script = ""] = everything().args as string[];
-  const child: ChildProcess = spawn(process.execPath, [script, mode], {
-    env: { ...process.env, PORT: String(port) },
+  const { file, env } = npmProgram("server-everything");
+  const child: ChildProcess = spawn(process.execPath, [file, mode], {
+    env: { ...process.env, ...env, PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const exited = once(child, "exit");

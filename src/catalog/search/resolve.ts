@@ -43,6 +43,22 @@ export const findServer = (written: string, servers: readonly string[]): string 
   servers.find((name) => shownName(name) === written) ??
   servers.find((name) => plain(name) === plain(written));
 
+/** Shorter names are parts of too many others. */
+const PART_CHARS = 3;
+
+/** The only server whose name holds the written one or is held by it, or else the one that is a few slips away. */
+export async function nearestServer(
+  written: string,
+  servers: readonly string[],
+): Promise<string | undefined> {
+  const wanted = plain(written.slice(0, WRITTEN_CHARS));
+  const names = servers.map(plain);
+  const isPart = (part: string, whole: string): boolean => part.length >= PART_CHARS && whole.includes(part);
+  const [at, second] = names.flatMap((name, i) => (isPart(wanted, name) || isPart(name, wanted) ? [i] : []));
+  const near = at ?? (await nearestNames(wanted, names, 1))[0];
+  return near === undefined || second !== undefined ? undefined : servers[near];
+}
+
 /** The part of a written name that is looked up, so that a long one costs little. */
 const WRITTEN_CHARS = 1_000;
 /** The part of a name whose words are searched for. */

@@ -5,4 +5,11 @@
  * To accept another spelling of a name: resolve.ts for servers, shared/search for tools.
  */
 export { type CatalogHit, hasTool, likelyHits, searchCatalog } from "./query.ts";
-export { findServer, nearestTools, resolveTool, serverNames, serverOfName } from "./resolve.ts";
+export {
+  findServer,
+  nearestServer,
+  nearestTools,
+  resolveTool,
+  serverNames,
+  serverOfName,
+} from "./resolve.ts";

@@ -1,7 +1,7 @@
 /** `doctor` and `stats`: reports that the worker makes and src/report words. */
 import { renderDoctor, renderIssueReport } from "../../report/doctor.ts";
 import { renderStats } from "../../report/stats.ts";
-import { EXIT, inWordsHere } from "../console/console.ts";
+import { EXIT } from "../console/console.ts";
 import type { Command } from "./context.ts";
 import { asked } from "./known.ts";
 
@@ -17,7 +17,7 @@ export const doctor: Command = async (context) => {
     const text = options.report
       ? renderIssueReport(report)
       : renderDoctor(report, console.columns ?? COLUMNS);
-    console.lines([inWordsHere(text).trimEnd()]);
+    console.lines([text.trimEnd()]);
   }
   return report.findings.some(({ severity }) => severity === "error") ? EXIT.toolError : EXIT.ok;
 };

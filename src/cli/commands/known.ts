@@ -40,14 +40,20 @@ function fromSnapshot({ place }: Context): Known | undefined {
   };
 }
 
+/** `exact`: a name that is merely alike would be another server's. */
+interface Naming {
+  exact?: boolean;
+}
+
 /** The configured name of the server that is meant. The worker explains a name that no readable file has. */
-function configuredName({ catalog }: Known, planned: StatusReport, written: string): string {
+function configuredName({ catalog }: Known, planned: StatusReport, written: string, naming: Naming): string {
   const { servers, questions, refused, problems } = planned;
   const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
   if (withheld.includes(written) || problems.some(({ severity }) => severity === "error")) return written;
   return nameAmong(
     [...servers, ...catalog.servers].map(({ name }) => name),
     written,
+    naming,
   );
 }
 
@@ -66,12 +72,12 @@ async function connectNamed(session: CliSession, server: string, { problems }: S
 }
 
 /** Connects the server, or all that are on, or, for a first look, those whose tools are unknown. */
-async function fromServers(context: Context, written: string | undefined): Promise<Known> {
+async function fromServers(context: Context, written: string | undefined, naming: Naming): Promise<Known> {
   const session = await context.session();
   const { console, options } = context;
   const planned = await session.planned();
   const before: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  const server = written === undefined ? undefined : configuredName(before, planned, written);
+  const server = written === undefined ? undefined : configuredName(before, planned, written, naming);
   if (server !== undefined) await session.allow(server);
   else for (const line of leftOutServers(planned)) console.note(line);
   const unknown = planned.servers.filter(({ toolsKnown, state }) => !toolsKnown && state !== "disabled");
@@ -90,11 +96,11 @@ async function fromServers(context: Context, written: string | undefined): Promi
 }
 
 /** `server`: the only one that matters. A snapshot without it may be older than the file, so the file is asked. */
-export async function knownCatalog(context: Context, server?: string): Promise<Known> {
+export async function knownCatalog(context: Context, server?: string, naming: Naming = {}): Promise<Known> {
   const snapshot = context.options.refresh ? undefined : fromSnapshot(context);
   const names = snapshot?.catalog.servers.map(({ name }) => name) ?? [];
-  const isThere = server === undefined || fitting(names, server) !== undefined;
-  return snapshot && isThere ? snapshot : await fromServers(context, server);
+  const isThere = server === undefined || fitting(names, server, naming) !== undefined;
+  return snapshot && isThere ? snapshot : await fromServers(context, server, naming);
 }
 
 /** Says how old the answer is, and whether the configuration has changed since. */
@@ -109,13 +115,21 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
 }
 
 /** The name that is meant: the same, or one that differs in case and punctuation only. */
-function fitting(names: readonly string[], written: string): string | undefined {
+function fitting(names: readonly string[], written: string, { exact }: Naming = {}): string | undefined {
+  if (exact || names.includes(written)) return names.find((name) => name === written);
   const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
-  return names.find((name) => name === written) ?? names.find((name) => plain(name) === plain(written));
+  return names.find((name) => plain(name) === plain(written));
 }
 
 /** The name as it is configured; throws a failure with the nearest name for any other. */
-function nameAmong(names: readonly string[], written: string, found = fitting(names, written)): string {
+function nameAmong(names: readonly string[], written: string, { exact }: Naming = {}): string {
+  const found = fitting(names, written);
+  if (exact && found !== undefined && found !== written) {
+    throw usage(
+      `No server named ${serverName(written)} is configured.`,
+      `One is named ${serverName(found)}. This command needs the exact name.`,
+    );
+  }
   if (found !== undefined) return found;
   const list = [...new Set(names)].slice(0, 50).map(serverName).join(", ");
   throw new Failure(
@@ -125,10 +139,11 @@ function nameAmong(names: readonly string[], written: string, found = fitting(na
   );
 }
 
-export const knownServer = ({ catalog, report }: Known, written: string): string =>
+export const knownServer = ({ catalog, report }: Known, written: string, naming?: Naming): string =>
   nameAmong(
     [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name),
     written,
+    naming,
   );
 
 /** A tool as `--json` shows it in lists. */
@@ -147,26 +162,16 @@ export function reachedOrThrow(report: StatusReport | undefined, server: string)
   throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
 }
 
-/**
- * The session, and the configured name of a server that may wait for consent or be off. `exact`: for what changes the
- * configuration, where a name that is merely alike would be another server's.
- */
+/** The session, and the configured name of a server that may wait for consent or be off. */
 export async function configured(
   context: Context,
   written: string,
-  { exact = false }: { exact?: boolean } = {},
+  naming: Naming = {},
 ): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
   const known: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  const server = configuredName(known, planned, written);
-  if (exact && server !== written) {
-    throw usage(
-      `No server named ${serverName(written)} is configured.`,
-      `One is named ${serverName(server)}. A change needs the exact name.`,
-    );
-  }
-  return { session, server, planned };
+  return { session, server: configuredName(known, planned, written, naming), planned };
 }
 
 /**
@@ -177,6 +182,7 @@ export async function asked(
   context: Context,
   written: string | undefined,
   wants: (status: ServerStatus) => boolean,
+  naming: Naming = {},
 ): Promise<{ session: CliSession; server: string | undefined; report: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
@@ -185,7 +191,7 @@ export async function asked(
     await Promise.all(planned.servers.filter(wants).map(({ name }) => session.connect(name)));
     return { session, server: undefined, report: await session.status() };
   }
-  const { server } = await configured(context, written);
+  const { server } = await configured(context, written, naming);
   await session.allow(server);
   const report = await session.status();
   const status = report.servers.find(({ name }) => name === server);

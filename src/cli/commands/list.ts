@@ -7,7 +7,7 @@ import { offerText } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, visibleWidth } from "../../shared/text/width.ts";
-import { type Colour, type Console, EXIT, type ExitCode, inWordsHere } from "../console/console.ts";
+import { type Colour, type Console, EXIT, type ExitCode } from "../console/console.ts";
 import { leftOutNote } from "../place/place.ts";
 import { leftOutServers } from "../state/state.ts";
 import type { Command } from "./context.ts";
@@ -27,7 +27,7 @@ const STATES: Readonly<Record<ServerStatus["state"], readonly [word: string, col
 };
 
 const errorText = ({ name, error }: ServerStatus): string =>
-  error ? oneLine(inWordsHere(describeErrorOf(name, error)), ERROR_CHARS) : "";
+  error ? oneLine(describeErrorOf(name, error), ERROR_CHARS) : "";
 
 /** Name, state, transport, tools, sign-in, error. */
 function cellsOf(server: ServerStatus, now: number): string[] {
@@ -80,6 +80,6 @@ export const list: Command = async (context) => {
   if (servers.length === 0) console.note(`No servers are configured. Add them to ${files.join(" or ")}.`);
   for (const line of leftOutServers(report)) console.note(line);
   if (leftOut) console.note(leftOut);
-  for (const problem of problems) console.warn(inWordsHere(describeProblem(problem)));
+  for (const problem of problems) console.warn(describeProblem(problem));
   return outcome(report, options.refresh);
 };

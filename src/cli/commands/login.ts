@@ -8,7 +8,7 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { asFailure, EXIT, type ExitCode, Failure, inWordsHere, usage } from "../console/console.ts";
+import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
 import type { CliSession } from "../session/session.ts";
 import type { Command, Context } from "./context.ts";
 import { asked } from "./known.ts";
@@ -82,7 +82,7 @@ function showPage({ console }: Context, server: string, { url, browser, listens 
         "If the browser ends on a page that it cannot show, paste the address of that page, or the code that it shows.",
       ]
     : [];
-  console.warn([head, url, ...canPaste].join("\n"));
+  for (const line of [head, url, ...canPaste]) console.warn(line);
   if (!listens && !console.canAsk) {
     throw new Failure(
       EXIT.signIn,
@@ -156,7 +156,13 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
 
 /** The session and the server, which must be a remote one. */
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
-  const { session, server = "", report } = await asked(context, context.arguments[0], () => false);
+  const {
+    session,
+    server = "",
+    report,
+  } = await asked(context, context.arguments[0], () => false, {
+    exact: true,
+  });
   if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
     throw usage(`${serverName(server)} is a local program and takes no sign-in.`);
   }
@@ -174,6 +180,6 @@ export const logout: Command = async (context) => {
   const { session, server } = await remote(context);
   const { text } = await session.runtime.ask("signOut", { server });
   if (console.json) console.document({ server, text });
-  else console.lines([oneLine(inWordsHere(text), QUESTION_CHARS)]);
+  else console.lines([oneLine(text, QUESTION_CHARS)]);
   return EXIT.ok;
 };

@@ -4,7 +4,7 @@ import type { ServerPreview, TriedServer } from "../../shared/protocol/setup.ts"
 import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { formatMs } from "../../shared/text/size.ts";
-import { type Console, EXIT, Failure, inWordsHere, usage } from "../console/console.ts";
+import { type Console, EXIT, Failure, usage } from "../console/console.ts";
 import type { Command } from "./context.ts";
 import { configured } from "./known.ts";
 
@@ -33,10 +33,8 @@ function checkTried(tried: TriedServer, add: AddWords, console: Console): void {
   const name = serverName(add.name);
   if (tried.outcome === "failed") {
     const { message, remedy } = tried.error;
-    throw new Failure(EXIT.unreachable, `${name} is not added: ${inWordsHere(message)}`, {
-      remedy: [remedy && inWordsHere(remedy), "--no-test before the name adds it all the same."]
-        .filter(Boolean)
-        .join(" "),
+    throw new Failure(EXIT.unreachable, `${name} is not added: ${message}`, {
+      remedy: [remedy, "--no-test before the name adds it all the same."].filter(Boolean).join(" "),
     });
   }
   if (tried.outcome === "needs-sign-in") console.note(`It wants a sign-in: pi-mcp-threads login ${name}`);
@@ -56,7 +54,7 @@ export const add: Command = async (context) => {
   if (!options["no-test"]) checkTried(await runtime.ask("tryServer", proposed, signal), parsed.add, console);
   const { file, but } = await runtime.ask("addServer", { ...proposed, ...(replace ? { replace } : {}) });
   say(console, `${serverName(name)} is added to ${file}.`, { server: name, file, ...(but ? { but } : {}) });
-  if (but) console.warn(inWordsHere(but));
+  if (but) console.warn(but);
   return EXIT.ok;
 };
 
@@ -86,9 +84,9 @@ const switchTo =
       server,
       enabled,
       file,
-      ...(but ? { but: inWordsHere(but) } : {}),
+      ...(but ? { but } : {}),
     });
-    if (but) console.warn(inWordsHere(but));
+    if (but) console.warn(but);
     return EXIT.ok;
   };
 

@@ -10,7 +10,7 @@ import { cutTo, printable } from "../../shared/text/width.ts";
 import { askLine } from "./prompt.ts";
 
 export { EXIT, type ExitCode, exitCodeOf } from "./exit-codes.ts";
-export { asFailure, Failure, inWordsHere, usage } from "./failure.ts";
+export { asFailure, Failure, usage } from "./failure.ts";
 
 export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
 
@@ -49,9 +49,9 @@ export interface Console {
   result(text: string): void;
   /** The one document of `--json`. */
   document(value: unknown): void;
-  /** A line of stderr that `--quiet` leaves out. */
+  /** A line of stderr that `--quiet` leaves out. Further lines of the text are indented. */
   note(text: string): void;
-  /** Lines of stderr that are always written. */
+  /** A line of stderr that is always written. Further lines of the text are indented. */
   warn(text: string): void;
   /** Shows a passing state in the last line of stderr; an empty text removes it. */
   progress(text: string): void;
@@ -78,7 +78,8 @@ export function createConsole(options: ConsoleOptions): Console {
   };
   const warn = (text: string): void => {
     clearProgress();
-    stderr.write(`${printable(text)}\n`);
+    // A server may have written a part of it: no line of that passes for another line.
+    stderr.write(`${printable(text).replaceAll("\n", "\n  ")}\n`);
   };
   return {
     json,

@@ -2,9 +2,9 @@
  * Where the command works. Owns: Pi's agent folder, the working folder, the configuration file, and whether the project
  * is trusted. Must not: read a configuration. Called by: main, session, commands.
  */
-import { existsSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileStamp } from "../../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../shared/protocol/session.ts";
 import type { SnapshotKey } from "../../shared/snapshot/file-name.ts";
@@ -56,6 +56,30 @@ export function findPlace(options: {
   }
   const trust = options.trustProject ? ({ trust: "by-option" } as const) : piTrust(agentDir, cwd);
   return { agentDir, key: { cwd, configFile }, trust };
+}
+
+/** Node's recursive `mkdir` never ends in a file system that takes no folder, such as /proc. */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(path) !== path) makeFolder(dirname(path));
+  mkdirSync(path);
+}
+
+/** Makes Pi's agent folder, which the worker needs. A folder that this user may not make is left to the worker's errors. */
+export function makeAgentFolder(agentDir: string): void {
+  try {
+    makeFolder(agentDir);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (
+      ["EACCES", "EPERM", "EROFS"].includes(code) ||
+      statSync(agentDir, { throwIfNoEntry: false })?.isDirectory()
+    )
+      return;
+    throw new Failure(EXIT.configuration, `Pi's agent folder ${agentDir} cannot be made (${code}).`, {
+      remedy: "Correct PI_CODING_AGENT_DIR.",
+    });
+  }
 }
 
 export const isTrusted = ({ trust: { trust } }: Place): boolean => trust !== "no";

@@ -33,11 +33,9 @@ const CANCEL: AskAnswer = { action: "cancel" };
 const DECLINE: AskAnswer = { action: "decline" };
 
 /** Each line of a server's words begins with a bar, so that none passes for a line of ours. */
-const barred = (text: string): string =>
-  text
-    .split("\n")
-    .map((line) => `| ${line}`)
-    .join("\n");
+const warnBarred = (console: Console, text: string): void => {
+  for (const line of text.split("\n")) console.warn(`| ${line}`);
+};
 
 const choicesOf = (field: Field): string[] =>
   "choices" in field ? field.choices.map(({ title }) => title) : [];
@@ -79,7 +77,7 @@ async function askField(
 ) {
   const description = field.description === undefined ? [] : [field.description];
   const numbered = choicesOf(field).map((title, at) => `${at + 1}. ${title}`);
-  console.warn(barred([field.title, ...description, ...numbered].join("\n")));
+  warnBarred(console, [field.title, ...description, ...numbered].join("\n"));
   const kept =
     value === undefined
       ? field.required
@@ -118,11 +116,8 @@ async function askForm(
       if (!given) return send(CANCEL);
       values[index] = given.value;
     }
-    at.console.warn(
-      form.fields
-        .map((field, index) => `  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`)
-        .join("\n"),
-    );
+    for (const [index, field] of form.fields.entries())
+      at.console.warn(`  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`);
     const sure = form.fields.length === 0 ? "y" : (await at.line("Send this? [y/N] "))?.trim().toLowerCase();
     if (sure !== "y" && sure !== "yes") return send(sure === undefined ? CANCEL : DECLINE);
     const reply = await send({ action: "accept", values });
@@ -141,7 +136,7 @@ async function askUrl(
     ...(punycode ? ["The name holds foreign letters, shown here in their code (xn--): check it."] : []),
     ...(plain ? ["The page is not encrypted (http)."] : []),
   ];
-  console.warn([`Host: ${host}`, ...notes, url].join("\n"));
+  for (const text of [`Host: ${host}`, ...notes, url]) console.warn(text);
   const choice = (await line("Open it in the browser? [y/N, s: I open it myself] "))?.trim().toLowerCase();
   if (choice === undefined) return send(CANCEL);
   const opens = choice === "y" || choice === "yes";
@@ -168,7 +163,8 @@ export function createAsks({ console, answer }: AsksOptions) {
       await send(DECLINE);
       return;
     }
-    console.warn([headOf(server, ask), ...(ask.message === "" ? [] : [barred(ask.message)])].join("\n"));
+    console.warn(headOf(server, ask));
+    if (ask.message !== "") warnBarred(console, ask.message);
     const at = { console, line: (question: string) => console.ask(question, signal) };
     await (ask.kind === "form" ? askForm(ask, send, at) : askUrl(ask, send, at));
   };

@@ -5,7 +5,7 @@
 import { refusedLine } from "../../report/refused.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
-import { type Console, EXIT, Failure, inWordsHere } from "../console/console.ts";
+import { type Console, EXIT, Failure } from "../console/console.ts";
 import { HOW_TO_CONSENT } from "../state/state.ts";
 
 interface ConsentsOptions {
@@ -17,8 +17,6 @@ interface ConsentsOptions {
   again: () => Promise<StatusReport>;
 }
 
-/** The worker's reason for a server that the person refused. */
-const REFUSED_BEFORE = /^it was refused before/;
 const PROJECT_WANTS = "This project wants to run an MCP server.";
 const HOW_TO_ASK_AGAIN =
   "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
@@ -29,13 +27,13 @@ export function createConsents({ console, yes, signal, answer, again }: Consents
   return {
     allow: async (server: string, report: StatusReport): Promise<void> => {
       const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
-      const wasRefused = REFUSED_BEFORE.test(refusalIn(report)?.reason ?? "");
+      const wasRefused = refusalIn(report)?.byPerson === true;
       const now = wasRefused && console.canAsk ? await again() : report;
       const question = now.questions.find((one) => one.server === server);
       if (!question) {
         const refusal = refusalIn(now);
         if (!refusal) return;
-        throw new Failure(EXIT.consent, inWordsHere(refusedLine(refusal)), {
+        throw new Failure(EXIT.consent, refusedLine(refusal), {
           remedy: wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT,
         });
       }

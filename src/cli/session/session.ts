@@ -13,7 +13,7 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
-import { type Console, EXIT, Failure, inWordsHere } from "../console/console.ts";
+import { type Console, EXIT, Failure } from "../console/console.ts";
 import { factsOf, type Place } from "../place/place.ts";
 import { answerApproval } from "./approvals.ts";
 import { createAsks } from "./asks.ts";
@@ -65,6 +65,7 @@ class Session implements CliSession {
     const facts = factsOf(place);
     this.runtime = startRuntimeLater({
       logFile: join(place.agentDir, LOG_FILE),
+      commands: "shell",
       facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),
       onEvent: (event) => this.#onEvent(event),
       onCrash: ({ reason, heldBack = [] }) => {
@@ -96,7 +97,7 @@ class Session implements CliSession {
         this.store.leaveOut(event);
         break;
       case "notice":
-        if (event.level === "warning") console.warn(inWordsHere(event.text));
+        if (event.level === "warning") console.warn(event.text);
         break;
       case "progress":
         this.#progress.get(event.callId)?.(event);

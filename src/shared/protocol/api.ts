@@ -28,6 +28,11 @@ interface SessionRequests {
     params: { timeoutMs: number; servers?: string[] };
     value: { pending: string[]; checksum: number | undefined };
   };
+  /**
+   * Tells that the session's first request to the model is being prepared, or has left. In between, the first plan
+   * starts no server, unless main asks for something.
+   */
+  firstRequest: { params: { state: "prepared" | "sent" }; value: undefined };
   /** Tells that other extensions registered or withdrew servers. */
   setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
   /** Tells that a turn of the model ended, a good moment to reconnect dropped eager servers. */
@@ -140,6 +145,7 @@ export type ConnectionMethod = keyof ConnectionMethods;
 const METHODS: Record<ConnectionMethod, true> = {
   startSession: true,
   settleTools: true,
+  firstRequest: true,
   setRegistered: true,
   turnEnded: true,
   callTool: true,

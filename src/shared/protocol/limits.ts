@@ -22,6 +22,8 @@ export const LIMITS = {
   directWaitMs: 10_000,
   /** The first prompt without a snapshot waits this long for the names of the configured servers. */
   firstPlanWaitMs: 300,
+  /** The first plan starts its servers this long after it is made, if the first request has not left by then. */
+  firstRequestMs: 250,
 
   /** The longest time of Node's timers, 31 bits: a longer one would fire at once. About 24 days, so never in practice. */
   longestTimerMs: 2 ** 31 - 1,
@@ -196,13 +198,20 @@ export const LIMITS = {
   noticesASession: 20,
   /**
    * The snapshot. Main reads it in one go, 10 ms on a slow machine. 10,000 tools of the usual size take 9.5 MiB. Beyond
-   * the limit the servers that list most lose their longest schemas first, then their tools.
+   * the limit the servers that list most lose their longest schemas first, then their tools. Of a larger catalog each
+   * tool may have the usual size: 50,000 take 30 ms.
    */
   snapshotBytes: 12 * 1024 * 1024,
+  snapshotBytesATool: 1_024,
   /** Names and descriptions of all tools in a snapshot, which main decodes: 2.5 times those of 10,000 usual tools. */
   snapshotTextBytes: 4 * 1024 * 1024,
-  /** Tools in a snapshot: main makes an object for each. */
-  snapshotTools: 20_000,
+  snapshotTextBytesATool: 400,
+  /** Tools in a snapshot. */
+  snapshotTools: 60_000,
+  /** With more tools the factory registers none but direct ones, and Pi knows the others when they are reached. */
+  toolsAtStart: 1_000,
+  /** Of a larger catalog, a script that may reach every tool gets as many, and one that names servers as many more. */
+  lateTools: 2_000,
   /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
   descriptionChars: 8_000,
   /** The metadata cache file. A larger file is neither read nor written. */

@@ -149,10 +149,10 @@ export interface SetupRequests {
   /** Fails with `bad_config` if the entry has an error, or the name exists and `replace` is not set. */
   addServer: { params: ProposedServer & { replace?: boolean }; value: AddedServer };
   /**
-   * Takes the server out of the file that defines it. Fails with `unknown_server`, or with `bad_config` if another
-   * program or an extension defines it.
+   * Takes the server out of `file`, if it is one of ours that names the server, else out of the user's own file before one
+   * of the project. Fails with `unknown_server`, or with `bad_config` if another program or an extension defines it.
    */
-  removeServer: { params: { server: string }; value: RemovedServer };
+  removeServer: { params: { server: string; file?: string }; value: RemovedServer };
   /** Reads the files of the programs whose configuration is known. */
   findImports: { params: Record<string, never>; value: FoundImports };
   takeImports: { params: TakeImports; value: TakenImports };

@@ -69,6 +69,6 @@ export interface StatusReport {
   /** Files that were read or looked for, in order of precedence, lowest first. */
   files: string[];
   questions: ConsentQuestion[];
-  /** The project's servers that may not run, each with the reason. */
-  refused: { name: string; reason: string }[];
+  /** The project's servers that may not run, each with the reason. `byPerson`: a person refused it, and can be asked again. */
+  refused: { name: string; reason: string; byPerson?: true }[];
 }

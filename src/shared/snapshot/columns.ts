@@ -5,7 +5,8 @@
  */
 
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
-import { decode, encode } from "../protocol/codec.ts";
+import { decode } from "../protocol/codec.ts";
+import { NONE, type Packing, packParts, packTextBlocks, readParts, readTextBlocks } from "./blocks.ts";
 import type {
   OpenSnapshot,
   Snapshot,
@@ -30,6 +31,8 @@ export interface Columns {
   nameStarts: Uint8Array;
   tools: string;
   toolStarts: Uint8Array;
+  /** True if the blocks of descriptions and schemas are deflated, which a large catalog's are: main reads half as much. */
+  deflated: boolean;
   /** One entry for each `BLOCK` tools: the msgpackr bytes of their descriptions. */
   descriptions: Uint8Array[];
   descriptionStarts: Uint8Array;
@@ -42,16 +45,14 @@ export interface Columns {
   rootOf: Uint8Array;
   /** Two bits for each hint: whether it is given, and its value. Then a bit for a direct tool and one for a bare name. */
   flags: Uint8Array;
-  schemas: Uint8Array;
-  /** Where each tool's schema starts, in bytes, and where the last one ends. */
+  /** One entry for each `SCHEMA_BLOCK` tools if they are deflated, else one for all. */
+  schemas: Uint8Array[];
+  /** Where each tool's schema starts, in bytes of all, and where the last one ends. */
   schemaStarts: Uint8Array;
-  outputSchemas: Uint8Array;
+  outputSchemas: Uint8Array[];
   /** As `schemaStarts`. A tool without an output schema has no bytes here. */
   outputSchemaStarts: Uint8Array;
 }
-
-/** Descriptions that are decoded together. Decoding one by one is slower for all, all at once is slower for a few. */
-const BLOCK = 128;
 
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const DIRECT = 1 << (2 * HINTS.length);
@@ -81,25 +82,11 @@ function createHintReader(): (bits: number) => ToolAnnotations | undefined {
   };
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
 const packNumbers = (numbers: readonly number[]): Uint8Array =>
   new Uint8Array(Uint32Array.from(numbers).buffer);
 
 /** Copies the column, since it may start at any byte. `slice` would not do, since it does not copy a `Buffer`. */
 const unpackNumbers = (bytes: Uint8Array): Uint32Array => new Uint32Array(new Uint8Array(bytes).buffer);
-
-/** The bytes as a plain array: `subarray` of a `Buffer` takes twice as long, which counts for thousands of tools. */
-const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, length);
 
 /** Where each part starts, and where the last one ends. */
 function packStarts(lengths: readonly number[]): Uint8Array {
@@ -110,14 +97,11 @@ function packStarts(lengths: readonly number[]): Uint8Array {
 
 const startsOf = (texts: readonly string[]): Uint8Array => packStarts(texts.map((text) => text.length));
 
-function inBlocks(texts: readonly string[]): Uint8Array[] {
-  const blocks: Uint8Array[] = [];
-  for (let at = 0; at < texts.length; at += BLOCK) blocks.push(encode(texts.slice(at, at + BLOCK).join("")));
-  return blocks;
-}
-
-/** The columns of a snapshot that is to be written. */
-export function toColumns({ settings, description, servers, tools }: Snapshot): Columns {
+/** The columns of a snapshot that is to be written. `deflate`: for a large catalog. */
+export function toColumns(
+  { settings, description, servers, tools }: Snapshot,
+  deflate: Packing | undefined,
+): Columns {
   const roots = new Map<string, number>();
   const rootOf = tools.map(({ rootKeys }) => {
     const key = JSON.stringify(rootKeys);
@@ -139,16 +123,23 @@ export function toColumns({ settings, description, servers, tools }: Snapshot): 
     nameStarts: startsOf(names),
     tools: locals.join(""),
     toolStarts: startsOf(locals),
-    descriptions: inBlocks(descriptions),
+    deflated: deflate !== undefined,
+    descriptions: packTextBlocks(descriptions, deflate),
     descriptionStarts: startsOf(descriptions),
     byName: packNumbers([...tools.keys()].sort((a, b) => (isBefore(a, b) ? -1 : 1))),
     serverOf: packNumbers(tools.map((tool) => tool.server)),
     roots: [...roots.keys()],
     rootOf: packNumbers(rootOf),
     flags: packNumbers(tools.map(packFlags)),
-    schemas: concat(tools.map((tool) => tool.schema)),
+    schemas: packParts(
+      tools.map((tool) => tool.schema),
+      deflate,
+    ),
     schemaStarts: packStarts(tools.map((tool) => tool.schema.length)),
-    outputSchemas: concat(tools.flatMap((tool) => tool.outputSchema ?? [])),
+    outputSchemas: packParts(
+      tools.map((tool) => tool.outputSchema ?? NONE),
+      deflate,
+    ),
     outputSchemaStarts: packStarts(tools.map((tool) => tool.outputSchema?.length ?? 0)),
   };
 }
@@ -160,27 +151,13 @@ function readTexts(texts: string, column: Uint8Array): TextReader {
   return (at) => texts.slice(starts[at], starts[at + 1]);
 }
 
-function readBlocks(blocks: readonly Uint8Array[], column: Uint8Array): TextReader {
-  const starts = unpackNumbers(column);
-  const read: string[] = [];
-  return (at) => {
-    const block = Math.floor(at / BLOCK);
-    // Only `decode` may be used here: the encoder would be a quarter of what main loads.
-    read[block] ??= String(decode(blocks[block] as Uint8Array));
-    const from = starts[block * BLOCK] ?? 0;
-    return read[block].slice((starts[at] ?? 0) - from, (starts[at + 1] ?? 0) - from);
-  };
-}
-
-function openSchemas(columns: Columns): StoredSchemas {
+function openSchemas(columns: Columns, inflate: Packing | undefined): StoredSchemas {
   const { roots } = columns;
   const rootOf = unpackNumbers(columns.rootOf);
   const readRoots: RootKey[][] = [];
-  const inputs = plainBytes(columns.schemas);
-  const outputs = plainBytes(columns.outputSchemas);
-  const inputAt = unpackNumbers(columns.schemaStarts);
   const outputAt = unpackNumbers(columns.outputSchemaStarts);
-  const input = (at: number): Uint8Array => inputs.subarray(inputAt[at], inputAt[at + 1]);
+  const input = readParts(columns.schemas, unpackNumbers(columns.schemaStarts), inflate);
+  const output = readParts(columns.outputSchemas, outputAt, inflate);
   return {
     rootKeys: (at) => {
       const root = rootOf[at] ?? 0;
@@ -189,21 +166,25 @@ function openSchemas(columns: Columns): StoredSchemas {
     },
     input,
     decoded: (at) => decode(input(at)) as Record<string, unknown>,
-    output: (at) =>
-      outputAt[at] === outputAt[at + 1] ? undefined : outputs.subarray(outputAt[at], outputAt[at + 1]),
+    output: (at) => (outputAt[at] === outputAt[at + 1] ? undefined : output(at)),
   };
 }
 
 /** Opens the columns of a stored snapshot. `index`: the bytes of its search index. */
-export function openColumns(columns: Columns, index: Uint8Array): OpenSnapshot {
+export function openColumns(columns: Columns, index: Uint8Array, inflates: Packing): OpenSnapshot {
   const { settings, description, servers, count } = columns;
+  const inflate = columns.deflated ? inflates : undefined;
   const nameOf = readTexts(columns.names, columns.nameStarts);
   const toolOf = readTexts(columns.tools, columns.toolStarts);
-  const descriptionOf = readBlocks(columns.descriptions, columns.descriptionStarts);
+  const descriptionOf = readTextBlocks(
+    columns.descriptions,
+    unpackNumbers(columns.descriptionStarts),
+    inflate,
+  );
   const serverOf = unpackNumbers(columns.serverOf);
   const flags = unpackNumbers(columns.flags);
   const byName = unpackNumbers(columns.byName);
-  const schemas = openSchemas(columns);
+  const schemas = openSchemas(columns, inflate);
   const hintsOf = createHintReader();
   const made: (StoredTool | undefined)[] = [];
 
@@ -246,6 +227,11 @@ export function openColumns(columns: Columns, index: Uint8Array): OpenSnapshot {
       }
       const at = byName[low];
       return at !== undefined && nameOf(at) === name ? at : -1;
+    },
+    marked: () => {
+      const found: number[] = [];
+      for (let at = 0; at < count; at++) if ((flags[at] ?? 0) > HINT_BITS) found.push(at);
+      return found;
     },
   };
 }

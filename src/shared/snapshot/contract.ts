@@ -99,4 +99,6 @@ export interface OpenSnapshot extends SnapshotHead {
   tool(at: number): StoredTool;
   /** Position of the tool with that name in Pi, or -1. */
   find(name: string): number;
+  /** Positions of the direct tools, and of those whose names have no server in them. */
+  marked(): number[];
 }

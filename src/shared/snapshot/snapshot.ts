@@ -11,6 +11,7 @@
  */
 
 import { decode, encode } from "../protocol/codec.ts";
+import type { Packing } from "./blocks.ts";
 import { type Columns, openColumns, toColumns } from "./columns.ts";
 import type { OpenSnapshot, Snapshot } from "./contract.ts";
 
@@ -23,9 +24,9 @@ const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
 /**
  * Also changes with the meaning of the content, not only with the layout: the factory declares the tools of a stored
  * snapshot before any worker can make a new one. 11: texts are clean and bounded. 12: columns tell where parts start. 13:
- * settings have `autoAuth`. 14: servers have prompts.
+ * settings have `autoAuth`. 14: servers have prompts. 15: large catalogs are deflated.
  */
-export const SNAPSHOT_VERSION = 14;
+export const SNAPSHOT_VERSION = 15;
 
 /** The position of an MCP tool's output schema in the output schema of its Pi tool. */
 export const STRUCTURED_POINTER = "#/properties/structuredContent";
@@ -36,14 +37,16 @@ const aligned = (length: number): number => Math.ceil(length / 4) * 4;
 /**
  * Encodes a snapshot with its header. `checksum`: CRC-32, passed in since this folder does not know Node. `source`:
  * `SOURCE_BYTES` that stand for everything the snapshot is made from, the code included; absent if that is unknown.
+ * `deflate`: for a catalog so large that its size is what its reading costs.
  */
 export function encodeSnapshot(
   snapshot: Snapshot,
   checksum: Checksum,
   source?: Uint8Array,
+  deflate?: Packing,
 ): Uint8Array<ArrayBuffer> {
   const { index } = snapshot;
-  const body = encode(toColumns(snapshot));
+  const body = encode(toColumns(snapshot, deflate));
   const bodyAt = HEADER_BYTES + aligned(index.length);
   const bytes = new Uint8Array(bodyAt + body.length);
   bytes.set(MAGIC, 0);
@@ -75,7 +78,11 @@ export function snapshotChecksum(bytes: Uint8Array): number | undefined {
  * Opens a snapshot; undefined for bytes that are not a whole snapshot of this version. Never throws. Without `checksum`
  * the content is not checked, which is for bytes that were never on a disk.
  */
-export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): OpenSnapshot | undefined {
+export function decodeSnapshot(
+  bytes: Uint8Array,
+  inflate: Packing,
+  checksum?: Checksum,
+): OpenSnapshot | undefined {
   const stated = snapshotChecksum(bytes);
   if (stated === undefined) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -86,7 +93,7 @@ export function decodeSnapshot(bytes: Uint8Array, checksum?: Checksum): OpenSnap
   try {
     // The checksum proves that our own writer made this body, so its shape is not checked again.
     const columns = decode(bytes.subarray(bodyAt)) as Columns;
-    return openColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd));
+    return openColumns(columns, bytes.subarray(HEADER_BYTES, indexEnd), inflate);
   } catch {
     // A newer msgpackr made this body. It counts as no snapshot.
     return undefined;

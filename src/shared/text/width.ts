@@ -29,7 +29,8 @@ const unicode = (): Unicode => {
   return made;
 };
 
-const PRINTABLE_ASCII = /^[ -~]*$/;
+/** One cell a character: ASCII, Latin-1, and the marks and borders of our own screens, which would cost most otherwise. */
+const NARROW = /^[ -~\u00a1-\u00ac\u00ae-\u00ff\u2013\u2026\u2190-\u2193\u2500-\u259f\u25cb\u25cf]*$/;
 
 /** Cells of a character behind the base of its cluster. */
 function followerWidth(char: string, afterMark: boolean): number {
@@ -66,8 +67,9 @@ export const printable = (text: string): string => plainLines(text).replaceAll("
 
 /** Cells of one line. Escape sequences take none. */
 export function visibleWidth(line: string): number {
+  if (NARROW.test(line)) return line.length;
   const plain = withoutEscapes(line);
-  if (PRINTABLE_ASCII.test(plain)) return plain.length;
+  if (NARROW.test(plain)) return plain.length;
   let width = 0;
   for (const { segment } of unicode().segmenter.segment(plain)) width += clusterWidth(segment);
   return width;
@@ -75,9 +77,9 @@ export function visibleWidth(line: string): number {
 
 /** The position where a line of printable text must end to take at most `width` cells. */
 function endWithin(line: string, from: number, width: number): number {
-  const ascii = line.slice(from, from + width);
   // One character more is checked, since a mark behind the last character would belong to it.
-  if (PRINTABLE_ASCII.test(line.slice(from, from + width + 1))) return from + ascii.length;
+  if (NARROW.test(line.slice(from, from + width + 1)))
+    return Math.min(line.length, from + Math.max(0, width));
   let used = 0;
   let end = from;
   // A cluster can have any length, so only a part of the line is segmented, which is enough for any usual width.

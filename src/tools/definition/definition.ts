@@ -5,7 +5,7 @@
  * To give Pi another property of a tool: `createMcpTool`, where each object counts.
  */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
-import type { PiTool, ToolExposure, ToolResult } from "../../pi/api.ts";
+import type { PiTool, ToolExposure, ToolResult } from "../../pi/tools.ts";
 import { serverPrefix } from "../../shared/naming/names.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../../shared/protocol/errors.ts";

@@ -5,7 +5,7 @@
  * To add a mode: a parameter here, a case in run.ts.
  */
 
-import type { PiTool } from "../../pi/api.ts";
+import type { PiTool } from "../../pi/tools.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
 import { createRenderers } from "../rows/rows.ts";
 import type { ProxyHost } from "./host.ts";

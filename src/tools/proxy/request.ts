@@ -11,8 +11,8 @@ import {
   serverNames,
   serverOfName,
 } from "../../catalog/search/search.ts";
-import type { PiToolContext, ToolUpdate } from "../../pi/api.ts";
-import { nameLine, stateNote } from "../../report/search.ts";
+import type { PiToolContext, ToolUpdate } from "../../pi/tools.ts";
+import { nameLine, noServer, stateNote } from "../../report/search.ts";
 import { plainToolName } from "../../shared/naming/names.ts";
 import { fromWireError } from "../../shared/protocol/errors.ts";
 import type { ProxyHost } from "./host.ts";
@@ -50,8 +50,7 @@ export function parseArgs(args: unknown): Record<string, unknown> {
 export function knownServer(host: ProxyHost, written: string): string {
   const found = findServer(written, serverNames(host));
   if (found !== undefined) return found;
-  const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
-  throw new Refusal(`No server named ${written}. ${servers}.`);
+  throw new Refusal(noServer(written, serverNames(host), host.catalog()));
 }
 
 /** Waits for servers only if the tool is not known yet. Throws a Refusal with the nearest names. */

@@ -1,5 +1,5 @@
 /** A call of the proxy tool `mcp`, in one of its modes. A failure becomes an error result. */
-import type { ToolResult } from "../../pi/api.ts";
+import type { ToolResult } from "../../pi/tools.ts";
 import { describeTool } from "../../report/describe-tool.ts";
 import { errorLineOf } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";

@@ -3,7 +3,8 @@
  * tool in Pi. Pi cannot take a tool back, so a withdrawn tool stays registered as `hidden`, where nobody reaches it.
  */
 import { type CatalogTool, sameDefinition } from "../../catalog/catalog.ts";
-import type { Pi, ToolExposure } from "../../pi/api.ts";
+import type { Pi } from "../../pi/api.ts";
+import type { ToolExposure } from "../../pi/tools.ts";
 import { type CallTool, createMcpTool } from "../definition/definition.ts";
 import type { DirectRule } from "./direct.ts";
 import { createFreeNames, type WithFreeName } from "./free-name.ts";
@@ -41,6 +42,10 @@ export class Book {
   /** The tool as Pi was told last, also if it is withdrawn. */
   get(name: string): CatalogTool | undefined {
     return this.#registered.get(name);
+  }
+
+  get count(): number {
+    return this.#registered.size;
   }
 
   all(): CatalogTool[] {

@@ -1,35 +1,12 @@
 /**
  * Registers tools late: just before a tool that reaches other tools, such as `codemode` or `tool_search`, runs. Tools that
  * become known after Pi has bound are not registered earlier, because each registration costs Pi a rebuild of its
- * registry. The registrations are made in slices.
+ * registry. run.ts, loaded with the first such call, makes the registrations.
  */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { createSlices } from "../../catalog/catalog.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import type { Pi } from "../../pi/api.ts";
-import { serverPrefix } from "../../shared/naming/names.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { Registrar } from "./registrar.ts";
-
-export type Reach = "all" | readonly string[];
-
-/** The form in which codemode writes a tool's name in a script. */
-const identifier = (name: string): string => name.replace(/\W/g, "_");
-
-/** The tools that a call may reach: a word is the tool's name, or holds the prefix of the tool's server. */
-export function reached(tools: readonly CatalogTool[], reach: Reach): CatalogTool[] {
-  if (reach === "all") return [...tools];
-  const words = new Set(reach.map(identifier));
-  const serverNamed = new Map<string, boolean>();
-  const namesServer = (server: string): boolean => {
-    let named = serverNamed.get(server);
-    if (named === undefined) {
-      const prefix = identifier(serverPrefix(server));
-      named = [...words].some((word) => word.includes(prefix));
-      serverNamed.set(server, named);
-    }
-    return named;
-  };
-  return tools.filter(({ name, server }) => words.has(identifier(name)) || namesServer(server.name));
-}
 
 export interface LateTools {
   /** Settles when the tools that the call may reach are registered. */
@@ -37,7 +14,7 @@ export interface LateTools {
 }
 
 export interface LateToolsOptions {
-  registrar: Pick<Registrar, "outdated" | "renew">;
+  registrar: Pick<Registrar, "outdated" | "renew" | "count">;
   catalog: () => Catalog;
   /** Names of our own tools, which load what they find. */
   ownTools: readonly string[];
@@ -52,21 +29,14 @@ export interface LateToolsOptions {
 export function createLateTools(pi: Pi, options: LateToolsOptions): LateTools {
   const { registrar, catalog, ownTools, isLearning, settle, isOver } = options;
 
-  const renewInSlices = async (reach: Reach): Promise<void> => {
-    const due = reached(await registrar.outdated(catalog()), reach);
-    // One registration can take Pi 2 ms.
-    const slices = createSlices({ sliceMs: 2, steps: 1 });
-    for (const tool of due) {
-      await slices.step();
-      if (isOver()) return;
-      registrar.renew(tool, catalog());
-    }
-  };
+  /** Whether the factory has left most tools out. */
+  const isVast = (): boolean => catalog().count > LIMITS.toolsAtStart;
 
   return {
     beforeCall: async (toolName, input) => {
       if (ownTools.includes(toolName)) return;
-      if (!isLearning() && (await registrar.outdated(catalog())).length === 0) return;
+      // Most tools of a very large catalog are unknown to Pi at all times, so they are not compared before each call.
+      if (!isVast() && !isLearning() && (await registrar.outdated(catalog())).length === 0) return;
       const reach = pi
         .getAllTools()
         .find(({ name }) => name === toolName)
@@ -74,7 +44,8 @@ export function createLateTools(pi: Pi, options: LateToolsOptions): LateTools {
       if (reach === undefined || reach.length === 0) return;
       // The wait fails without a worker. The tools that are known are registered anyway.
       if (isLearning()) await settle().catch(() => undefined);
-      if (!isOver()) await renewInSlices(reach);
+      const { renewReached } = await import("./run.ts");
+      if (!isOver()) await renewReached(options, reach, isVast());
     },
   };
 }

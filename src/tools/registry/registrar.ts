@@ -1,14 +1,16 @@
 /**
- * What the session does with our tools in Pi. The factory registers every tool, because that is free there. After Pi
- * has bound, each registration rebuilds Pi's whole registry, so only the tools that the model can reach are registered.
+ * What the session does with our tools in Pi. The factory registers every tool, because that is nearly free there: tens of
+ * thousands are not, so of a larger catalog it registers the direct ones. After Pi has bound, each registration rebuilds
+ * Pi's whole registry, so only the tools that the model can reach are registered.
  */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { type Catalog, type CatalogTool, eachTool } from "../../catalog/catalog.ts";
 import type { Pi } from "../../pi/api.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
 import { Book, type BookOptions } from "./book.ts";
 import type { DirectRule } from "./direct.ts";
 import { bringBack, followActive } from "./follow.ts";
-import { createComparison, renew } from "./outdated.ts";
 import { type Branch, restore } from "./restore.ts";
+import type { Comparison } from "./run.ts";
 
 export interface Activation {
   /** Declared to the model from the next request on. */
@@ -18,7 +20,7 @@ export interface Activation {
 }
 
 export interface Registrar {
-  /** For the factory. Leaves out tools whose names another extension may have too. */
+  /** For the factory. Leaves out tools whose names another extension may have too, and most of a very large catalog. */
   registerAll(catalog: Catalog): void;
   /**
    * Follows the catalog with the tools that are declared now: registers those whose bytes differ, withdraws those that
@@ -49,7 +51,9 @@ export interface Registrar {
   /** The tools about which Pi knows nothing, or something that no longer holds. Compares all tools, in slices. */
   outdated(catalog: Catalog): Promise<readonly CatalogTool[]>;
   /** Tells Pi what the catalog says about an outdated tool. */
-  renew(tool: CatalogTool, catalog: Catalog): void;
+  renew(tool: CatalogTool, catalog: Catalog): Promise<void>;
+  /** Number of tools about which Pi has been told. */
+  count(): number;
 }
 
 export interface RegistrarOptions extends BookOptions {
@@ -59,19 +63,32 @@ export interface RegistrarOptions extends BookOptions {
 export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
   const { direct } = options;
   const book = new Book(pi, options);
-  const registerDirect = (tools: readonly CatalogTool[]): void => {
-    for (const tool of tools) if (direct.isDirect(tool)) book.registerIfNew(tool);
+  const mayBeDirect = (catalog: Catalog): Iterable<CatalogTool> =>
+    direct.byName ? eachTool(catalog) : catalog.marked();
+  const registerDirect = (catalog: Catalog, isMeant: (tool: CatalogTool) => boolean): void => {
+    for (const tool of mayBeDirect(catalog)) {
+      if (isMeant(tool) && direct.isDirect(tool)) book.registerIfNew(tool);
+    }
+  };
+  // Loaded when a tool runs that reaches others.
+  let comparison: Promise<Comparison> | undefined;
+  const compare = (): Promise<Comparison> => {
+    comparison ??= import("./run.ts").then(({ createComparison }) => createComparison(book));
+    return comparison;
   };
   return {
     registerAll: (catalog) => {
-      for (const tool of catalog.tools) if (!tool.bare) book.register(tool);
+      const all = catalog.count <= LIMITS.toolsAtStart;
+      for (const tool of all ? eachTool(catalog) : mayBeDirect(catalog)) {
+        if (!tool.bare && (all || direct.isDirect(tool))) book.register(tool);
+      }
     },
     follow: (catalog, wantsDirect) => {
       if (book.hasMissed) bringBack(pi, book, catalog());
       if (pi.getActiveTools().some((name) => book.get(name))) followActive(pi, book, catalog());
-      if (wantsDirect) registerDirect(catalog().tools);
+      if (wantsDirect) registerDirect(catalog(), () => true);
     },
-    registerDirect: (catalog) => registerDirect(catalog.tools.filter(({ bare }) => bare)),
+    registerDirect: (catalog) => registerDirect(catalog, ({ bare }) => bare === true),
     concernsDirect: direct.concerns,
     withdrawn: (name) => (book.isWithdrawn(name) ? book.get(name) : undefined),
     withdrawAll: (matches) => {
@@ -96,7 +113,8 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
         refused: named.filter((tool) => !after.has(tool.name)),
       };
     },
-    outdated: createComparison(book),
-    renew: (tool, catalog) => renew(book, tool, catalog),
+    outdated: async (catalog) => (await compare()).outdated(catalog),
+    renew: async (tool, catalog) => (await compare()).renew(tool, catalog),
+    count: () => book.count,
   };
 }

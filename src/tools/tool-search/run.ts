@@ -5,13 +5,22 @@ import {
   findServer,
   hasTool,
   likelyHits,
+  nearestServer,
   nearestTools,
   resolveTool,
   searchCatalog,
   serverNames,
 } from "../../catalog/search/search.ts";
-import type { ToolResult } from "../../pi/api.ts";
-import { errorLine, isDisabled, nameLine, reportText, serverNotes, stateNote } from "../../report/search.ts";
+import type { ToolResult } from "../../pi/tools.ts";
+import {
+  errorLine,
+  isDisabled,
+  nameLine,
+  noServer,
+  reportText,
+  serverNotes,
+  stateNote,
+} from "../../report/search.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { parseRequest, type SearchRequest } from "../../shared/search/request.ts";
 import type { ReadBranch, ToldInstructions } from "../instructions/instructions.ts";
@@ -194,11 +203,10 @@ export async function runToolSearch(
   const request = parseRequest(query);
   if (request.kind === "empty") return answer(EMPTY_QUERY);
   const asked = typeof params.server === "string" && params.server !== "" ? params.server : undefined;
-  const server = asked === undefined ? undefined : findServer(asked, serverNames(host));
-  if (asked !== undefined && server === undefined) {
-    const [servers = "Servers: none"] = nameLine("Servers", serverNames(host));
-    return answer(`No server named ${asked}. ${servers}`);
-  }
+  const names = serverNames(host);
+  const exact = asked === undefined ? undefined : findServer(asked, names);
+  const server = exact ?? (asked === undefined ? undefined : await nearestServer(asked, names));
+  if (asked !== undefined && server === undefined) return answer(noServer(asked, names, host.catalog()));
   const question: Question = { request, limit: limitOf(params.limit), server };
   const { pending, problem } = (await mustWait(host, question))
     ? await settled(host, signal, server)
@@ -216,7 +224,9 @@ export async function runToolSearch(
     loaded: active,
     refused,
     more,
+    everywhere: server === undefined,
     notes: [
+      ...(exact === server ? [] : [`No server of that name: searched ${server}.`]),
       ...notes,
       ...(await reasonsFor(host, question)),
       ...serverNotes(servers, waiting, new Set(active.map((tool) => tool.server.name))),

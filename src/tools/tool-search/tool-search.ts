@@ -5,7 +5,7 @@
  * To let the tools that find others ask the session for more: `ToolHost` (host.ts).
  */
 
-import type { PiTool } from "../../pi/api.ts";
+import type { PiTool } from "../../pi/tools.ts";
 import { TOOL_SEARCH } from "../../shared/naming/own-tools.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { createRenderers } from "../rows/rows.ts";
@@ -18,15 +18,18 @@ const PARAMETERS = {
   properties: {
     query: {
       type: "string",
-      description: "What the tool should do, in a few words, or select:name1,name2 for tools by name.",
+      description: "What the tool should do, in a few words, or select:name1,name2.",
+    },
+    server: {
+      type: "string",
+      description: "Only tools of this server. Set it whenever one fits: the right tool is found more often.",
     },
     limit: {
       type: "integer",
       minimum: 1,
       maximum: LIMITS.searchResultsMost,
-      description: `Tools to load at most, ${LIMITS.searchResults} by default.`,
+      description: `${LIMITS.searchResults} by default.`,
     },
-    server: { type: "string", description: "Only tools of this server." },
   },
   required: ["query"],
   additionalProperties: false,

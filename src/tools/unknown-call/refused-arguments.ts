@@ -3,7 +3,8 @@
  * any extension sees the call, and says only what is wrong.
  */
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { FinishedMessage, TextContent } from "../../pi/api.ts";
+import type { FinishedMessage } from "../../pi/api.ts";
+import type { TextContent } from "../../pi/tools.ts";
 import { expectedLine } from "../definition/definition.ts";
 
 /** Pi's words for arguments that it refuses. */

@@ -1,5 +1,5 @@
 /** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
-import type { PiContext } from "../../pi/api.ts";
+import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
 import { renderResources } from "../../report/resources.ts";
 import { renderStats } from "../../report/stats.ts";

@@ -1,5 +1,5 @@
 /** `/mcp add`: shows what would run, tries it, asks for the file and writes it. */
-import type { PiContext } from "../../pi/api.ts";
+import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
 import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";

@@ -3,7 +3,7 @@
  * order, and what happens without a person. Must not: decide about an entry or a file; the worker does.
  * Called by: command/screens.ts, loaded with the first `/mcp`.
  */
-import type { PiContext } from "../../pi/api.ts";
+import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
 import { serverName } from "../../report/server-name.ts";
 import { removedText } from "../../report/setup.ts";
@@ -43,15 +43,18 @@ const KEEP = "No, go back";
 const REMOVE = "Remove it";
 
 async function remove(name: string, ctx: PiContext, host: SetupHost): Promise<void> {
+  let file: string | undefined;
   if (ctx.hasUI) {
     const { servers } = await host.ask("status", {});
-    const file = servers.find((server) => server.name === name)?.source ?? "the file that defines it";
-    const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${file}. To keep the entry: /mcp disable.`;
+    file = servers.find((server) => server.name === name)?.source;
+    const place = file ?? "the file that defines it";
+    const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${place}. To keep the entry: /mcp disable.`;
     // Enter at once changes nothing.
     const answer = await choose(ctx, text, [KEEP, REMOVE]);
     if (answer !== REMOVE) return notify(ctx, `${serverName(name)} stays.`, "info");
   }
-  notify(ctx, removedText(name, await host.ask("removeServer", { server: name })), "info");
+  const removed = await host.ask("removeServer", { server: name, ...(file === undefined ? {} : { file }) });
+  notify(ctx, removedText(name, removed), "info");
 }
 
 /** `rest`: the text after the subcommand. Answers false if the subcommand is another one, or lacks its server. */

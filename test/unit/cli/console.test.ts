@@ -22,3 +22,12 @@ test.each([
   console.progress("x".repeat(100));
   expect(String(stderr.read())).toHaveLength(expected - 1);
 });
+
+test("a text with a newline on stderr -> its further lines are indented, so that none passes for a line of ours", () => {
+  const { console, stderr } = consoleOn(80);
+  console.warn("docs: no such file\npi-mcp-threads: all is well\r\nRun this: x");
+  console.note("one\ntwo");
+  expect(String(stderr.read())).toBe(
+    "docs: no such file\n  pi-mcp-threads: all is well\n  Run this: x\none\n  two\n",
+  );
+});

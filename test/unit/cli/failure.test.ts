@@ -1,18 +1,22 @@
-/** Owns: sentences of the worker in the words of the command line. */
+/** Owns: what a command says of an error of main or of the worker. */
 import { expect, test } from "vitest";
-import { inWordsHere } from "../../../src/cli/console/failure.ts";
+import { asFailure } from "../../../src/cli/console/failure.ts";
+import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
-test.each([
-  [
-    "/mcp trust shows what would run and asks.",
-    "A command that names the server, in a terminal, shows what would run and asks.",
-  ],
-  ["/mcp trust asks again about servers.", "run the command in a terminal to be asked."],
-  ["/mcp doctor once more in a moment.", "pi-mcp-threads doctor once more in a moment."],
-  ["/mcp add, or write it.", "pi-mcp-threads add, or write it."],
-  ["Correct it (/mcp enable x).", "Correct it (pi-mcp-threads enable x)."],
-  ["https://example.com/mcp says: no", "https://example.com/mcp says: no"],
-  ["http://[::1]/mcp tools failed", "http://[::1]/mcp tools failed"],
-])("%s -> %s", (text, expected) => {
-  expect(inWordsHere(text)).toBe(expected);
+test.each<[ErrorCode, code: number, remedy: string]>([
+  ["runtime_stopped", 70, "Try once more."],
+  ["deadline", 6, "Try once more; mcp-threads.log may say why."],
+  ["connect_failed", 3, "/reload it."],
+])("%s -> exit code %d, %s", (code, exitCode, remedy) => {
+  const failure = asFailure(new ThreadsError(code, "It is over.", { remedy: "/reload it." }));
+  expect(failure).toMatchObject({ exitCode, code, message: "It is over.", remedy });
+});
+
+test("anything else that is thrown -> an internal failure with its message alone", () => {
+  expect(asFailure(new TypeError("x is undefined"))).toMatchObject({
+    exitCode: 70,
+    code: "internal",
+    message: "x is undefined",
+    remedy: undefined,
+  });
 });

@@ -60,6 +60,17 @@ describe("createWorkerFiles", () => {
     expect(JSON.parse(await readFile(join(copied, "package.json"), "utf8"))).toEqual({ type: "module" });
   });
 
+  test("an update has put other files in their place -> a copy of the files that belong together", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createWorkerFiles(url);
+    await files.remember();
+    await rm(join(folder, "cache.js"));
+    await writeFile(join(folder, "connection.js"), "// of the next version");
+    const copy = await files.locate();
+    expect(await readFile(copy, "utf8")).toBe("// connection.js");
+    expect(await readdir(temp)).toHaveLength(1);
+  });
+
   test("gone before they were kept -> the same URL, where the start fails and says so", async () => {
     const { folder, url } = await packed();
     const files = createWorkerFiles(url);

@@ -55,7 +55,8 @@ async function waited(at: Opened): Promise<number | undefined> {
   return state.waitedMs;
 }
 
-const asked = ({ runtimes }: Opened): unknown[] => runtimes.flatMap((runtime) => runtime.asked);
+const told = ({ runtimes }: Opened): [string, unknown][] => runtimes.flatMap((runtime) => runtime.asked);
+const asked = (at: Opened): unknown[] => told(at).filter(([method]) => method !== "firstRequest");
 
 describe("the description of ToolSearch", () => {
   const description = ({ pi }: Opened): string => pi.tools.get("ToolSearch")?.description ?? "";
@@ -385,5 +386,31 @@ describe("a resumed branch", () => {
       await waited(at);
       expect(reads).toBe(expected);
     }
+  });
+});
+
+describe("the processor at the first request", () => {
+  const notes = (at: Opened): unknown[] =>
+    told(at)
+      .filter(([method]) => method === "firstRequest")
+      .map(([, params]) => params);
+
+  test("a prompt before the first plan -> the worker is told, and told again when the request leaves, once", async () => {
+    const at = await opened();
+    const { done } = prompt(at);
+    expect(notes(at)).toEqual([{ state: "prepared" }]);
+    at.send(planOf({ s: {} }));
+    await done;
+    at.pi.happens("before_provider_request");
+    at.pi.happens("before_provider_request");
+    expect(notes(at)).toEqual([{ state: "prepared" }, { state: "sent" }]);
+  });
+
+  test("a prompt after the first plan -> the worker is told nothing", async () => {
+    const at = await opened();
+    at.send(planOf({ s: {} }));
+    await prompt(at).done;
+    at.pi.happens("before_provider_request");
+    expect(notes(at)).toEqual([]);
   });
 });

@@ -12,8 +12,16 @@ import { keepAside, sweepTemps } from "../../shared/files/housekeeping.ts";
 import { LOCK_TIMES, type LockTimes, withLock } from "../../shared/files/lock.ts";
 import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../../shared/tasks.ts";
 import { hashesOf } from "./adapter-hash.ts";
-import { type CacheAccess, type CacheFile, formatCache, loadCache } from "./file.ts";
-import { changeSlots, findEntry, type Slots } from "./slots.ts";
+import { type Collected, collectDeposits, createDeposit, sweepDeposits } from "./deposits.ts";
+import {
+  type CacheAccess,
+  type CacheBytes,
+  loadCache,
+  type NextFile,
+  nextFile,
+  readCacheBytes,
+} from "./file.ts";
+import { findEntry } from "./slots.ts";
 
 /** What a task uses of the system; a test passes its own. */
 export interface CacheContext extends CacheAccess {
@@ -53,64 +61,99 @@ export async function readCache(query: CacheQuery, context: CacheContext = realW
 /** Thrown if another writer replaced the file between our read and our write. */
 class Overtaken extends Error {}
 
-/** The slots that the file must hold after the task, or undefined if it holds them already. */
-const nextSlots = (cache: CacheFile, task: StoreTask, nowMs: number): Slots | undefined =>
-  changeSlots(cache.state === "usable" ? cache.slots : new Map(), task, nowMs);
+interface Merge {
+  /** The file as it was before the lock was taken. */
+  seen: CacheBytes;
+  /** The file behind any link. */
+  target: string;
+  /** Whether this process still has the lock. */
+  holds: () => Promise<boolean>;
+}
+
+const sizeOf = (next: NextFile): number =>
+  next.state === "closed" ? 0 : next.parts.reduce((bytes, { length }) => bytes + length, 0);
 
 /** One read, merge and write under the lock. Throws `Overtaken`, and what the file system throws. */
 async function mergeOnce(
   task: StoreTask,
-  seen: CacheFile,
+  { seen, target, holds }: Merge,
   context: CacheContext,
-  holds: () => Promise<boolean>,
 ): Promise<StoreResult> {
   const { files, now, limitBytes } = context;
-  const cache = await loadCache(task.path, context, seen);
-  if (cache.state === "closed") return { stored: false, problems: [cache.problem] };
-  const slots = nextSlots(cache, task, now());
-  const problems = cache.state === "corrupt" ? [cache.problem] : [];
-  if (!slots) return { stored: true, problems };
-  const text = formatCache(slots, cache.state === "usable" ? cache.rest : {});
-  if (Buffer.byteLength(text) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
-  const beforeReplace = async (target: string): Promise<void> => {
+  const read = await readCacheBytes(task.path, context, seen);
+  if ("state" in read) return { stored: false, problems: [read.problem] };
+  // The task comes last: its list is newer than one that waits since its depositor was killed.
+  const nextWith = (others: readonly Collected[]): NextFile =>
+    nextFile(task.path, read.bytes, [...others.map(({ changes }) => changes), task], now());
+  let deposits = await collectDeposits(target, files, now());
+  let next = nextWith(deposits);
+  if (deposits.length > 0 && sizeOf(next) > limitBytes) {
+    deposits = [];
+    next = nextWith(deposits);
+  }
+  if (next.state === "closed") return { stored: false, problems: [next.problem] };
+  if (sizeOf(next) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
+  const { parts, broken } = next;
+  const beforeReplace = async (file: string): Promise<void> => {
     // Other adapters ignore the lock, and a process that was stopped for long has lost it.
-    if (!(await holds()) || (await loadCache(task.path, context, cache)) !== cache) throw new Overtaken();
-    if (cache.state === "corrupt" && cache.kept) await keepAside(target, files, now());
+    if (!(await holds()) || (await readCacheBytes(task.path, context, read)) !== read) throw new Overtaken();
+    if (broken?.kept) await keepAside(file, files, now());
   };
-  await writeFileAtomic(task.path, text, { files, beforeReplace });
-  return { stored: true, problems };
+  if (parts.length > 0) await writeFileAtomic(task.path, parts, { files, beforeReplace });
+  await Promise.all(deposits.map(({ settle }) => settle()));
+  return { stored: true, problems: broken ? [broken.problem] : [] };
 }
 
-async function mergeUnderLock(
-  task: StoreTask,
-  seen: CacheFile,
-  context: CacheContext,
-  holds: () => Promise<boolean>,
-): Promise<StoreResult> {
+async function mergeUnderLock(task: StoreTask, merge: Merge, context: CacheContext): Promise<StoreResult> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await mergeOnce(task, seen, context, holds);
+      return await mergeOnce(task, merge, context);
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
-      if (attempt === ATTEMPTS || !(await holds())) throw new Error("other processes keep changing it");
+      if (attempt === ATTEMPTS || !(await merge.holds())) throw new Error("other processes keep changing it");
     }
+  }
+}
+
+const STORED: StoreResult = { stored: true, problems: [] };
+
+/** Waits for the lock. Undefined: its owner has written the task's changes together with its own meanwhile. */
+async function mergeOrDeposit(
+  task: StoreTask,
+  seen: CacheBytes,
+  target: string,
+  context: CacheContext,
+): Promise<StoreResult | undefined> {
+  const { files, lockTimes: times } = context;
+  const deposit = createDeposit(target, task, files);
+  try {
+    return await withLock(target, { files, times, isDone: deposit.ask }, async (holds) => {
+      if (await deposit.isWritten()) return undefined;
+      await deposit.withdraw();
+      return mergeUnderLock(task, { seen, target, holds }, context);
+    });
+  } finally {
+    await deposit.withdraw();
   }
 }
 
 /** The task `storeEntries`. Never throws. */
 export async function storeEntries(task: StoreTask, context: CacheContext = realWorld): Promise<StoreResult> {
   const { files, now } = context;
-  const seen = await loadCache(task.path, context);
-  if (seen.state === "closed") return { stored: false, problems: [seen.problem] };
   try {
+    const read = await readCacheBytes(task.path, context);
+    if ("state" in read) return { stored: false, problems: [read.problem] };
+    const next = nextFile(task.path, read.bytes, [task], now());
+    if (next.state === "closed") return { stored: false, problems: [next.problem] };
     // Most often nothing is new: then neither the lock nor a write is needed.
-    if (!nextSlots(seen, task, now())) return { stored: true, problems: [] };
+    if (next.parts.length === 0) return STORED;
     const { target, file } = await files.find(task.path);
     if (file && (file.mode & OWNER_MAY_WRITE) === 0) throw new Error("it is read-only");
-    const result = await withLock(target, { files, times: context.lockTimes }, (holds) =>
-      mergeUnderLock(task, seen, context, holds),
-    );
+    const result = await mergeOrDeposit(task, read, target, context);
+    // The process that wrote the task for this one also clears up.
+    if (result === undefined) return STORED;
     await sweepTemps(target, files, now());
+    await sweepDeposits(target, files, now());
     return result;
   } catch (error) {
     return { stored: false, problems: [`${task.path} could not be written: ${reasonOf(error)}`] };

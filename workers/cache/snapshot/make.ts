@@ -2,12 +2,12 @@
  * Makes the snapshot of a whole catalog: names the tools, builds the index, and keeps the bytes within the limit. Pure
  * except for the checksum, which is Node's.
  */
-import { crc32 } from "node:zlib";
+import { crc32, deflateRawSync } from "node:zlib";
 import type { AssignedNames } from "../../../src/shared/naming/names.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { buildEngine } from "../../../src/shared/search/build/build.ts";
-import type { SnapshotPrompt, SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
+import type { Snapshot, SnapshotPrompt, SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
@@ -168,6 +168,7 @@ export function makeSnapshot(
   const { tools: listed, collisions, repairs } = prepareTools(catalog);
   const prompts = promptCommands(catalog);
   const servers = catalog.map((server, at) => toSnapshotServer(server, prompts.get(at)));
+  const made: { last?: Snapshot } = {};
   const encode = (tools: readonly Prepared[]): Uint8Array<ArrayBuffer> => {
     const indexed = tools.map((tool) => tool.indexed);
     const content = {
@@ -177,10 +178,18 @@ export function makeSnapshot(
       tools: tools.map(({ stored }) => stored),
       index: buildEngine(settings.search, indexed),
     };
+    made.last = content;
     return encodeSnapshot(content, crc32, limits.source);
   };
   const fitting: Fitting = { servers, encode, problems: [] };
   const some = withinText(fitting, withinTools(fitting, listed, most), textBytes);
-  const snapshot = withinBytes(fitting, some, limitBytes);
+  const plain = withinBytes(fitting, some, limitBytes);
+  // Fitted before it is deflated, so that a little text that repeats is no way around the limits. `last` is what fits.
+  const { last } = made;
+  const deflate = (bytes: Uint8Array): Uint8Array => deflateRawSync(bytes, { level: 3 });
+  const snapshot =
+    last && last.tools.length > LIMITS.toolsAtStart
+      ? encodeSnapshot(last, crc32, limits.source, deflate)
+      : plain;
   return { snapshot, leftOut: fitting.problems, collisions: collisionLines(collisions), repairs };
 }

@@ -20,7 +20,13 @@ export function buildSnapshot(
   { servers, settings }: PublishTask,
   limits: Partial<SnapshotLimits> = {},
 ): PublishResult & Required<Pick<PublishResult, "snapshot">> {
-  const made = makeSnapshot(servers, settings, { limitBytes: LIMITS.snapshotBytes, ...limits });
+  const listed = servers.reduce((sum, { tools }) => sum + tools.length, 0);
+  const kept = Math.min(listed, LIMITS.snapshotTools);
+  const made = makeSnapshot(servers, settings, {
+    limitBytes: Math.max(LIMITS.snapshotBytes, kept * LIMITS.snapshotBytesATool),
+    textBytes: Math.max(LIMITS.snapshotTextBytes, kept * LIMITS.snapshotTextBytesATool),
+    ...limits,
+  });
   const { snapshot, leftOut, collisions, repairs } = made;
   const checksum = snapshotChecksum(snapshot) ?? 0;
   return { checksum, snapshot, problems: leftOut, notices: collisions, repairs, threadId };

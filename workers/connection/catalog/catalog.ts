@@ -31,8 +31,11 @@ export interface CatalogOptions {
   generation: number;
   /** Absolute path of the metadata cache. */
   cachePath: string;
-  /** Absolute path of the snapshot of this working directory. */
-  snapshotPath: string;
+  /**
+   * Absolute path of the snapshot of this working directory. Asked when it is needed: its name is a hash, and Node's
+   * crypto need not load at each start.
+   */
+  snapshotPath: () => string;
   /** Checksum of the snapshot that main has from the start; undefined if main has none. */
   knownChecksum: number | undefined;
   servers: () => readonly Server[];
@@ -96,7 +99,7 @@ class Publisher implements CatalogPublisher {
     this.#checksum = options.knownChecksum;
     this.#store = new EntryStore({ cache, path: cachePath, hashOf });
     this.#loop = new PublishLoop({ delayMs: LIMITS.catalogDebounceMs, publish: () => this.#publish() });
-    this.#leftOut = new LeftOutServers({ path: leftOutPath(snapshotPath), hashOf, log });
+    this.#leftOut = new LeftOutServers({ path: () => leftOutPath(snapshotPath()), hashOf, log });
     const show = (text: string): void => emit({ type: "notice", generation, text, level: "warning" });
     this.#notices = createServerNotices({ log, show });
   }
@@ -169,8 +172,8 @@ class Publisher implements CatalogPublisher {
     if (this.#isPublished(task)) return;
     // A snapshot that main has only a part of is sent again, whatever its checksum.
     const known = this.#isPartial ? undefined : this.#checksum;
-    const { snapshotPath: path, cache } = this.#options;
-    const stored = known === undefined ? {} : { stored: { path, checksum: known } };
+    const { snapshotPath, cache } = this.#options;
+    const stored = known === undefined ? {} : { stored: { path: snapshotPath(), checksum: known } };
     const { result, leftOut } = await publishApart(
       { ...task, ...stored },
       { publish: cache.publish, signal: this.#lifetime.signal, times: this.#times },
@@ -198,9 +201,9 @@ class Publisher implements CatalogPublisher {
     servers: readonly string[],
     { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
   ): void {
-    const { snapshotPath: path, cache, emit, generation } = this.#options;
+    const { snapshotPath, cache, emit, generation } = this.#options;
     // The bytes themselves are transferred to main, so the file gets a copy.
-    const kept = { path, isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
+    const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
     this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
     const isSent = snapshot !== undefined && isNew && !this.#stopped;
     this.#notify(lineNotices(repairs, servers, false));

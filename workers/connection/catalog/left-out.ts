@@ -36,7 +36,7 @@ function readMarks(text: string, nowMs: number): [string, Mark][] {
 }
 
 export class LeftOutServers {
-  readonly #path: string;
+  readonly #path: () => string;
   readonly #hashOf: (server: string) => string;
   readonly #log: Log;
   #marks = new Map<string, Mark>();
@@ -44,7 +44,7 @@ export class LeftOutServers {
   #saved: Promise<void> = Promise.resolve();
 
   /** `hashOf`: the hash of the definition that a server has now; empty if it is unknown. */
-  constructor({ path, hashOf, log }: { path: string; hashOf: (server: string) => string; log: Log }) {
+  constructor({ path, hashOf, log }: { path: () => string; hashOf: (server: string) => string; log: Log }) {
     this.#path = path;
     this.#hashOf = hashOf;
     this.#log = log;
@@ -57,7 +57,7 @@ export class LeftOutServers {
   }
 
   async #read(): Promise<void> {
-    const read = await readRegularText(this.#path, FILE_BYTES);
+    const read = await readRegularText(this.#path(), FILE_BYTES);
     if (read.kind !== "text") return;
     this.#marks = new Map([...readMarks(read.text, Date.now()), ...this.#marks]);
   }
@@ -91,7 +91,7 @@ export class LeftOutServers {
     // Without a hash a mark would hold for every definition.
     const servers = Object.fromEntries([...this.#marks].filter(([, { configHash }]) => configHash !== ""));
     this.#saved = this.#saved
-      .then(() => writeFileAtomic(this.#path, JSON.stringify({ version: VERSION, servers })))
-      .catch((error) => this.#log.warn(`${this.#path} could not be written: ${messageOf(error)}`));
+      .then(() => writeFileAtomic(this.#path(), JSON.stringify({ version: VERSION, servers })))
+      .catch((error) => this.#log.warn(`${this.#path()} could not be written: ${messageOf(error)}`));
   }
 }

@@ -3,7 +3,9 @@
  * that are left out. A server can cause new texts for ever by renaming its tools, so this file bounds them: each text is
  * reported once, few texts about one server in the terminal and more in the log.
  */
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { commandFor } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { Recent } from "../../shared/recent.ts";
 
@@ -86,7 +88,7 @@ export function createServerNotices({
 export const leftOutNotices = (servers: readonly string[]): ServerNotice[] =>
   servers.map((server) => ({
     server,
-    text: `MCP server ${server}: its tools are left out, because preparing them takes too long or fails. The other servers are not affected. /mcp reconnect ${server} tries again, /mcp disable ${server} switches it off.`,
+    text: `MCP server ${server}: its tools are left out, because preparing them takes too long or fails. The other servers are not affected. ${commandFor("reconnect", server)} tries again, ${commandFor("disable", server)} switches it off.`,
     isForUser: true,
   }));
 

@@ -3,7 +3,7 @@
  * and an answer may come at the same time: they are applied one after the other.
  */
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
-import type { ConfigProblem, ConsentQuestion } from "../../../src/shared/protocol/status.ts";
+import type { ConfigProblem, ConsentQuestion, StatusReport } from "../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../src/shared/text/problem.ts";
 import type { Log } from "../../shared/log.ts";
 import { DEFAULT_SETTINGS } from "./entry/settings.ts";
@@ -18,7 +18,7 @@ export interface ConfigState {
   files: string[];
   questions: ConsentQuestion[];
   /** Servers of the project that may not run, each with the reason. */
-  refused: { name: string; reason: string }[];
+  refused: StatusReport["refused"];
 }
 
 /** Carries a plan out. */
@@ -109,7 +109,11 @@ export class ApplyQueue {
         hash,
         question,
       })),
-      refused: refused.map(({ definition, reason }) => ({ name: definition.name, reason })),
+      refused: refused.map(({ definition: { name }, reason, byPerson }) => ({
+        name,
+        reason,
+        ...(byPerson && { byPerson }),
+      })),
     };
   }
 

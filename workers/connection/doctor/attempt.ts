@@ -3,6 +3,7 @@
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { formatMs } from "../../../src/shared/text/size.ts";
+import { commandFor } from "../../shared/commands.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
 import { type DoctorInput, type Examined, staged } from "./check.ts";
 import { CONNECT_MS } from "./limits.ts";
@@ -14,8 +15,7 @@ const slow = (server: string, ms: number): Finding => ({
   severity: "warning",
   server,
   title: `The server has not started within ${formatMs(ms)}; the attempt goes on.`,
-  remedy:
-    "/mcp doctor once more in a moment tells how it ended. A first start may have to download a package.",
+  remedy: `${commandFor("doctor")} once more in a moment tells how it ended. A first start may have to download a package.`,
 });
 
 async function ping(server: Examined, stages: DoctorInput["stages"]): Promise<Finding[] | undefined> {
@@ -31,7 +31,7 @@ async function ping(server: Examined, stages: DoctorInput["stages"]): Promise<Fi
         severity: "error",
         server: server.name,
         title: `The server is connected, but does not answer a ping within ${formatMs(PING_MS)}.`,
-        remedy: `/mcp reconnect ${server.name}`,
+        remedy: commandFor("reconnect", server.name),
       },
     ];
   }
@@ -51,7 +51,7 @@ export async function attempt(
         severity: "note",
         server: server.name,
         title: "The server is switched off.",
-        remedy: `/mcp enable ${server.name}`,
+        remedy: commandFor("enable", server.name),
         file,
       },
     ];

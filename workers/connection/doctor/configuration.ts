@@ -1,8 +1,10 @@
 /** What the files say: their mistakes, those that cannot be read, and servers of the project that may not run. */
+
 import { isAbsolute } from "node:path";
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/status.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
+import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
 import { allWell, type DoctorInput } from "./check.ts";
 
@@ -20,7 +22,7 @@ const ofQuestion = ({ server }: StatusReport["questions"][number]): Finding => (
   severity: "warning",
   server,
   title: "A file of the project names the server, and it waits for your consent.",
-  remedy: "/mcp trust shows what would run and asks.",
+  remedy: advice("consentShows"),
 });
 
 const ofRefusal = ({ name, reason }: StatusReport["refused"][number]): Finding => ({
@@ -28,7 +30,7 @@ const ofRefusal = ({ name, reason }: StatusReport["refused"][number]): Finding =
   severity: "note",
   server: name,
   title: `The server of the project is not started: ${reason}.`,
-  remedy: "/mcp trust asks again about servers that were refused.",
+  remedy: advice("refused"),
 });
 
 /** Whether anything is known of the file on the disk. */
@@ -51,7 +53,7 @@ export function judgeConfiguration(
           severity: "note",
           title: "No configuration file exists yet.",
           detail: `Looked for ${missing.join(", ")}.`,
-          remedy: "/mcp add, or write the servers into the second of these files.",
+          remedy: `${commandFor("add")}, or write the servers into the second of these files.`,
         }
       : {
           ...allWell("config", `${counted(there.length, "configuration file")} read.`),

@@ -6,9 +6,11 @@
  * line in CHECKS (diagnose.ts), its word in src/shared/protocol/doctor.ts, and a row in the hostile suite if a server or
  * a file can fill it.
  */
+
 import { homedir } from "node:os";
 import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { advice } from "../../shared/commands.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Supervisor } from "../servers/servers.ts";
@@ -25,7 +27,7 @@ export interface DoctorParts {
 
 const unknown = (server: string, known: readonly { name: string }[]): ThreadsError =>
   new ThreadsError("unknown_server", `No server named ${server} is configured.`, {
-    remedy: "/mcp lists the servers.",
+    remedy: advice("lists"),
     data: { known: known.slice(0, SERVERS_SHOWN).map(({ name }) => name) },
   });
 

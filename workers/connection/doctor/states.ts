@@ -1,8 +1,10 @@
 /** What the servers' own states say: sign-ins, failures, and what was learned when they were connected last. */
+
 import type { Finding, FindingId, Severity } from "../../../src/shared/protocol/doctor.ts";
 import { type WireError, withoutServer } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
+import { commandFor } from "../../shared/commands.ts";
 import { allWell, type DoctorInput, reasonOf } from "./check.ts";
 
 /** Kind of a failed exchange (transports/http/failure.ts) or code of the network -> what the finding is about. */
@@ -80,7 +82,7 @@ function ofSignIn({ name, state, signIn, error }: ServerStatus): Finding | undef
     server: name,
     title: isOld ? "The server no longer accepts its sign-in." : "The server needs a sign-in.",
     ...(error ? { detail: withoutServer(name, error.message) } : {}),
-    remedy: `/mcp auth ${name}`,
+    remedy: commandFor("auth", name),
   };
 }
 

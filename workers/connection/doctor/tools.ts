@@ -1,7 +1,9 @@
 /** What the tools of servers cost, and what had to be changed about them. */
+
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
+import { commandFor } from "../../shared/commands.ts";
 import type { CatalogFacts } from "../catalog/catalog.ts";
 import { allWell, type DoctorInput } from "./check.ts";
 import { DIRECT_TOKENS } from "./limits.ts";
@@ -41,7 +43,7 @@ export function judgeTools(facts: CatalogFacts, wanted: ReadonlySet<string>): Fi
           severity: "warning",
           server,
           title: "Its tools are left out: preparing them fails or takes too long.",
-          remedy: `/mcp reconnect ${server} tries again, /mcp disable ${server} switches it off.`,
+          remedy: `${commandFor("reconnect", server)} tries again, ${commandFor("disable", server)} switches it off.`,
         }),
       ),
     ...facts.problems.map(

@@ -62,8 +62,12 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
 }
 
 /** The clock of one call. It ends the call like a timeout of the SDK (`isTimeout`). */
-const clockOf = ({ timeoutMs }: Pick<CallRequest, "timeoutMs">, { asks }: ConnectionParts): CallClock =>
+const clockOf = (
+  { timeoutMs, signal }: Pick<CallRequest, "timeoutMs" | "signal">,
+  { asks }: ConnectionParts,
+): CallClock =>
   startCallClock({
+    caller: signal,
     limitMs: timeoutMs,
     capMs: Math.max(LIMITS.requestCapMs, timeoutMs),
     pauses: asks,
@@ -80,7 +84,7 @@ async function requestFor(
   const { name } = parts.definition;
   const clock = clockOf(call, parts);
   const end = parts.asks?.callBegins();
-  const signal = AbortSignal.any([call.signal, clock.signal]);
+  const { signal } = clock;
   try {
     return await peer.call({
       request,
@@ -100,7 +104,7 @@ async function requestFor(
     throw callFailure(name, { parts, call, error, answered });
   } finally {
     clock.stop();
-    end?.(signal.aborted ? "given-up" : "done");
+    end?.(signal.aborted || call.signal.aborted ? "given-up" : "done");
   }
 }
 

@@ -4,6 +4,7 @@ import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { during } from "../../shared/pace/abort.ts";
 import { CLIENT_INFO } from "./client-info.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { startLimitMs } from "./failures.ts";
@@ -47,13 +48,16 @@ export async function initialize(wire: Wire, options: ConnectOptions): Promise<P
     get isOpen() {
       return client.transport !== undefined;
     },
-    send: (request, sent) => client.request(request, ResultSchema, sent),
-    call: ({ request, signal, onProgress }) =>
-      client.request(request, ResultSchema, {
-        signal,
-        timeout: LIMITS.longestTimerMs,
-        onprogress: onProgress,
-      }),
+    send: (request, sent) =>
+      during(sent.signal, (signal) => client.request(request, ResultSchema, { ...sent, signal })),
+    call: (call) =>
+      during(call.signal, (signal) =>
+        client.request(call.request, ResultSchema, {
+          signal,
+          timeout: LIMITS.longestTimerMs,
+          onprogress: call.onProgress,
+        }),
+      ),
     ping: async (timeout) => {
       await client.ping({ timeout });
     },

@@ -111,7 +111,13 @@ function readLong(bytes: Buffer, options: IncomingOptions): Incoming {
   return parse(text, options);
 }
 
+let readSoFar = 0;
+
+/** Length of all messages that this thread has read so far. */
+export const bytesRead = (): number => readSoFar;
+
 export function readIncoming(received: Buffer | string, options: IncomingOptions): Incoming {
+  readSoFar += received.length;
   if (received.length > MEASURED_BYTES) {
     return readLong(typeof received === "string" ? Buffer.from(received) : received, options);
   }

@@ -4,7 +4,7 @@
  * bounds on requests of the server. Must not: know the meaning of a message.
  * Called by: the transports and mcp. To bound another kind of message: incoming.ts and a row in docs/security.md.
  */
-export { MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";
+export { bytesRead, MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";
 export { cancelledRequest, isAnswer, isRequest, parseMessages } from "./kinds.ts";
 export { type LongMessages, longMessages } from "./long-messages.ts";
 export { longTurn } from "./long-turn.ts";

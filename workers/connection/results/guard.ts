@@ -206,6 +206,7 @@ export async function guardOutput(
   const missingLines = whole.lines - kept.lines;
   const ofLines =
     missingLines > 0 ? ` (${amount(missingLines, "line")} of ${whole.lines.toLocaleString("en")})` : "";
-  const notice = `[… ${missing}${ofLines} left out here. ${where}]`;
+  // ASCII: one character beyond Latin-1 would make each copy of the whole text in Pi twice as large and slower to read.
+  const notice = `[... ${missing}${ofLines} left out here. ${where}]`;
   return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored };
 }

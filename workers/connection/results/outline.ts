@@ -101,7 +101,7 @@ function stringToken(scanner: Scanner): string {
     .slice(begin, begin + STRING_CHARS)
     .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1");
   const cut = withoutHalfAtEnd(start);
-  return `"${cut}…" (${amount(length, "character")})`;
+  return `"${cut}..." (${amount(length, "character")})`;
 }
 
 function literalToken(scanner: Scanner): string {
@@ -144,7 +144,7 @@ class Outline {
     this.#scanner.take(close);
     const hidden = members - shown;
     if (hidden > 0 && depth < DEPTH_SHOWN && !this.#full)
-      this.#add(depth + 1, `… ${hidden.toLocaleString("en")} more`);
+      this.#add(depth + 1, `... ${hidden.toLocaleString("en")} more`);
     return members;
   }
 

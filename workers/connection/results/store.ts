@@ -92,9 +92,15 @@ const fileName = (label: string, extension: string): string => {
 
 export function createResultStore({ root, create }: StoreOptions): ResultStore {
   const createFile = create ?? ((path: string) => open(path, "wx", PRIVATE_FILE));
-  const folder = join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
+  let chosen: string | undefined;
+  /** Random bytes would load Node's crypto at each start. */
+  const chosenFolder = (): string => {
+    chosen ??= join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
+    return chosen;
+  };
   return {
     async save(parts, label, extension) {
+      const folder = chosenFolder();
       const path = join(folder, fileName(label, extension));
       try {
         // The folder is made each time, because a cleanup or the user may have removed it.

@@ -6,8 +6,10 @@ import { transfer } from "comlink";
 import type { ConnectionApi, ConnectionMethod } from "../../../src/shared/protocol/api.ts";
 import { CONNECTION_METHODS } from "../../../src/shared/protocol/api.ts";
 import { type Reply, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
+import { endIfFileGone } from "../../shared/gone-files.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Handler } from "../session/session.ts";
+import { createCollector } from "./collector.ts";
 
 export type Handlers = { [M in ConnectionMethod]: Handler<M> };
 
@@ -18,7 +20,7 @@ function replyWith(value: unknown): Reply<unknown> {
   return value instanceof Uint8Array ? transfer(reply, [value.buffer as ArrayBuffer]) : reply;
 }
 
-export function serve(handlers: Handlers, log: Log): ConnectionApi {
+export function serve(handlers: Handlers, log: Log, collector = createCollector()): ConnectionApi {
   const open = new Map<number, AbortController>();
 
   const answer = async (
@@ -27,16 +29,19 @@ export function serve(handlers: Handlers, log: Log): ConnectionApi {
     params: unknown,
   ): Promise<Reply<unknown>> => {
     const controller = new AbortController();
+    collector.busy();
     open.set(requestId, controller);
     try {
       return replyWith(await (handlers[method] as AnyHandler)(params, controller.signal));
     } catch (error) {
+      await endIfFileGone(error, log);
       if (!(error instanceof ThreadsError)) {
         log.error(`${method}: ${error instanceof Error ? error.stack : String(error)}`);
       }
       return { ok: false, error: toWireError(error) };
     } finally {
       open.delete(requestId);
+      if (open.size === 0) collector.idle();
     }
   };
 

@@ -1,12 +1,13 @@
 /**
  * One attempt to connect a server: waits for its turn at the gate, opens the connection, lists what the server offers
  * and writes the outcome into the log. Owns no state; the server takes the connection and changes its phase.
- * Called by: server.ts.
+ * Called by: life.ts.
  */
 
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
+import { endIfFileGone } from "../../shared/gone-files.ts";
 import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
@@ -103,6 +104,7 @@ async function attempt(
     server.onOpen(connection);
     return connection;
   } catch (error) {
+    await endIfFileGone(error, context.log);
     const failure = attemptFailure(server.name, error, server.redact);
     if (!server.lifetime.aborted) context.log.error(withName(server.name, failure.message));
     server.onFailed(failure);

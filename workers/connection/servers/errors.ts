@@ -1,6 +1,8 @@
 /** The errors for a server, or a tool of it, that is unavailable. Pure. */
+
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { advice, commandFor } from "../../shared/commands.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import { withName } from "../../shared/server-name.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -29,7 +31,7 @@ export function refusal(
   if (phase.name === "failed" && reason === "waiting-to-retry") {
     const waitS = seconds(phase.retryAtMs - nowMs);
     return new ThreadsError(phase.error.code, phase.error.message, {
-      remedy: `It is tried again in ${waitS} s; /mcp reconnect ${name} tries now.`,
+      remedy: `It is tried again in ${waitS} s; ${commandFor("reconnect", name)} tries now.`,
       data: { ...phase.error.data, server: name, retryInMs: waitS * 1_000 },
     });
   }
@@ -55,7 +57,7 @@ export function statusError(
     return new ThreadsError(error.code, message, { remedy: error.remedy, data });
   const retryInMs = backoffMs(phase.failures, reconnectMs);
   return new ThreadsError(error.code, message, {
-    remedy: `It is connected again after ${seconds(retryInMs)} s; /mcp reconnect ${name} tries now.`,
+    remedy: `It is connected again after ${seconds(retryInMs)} s; ${commandFor("reconnect", name)} tries now.`,
     data: { ...data, retryInMs },
   });
 }
@@ -66,7 +68,7 @@ export const droppedError = (server: string, message: string): ThreadsError =>
 
 export function unknownTool(server: string, tool: string, known: readonly CachedTool[] = []): ThreadsError {
   return new ThreadsError("unknown_tool", `${server} no longer offers a tool named ${tool}.`, {
-    remedy: "Search again with ToolSearch.",
+    remedy: advice("search"),
     data: { server, known: known.slice(0, KNOWN_SHOWN).map(({ name }) => name) },
   });
 }
@@ -82,7 +84,7 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
 /** `why`: a sentence without its full stop. */
 export const heldBackError = (server: string, why: string): ThreadsError =>
   new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
-    remedy: `A call of one of its tools or /mcp reconnect ${server} connects it.`,
+    remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
     data: { server },
   });
 

@@ -1,4 +1,4 @@
-/** Closes the connections that a server has given up, at once or when their calls are done. Called by: server.ts. */
+/** Closes the connections that a server has given up, at once or when their calls are done. Called by: life.ts. */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";

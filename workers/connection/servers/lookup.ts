@@ -1,5 +1,7 @@
 /** The error for a name that no server has: the server may not run, was removed, or is unknown. Pure. */
+
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { advice } from "../../shared/commands.ts";
 import { notTrusted } from "./errors.ts";
 
 export interface KnownNames {
@@ -17,12 +19,12 @@ export function noServer(name: string, { known, withheld, removed }: KnownNames)
   if (reason !== undefined) return notTrusted(name, reason);
   if (removed.has(name)) {
     return new ThreadsError("server_removed", `The server ${name} was removed from the configuration.`, {
-      remedy: "Search again with ToolSearch.",
+      remedy: advice("search"),
       data: { server: name, known: [...known] },
     });
   }
   return new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
-    remedy: "/mcp lists the servers.",
+    remedy: advice("lists"),
     data: { known: [...known] },
   });
 }

@@ -1,6 +1,6 @@
 /**
  * The configured servers and their lives. Owns: which servers exist (supervisor, reconcile), the state machine of each
- * (state, carried out by server), its connecting (attempt), what runs beside a connection (watch, clocks), its calls
+ * (state, carried out by life), its connecting (attempt), what runs beside a connection (watch, clocks), its calls
  * (call) and what it offers (offer). Must not: know the configuration's files, the catalog or main.
  * Called by: session, catalog, results. To change when a server connects or closes: state.ts, a pure transition table.
  */

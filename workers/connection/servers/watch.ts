@@ -1,6 +1,6 @@
 /**
  * Watches an open connection: the idle clock, the health check of a keep-alive server, and new lists when the server says
- * that they changed. Does not change the server's phase. Called by: server.ts.
+ * that they changed. Does not change the server's phase. Called by: life.ts.
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

@@ -35,6 +35,8 @@ export interface PlanCarrierOptions {
   emit: (event: WorkerEvent) => void;
   /** A plan after the first one changed something and is carried out. */
   onChanged: (change: Plan) => void;
+  /** Settles when the servers of the first plan may start. */
+  firstRequestGone: () => Promise<void>;
   /** Fires when the session ends: a plan that is being carried out then connects nothing more. */
   signal: AbortSignal;
 }
@@ -54,7 +56,19 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const { generation, cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal } = options;
+  const {
+    generation,
+    cwd,
+    cachePath,
+    supervisor,
+    catalog,
+    hashes,
+    cache,
+    emit,
+    onChanged,
+    signal,
+    firstRequestGone,
+  } = options;
   let isFirst = true;
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
@@ -86,6 +100,8 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
       accepted,
       ...statusReport(supervisor, state),
     });
+    if (isFirst) await firstRequestGone();
+    if (signal.aborted) return;
     const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition));
     const starting = startedBy(change);
     // A plan that starts no server need not wait for the cache.

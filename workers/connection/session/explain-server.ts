@@ -2,8 +2,10 @@
  * Explains why a server that the user named does not exist although some file names it: the server waits for consent or
  * was refused, its entry is wrong, or a whole file is wrong. Pure.
  */
+
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { describeProblem } from "../../../src/shared/text/problem.ts";
+import { advice } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
 
 /** `mcpServers.name.command` -> `name.command`; undefined for a key that is in no server's entry. */
@@ -18,10 +20,10 @@ export function explainAbsent(
   const because = (message: string, remedy: string): ThreadsError =>
     new ThreadsError("unknown_server", message, { remedy, data: { known: [] } });
   if (questions.some(({ server }) => server === name)) {
-    return because(`The server ${name} waits for your consent.`, "/mcp trust asks for it.");
+    return because(`The server ${name} waits for your consent.`, advice("consent"));
   }
   const refusal = refused.find((one) => one.name === name);
-  if (refusal) return because(`The server ${name} is not started: ${refusal.reason}.`, "/mcp says more.");
+  if (refusal) return because(`The server ${name} is not started: ${refusal.reason}.`, advice("more"));
   const errors = problems.filter(({ severity }) => severity === "error");
   const own =
     errors.find(({ key }) => belowServers(key) === name) ??

@@ -2,9 +2,11 @@
  * The line that tells a person without any server how to begin: once for each agent folder, remembered by a file. Owns:
  * that file. Called by: session.ts, after the first plan.
  */
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { counted } from "../../../src/shared/text/counts.ts";
+import { commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { findHosts, HOST_TITLES } from "../config/found/found.ts";
 
@@ -38,8 +40,8 @@ export async function firstHint(running: RunningConfiguration): Promise<string |
   const { servers, problems } = running.applied;
   if (servers.length + problems.length > 0 || !(await isFirst(running.facts.agentDir))) return undefined;
   const others = await othersText(running);
-  const add = "No MCP server is configured yet. /mcp add adds one";
+  const add = `No MCP server is configured yet. ${commandFor("add")} adds one`;
   return others === undefined
     ? `${add}.`
-    : `${add}, /mcp import takes over what other programs have: ${others}.`;
+    : `${add}, ${commandFor("import")} takes over what other programs have: ${others}.`;
 }

@@ -1,8 +1,10 @@
 /** The requests of the panel of `/mcp`: what a server is and why, its log, and changes of its keys and its tools. */
+
 import { join } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/shared/protocol/panel.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/file-name.ts";
+import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, textOf } from "../config/edit/edit.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -116,7 +118,7 @@ const decidedBy = (
 ): ThreadsError => {
   const at = line === undefined ? file : `${file}:${line}`;
   return new ThreadsError("bad_config", `${what}: ${rule} in ${at} decides.`, {
-    remedy: "Change that rule: /mcp edit opens your file.",
+    remedy: `Change that rule: ${advice("edit")}`,
     data: { file, ...(line === undefined ? {} : { line }) },
   });
 };

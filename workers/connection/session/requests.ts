@@ -38,7 +38,7 @@ export interface SessionParts {
   cwd: string;
 }
 
-export function createSessionRequests(parts: SessionParts): SessionRequests {
+export function createSessionRequests(parts: SessionParts): Omit<SessionRequests, "firstRequest"> {
   const { started, supervisor, catalog, results, approvals, signIns, asks, emit } = parts;
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.

@@ -29,6 +29,7 @@ import { type Connect, createSupervisor, type Supervisor, type Talkers } from ".
 import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
 import { reportEffect } from "./effect-notice.ts";
 import { firstHint } from "./first-hint.ts";
+import { createFirstRequest, endingTheWait } from "./first-request.ts";
 import type { SessionRequests } from "./handler.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
@@ -61,6 +62,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const { generation, agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
+  const first = createFirstRequest(lifetime.signal);
   const current = new CurrentPlan();
   const settings = () => current.settings;
   const hashes = createDefinitionHashes(cache, cwd);
@@ -101,7 +103,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const catalog: CatalogPublisher = createCatalogPublisher({
     generation,
     cachePath: cacheFile(agentDir),
-    snapshotPath: snapshotPath(facts),
+    snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     settings,
@@ -136,6 +138,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       cache,
       emit,
       signal: lifetime.signal,
+      firstRequestGone: first.gone,
       onChanged: (change) => {
         auth.abandon(endedBy(change));
         void reportEffect(change, notice);
@@ -152,20 +155,21 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }
+  const requests = createSessionRequests({
+    started,
+    supervisor,
+    catalog,
+    results,
+    approvals,
+    signIns: createSignInRequests(auth, started, signInOptions),
+    asks,
+    emit,
+    agentDir,
+    cwd,
+  });
   const cancelPreload = preloadTransports(supervisor);
   return {
-    requests: createSessionRequests({
-      started,
-      supervisor,
-      catalog,
-      results,
-      approvals,
-      signIns: createSignInRequests(auth, started, signInOptions),
-      asks,
-      emit,
-      agentDir,
-      cwd,
-    }),
+    requests: endingTheWait(requests, first),
     planned: started.then(() => undefined),
     close: async () => {
       lifetime.abort();
@@ -217,7 +221,8 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
  */
 function preloadTransports(supervisor: Pick<Supervisor, "servers">): () => void {
   const timer = setTimeout(() => {
-    if (supervisor.servers.length > 0) import("../transports/transports.ts").catch(() => undefined);
+    if (supervisor.servers.length > 0)
+      import("../transports/transports.ts").then(({ preload }) => preload()).catch(() => undefined);
   }, PRELOAD_MS);
   timer.unref();
   return () => clearTimeout(timer);

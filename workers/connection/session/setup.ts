@@ -2,11 +2,13 @@
  * The requests by which a person sets servers up: look at an entry, try it, add it, remove a server, and take over what
  * other programs have configured. What is written is applied like any edit. Called by: requests.ts.
  */
+
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/shared/protocol/setup.ts";
+import { advice, commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { NewEntry } from "../config/edit/edit.ts";
-import { editAdded, editRemoved, namesIn, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
+import { editAdded, editRemoved, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { configSources } from "../config/files/files.ts";
 import type { Supervisor } from "../servers/servers.ts";
@@ -14,6 +16,7 @@ import { explainAbsent } from "./explain-server.ts";
 import { type Applied, findImports, takeImports } from "./found-imports.ts";
 import type { SessionRequests } from "./handler.ts";
 import { checkedDefinition, definedIn, parseProposed, previewServer } from "./proposed.ts";
+import { removedFrom } from "./removed-from.ts";
 
 export type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
 
@@ -86,8 +89,8 @@ function notOurs({ name, origin, file }: ServerDefinition): ThreadsError {
       : `${file}, a file of another program, defines`;
   const remedy =
     origin === "extension"
-      ? `Disable it: /mcp disable ${name}.`
-      : `Disable it: /mcp disable ${name}. Or take the program out of imports in your mcp.json.`;
+      ? `Disable it: ${commandFor("disable", name)}.`
+      : `Disable it: ${commandFor("disable", name)}. Or take the program out of imports in your mcp.json.`;
   return new ThreadsError("bad_config", `${whose} the server ${name}, so it cannot be removed here.`, {
     remedy,
     data: { file, server: name },
@@ -95,27 +98,34 @@ function notOurs({ name, origin, file }: ServerDefinition): ThreadsError {
 }
 
 /** The file of ours from which the server is removed. Throws what explains that there is none. */
-async function fileOf(name: string, running: RunningConfiguration): Promise<string> {
-  const own = configSources(running.facts).map(({ file }) => file);
+async function fileOf(
+  name: string,
+  running: RunningConfiguration,
+  wanted: string | undefined,
+): Promise<string> {
+  const sources = configSources(running.facts);
   const definition = running.configured(name);
-  if (definition && own.includes(definition.file)) return definition.file;
-  if (definition) throw notOurs(definition);
-  // An entry with a mistake defines no server, and can be removed all the same.
-  for (const file of own.toReversed()) {
-    const text = await textOf(file).catch(() => undefined);
-    if (namesIn(text).has(name)) return file;
-  }
+  if (definition && !sources.some(({ file }) => file === definition.file)) throw notOurs(definition);
+  const own = await Promise.all(
+    sources.map(async (source) => ({ source, text: await textOf(source.file).catch(() => undefined) })),
+  );
+  const file = removedFrom(name, own, { wanted, inEffect: definition?.file });
+  if (file !== undefined) return file;
   throw (
     explainAbsent(name, running.state) ??
     new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
-      remedy: "/mcp lists the servers.",
+      remedy: advice("lists"),
       data: { known: [] },
     })
   );
 }
 
-async function removeServer(name: string, running: RunningConfiguration): Promise<RemovedServer> {
-  const file = await fileOf(name, running);
+async function removeServer(
+  name: string,
+  running: RunningConfiguration,
+  wanted: string | undefined,
+): Promise<RemovedServer> {
+  const file = await fileOf(name, running, wanted);
   const overrides = running.configured(name)?.overrides ?? [];
   const applied = appliedBy(running);
   const remove = async (from: string): Promise<void> => {
@@ -158,7 +168,7 @@ export function createSetupRequests({ started, supervisor }: SetupParts): SetupH
       }
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
-    removeServer: async ({ server }) => removeServer(server, await started),
+    removeServer: async ({ server, file }) => removeServer(server, await started, file),
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {
       const running = await started;

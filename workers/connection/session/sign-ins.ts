@@ -2,9 +2,11 @@
  * The sign-ins of a session: what the user asks about them, and what main is told. Owns: which server a name means, and
  * the connect after a sign-in. Called by: session.ts.
  */
+
 import { homedir } from "node:os";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
@@ -99,7 +101,7 @@ export function createSignInRequests(
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
     if (target.kind === "http") return authServer(parts, target);
     throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
-      remedy: "/mcp lists the servers.",
+      remedy: advice("lists"),
       data: { server: name },
     });
   };

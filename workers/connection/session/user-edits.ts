@@ -2,8 +2,10 @@
  * Carries out what the user does to configuration files within Pi: `/mcp enable`, `/mcp disable`, `/mcp edit`, and the
  * answer that a tool may always run. Writes the file, whose new text is then applied like any edit.
  */
+
 import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import {
   editAllowed,
@@ -46,7 +48,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       if (!(error instanceof ThreadsError)) throw error;
       const { code, message, data } = error;
       // The remedy of that error is for a model.
-      throw new ThreadsError(code, message, { remedy: "/mcp lists the servers.", data });
+      throw new ThreadsError(code, message, { remedy: advice("lists"), data });
     }
   };
 

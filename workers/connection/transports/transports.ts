@@ -13,6 +13,8 @@ import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
 import { secretsOf } from "../secrets/secrets.ts";
 import { connectStdio } from "./stdio/stdio.ts";
 
+export { preload } from "./stdio/stdio.ts";
+
 type Target = ResolvedTarget;
 type Kind = Target["kind"];
 

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { type FileSystem, nodeFiles } from "./file-system.ts";
+import { type FileData, type FileSystem, nodeFiles } from "./file-system.ts";
 import { PRIVATE_FILE } from "./private-modes.ts";
 
 const TEMP_NAME_CHARS = 40;
@@ -31,7 +31,7 @@ export const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12
 /** Throws what the file system throws. Then the target is unchanged, and the temp file is removed if possible. */
 export async function writeFileAtomic(
   path: string,
-  data: Uint8Array | string,
+  data: FileData,
   { files = nodeFiles, beforeReplace }: AtomicWriteOptions = {},
 ): Promise<void> {
   const { target, file: before } = await files.find(path);

@@ -18,21 +18,24 @@ import {
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { PRIVATE_FOLDER } from "./private-modes.ts";
-import { irregularKind, readTextOrThrow } from "./read-regular.ts";
+import { irregularKind, readBytesOrThrow, readTextOrThrow } from "./read-regular.ts";
 
 export interface Found {
   /** The path behind all links. The path need not exist. */
   target: string;
   /**
    * Undefined if the path does not exist. `mode`: the permission bits only. `irregular`: words for anything that is not
-   * a regular file.
+   * a regular file. `stamp`: differs as soon as the file is replaced or written.
    */
-  file?: { mode: number; bytes: number; modifiedMs: number; irregular?: string };
+  file?: { mode: number; bytes: number; modifiedMs: number; stamp: string; irregular?: string };
 }
+
+/** The parts of a list are written one after the other. */
+export type FileData = Uint8Array | string | readonly Uint8Array[];
 
 /** A new file, open for writing. */
 export interface NewFile {
-  write(data: Uint8Array | string): Promise<void>;
+  write(data: FileData): Promise<void>;
   /** Settles when the content is on the disk. */
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +45,8 @@ export interface FileSystem {
   find(path: string): Promise<Found>;
   /** The text of a regular file of at most `limitBytes`. Throws for anything else, with what it is. */
   read(path: string, limitBytes: number): Promise<string>;
+  /** The same, without decoding. */
+  readBytes(path: string, limitBytes: number): Promise<Buffer>;
   /** Makes a file and the folders above it. Throws `EEXIST` if the path exists. */
   create(path: string, mode: number): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
@@ -80,7 +85,9 @@ async function find(path: string): Promise<Found> {
   const found = await unlessMissing(stat(real));
   if (!found) return { target: real };
   const irregular = irregularKind(found);
-  const file = { mode: found.mode & 0o777, bytes: found.size, modifiedMs: found.mtimeMs };
+  const { size: bytes, mtimeMs: modifiedMs } = found;
+  const stamp = [found.dev, found.ino, bytes, modifiedMs, found.ctimeMs].join(" ");
+  const file = { mode: found.mode & 0o777, bytes, modifiedMs, stamp };
   return { target: real, file: irregular === undefined ? file : { ...file, irregular } };
 }
 
@@ -107,6 +114,7 @@ async function remove(path: string): Promise<void> {
 export const nodeFiles: FileSystem = {
   find,
   read: readTextOrThrow,
+  readBytes: readBytesOrThrow,
   create,
   rename,
   remove,

@@ -20,7 +20,8 @@ async function removeWhole(path: string, files: FileSystem): Promise<void> {
   await files.remove(path);
 }
 
-async function removeOld(
+/** Removes files of a folder whose last change is long ago. Throws if the folder cannot be listed. */
+export async function removeOld(
   folder: string,
   files: FileSystem,
   { nowMs, olderThanMs, fits }: { nowMs: number; olderThanMs: number; fits: (name: string) => boolean },

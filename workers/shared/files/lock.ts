@@ -39,7 +39,8 @@ export const LOCK_TIMES: LockTimes = {
   silentMs: LIMITS.lockSilentMs,
 };
 
-const RETRY_MS = { least: 3, most: 25 } as const;
+/** Pause between two looks at a lock: about an eighth of the time waited so far, within these bounds. */
+const RETRY_MS = { least: 2, most: 25 } as const;
 /** Attempts of a beat that fails for a reason that may pass. */
 const BEAT_ATTEMPTS = 3;
 /**
@@ -71,12 +72,16 @@ function kernelText(read: () => string): string {
 }
 
 /** Identifies where process ids are comparable: one boot of one machine, and one container on it. */
-const machine = createHash("sha256")
-  .update(hostname())
-  .update(kernelText(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")))
-  .update(kernelText(() => readlinkSync("/proc/self/ns/pid")))
-  .digest("hex")
-  .slice(0, 8);
+const machine = (): string => {
+  machineKnown ??= createHash("sha256")
+    .update(hostname())
+    .update(kernelText(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")))
+    .update(kernelText(() => readlinkSync("/proc/self/ns/pid")))
+    .digest("hex")
+    .slice(0, 8);
+  return machineKnown;
+};
+let machineKnown: string | undefined;
 
 function isAlive(pid: number): boolean {
   try {
@@ -90,13 +95,13 @@ function isAlive(pid: number): boolean {
 /** Whether an entry names a process of this machine that has ended. False for other machines, where this is unknown. */
 function isDead(entry: string): boolean {
   const [, at, pid] = /^([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{12}\.\d+$/.exec(entry) ?? [];
-  return at === machine && !isAlive(Number(pid));
+  return at === machine() && !isAlive(Number(pid));
 }
 
 class Owner {
   readonly #files: FileSystem;
   readonly #lock: string;
-  readonly #id = `${machine}-${process.pid}-${randomBytes(6).toString("hex")}`;
+  readonly #id = `${machine()}-${process.pid}-${randomBytes(6).toString("hex")}`;
   #beats = 0;
   #lost = false;
   #beating: Promise<boolean> = Promise.resolve(true);
@@ -196,8 +201,19 @@ function createTakeover(
   };
 }
 
-/** Renames the prepared folder to the lock as soon as nobody holds the lock. Throws after `waitMs`. */
-async function take(files: FileSystem, prepared: string, lock: string, times: LockTimes): Promise<void> {
+/** At random, so that contenders do not look at the same moments. */
+const pauseMs = (waitedMs: number): number =>
+  Math.min(RETRY_MS.most, RETRY_MS.least + waitedMs / 8) * (0.5 + Math.random() / 2);
+
+/**
+ * Renames the prepared folder to the lock as soon as nobody holds the lock. False: the task is done already. Throws
+ * after `waitMs`.
+ */
+async function take(
+  { files, times = LOCK_TIMES, isDone }: LockOptions,
+  prepared: string,
+  lock: string,
+): Promise<boolean> {
   const time = new LookingTime();
   const takeover = createTakeover(files, lock, { time, silentMs: times.silentMs });
   for (let isLast = false; ; ) {
@@ -205,11 +221,12 @@ async function take(files: FileSystem, prepared: string, lock: string, times: Lo
       () => undefined,
       (error: unknown) => error,
     );
-    if (refused === undefined) return;
+    if (refused === undefined) return true;
     if (!HELD.includes(codeOf(refused) ?? "")) throw refused;
+    if (await isDone?.()) return false;
     const isFree = await takeover();
     if (time.ms <= times.waitMs) {
-      await sleep(RETRY_MS.least + Math.random() * (RETRY_MS.most - RETRY_MS.least));
+      await sleep(isFree ? 1 : pauseMs(time.ms));
       continue;
     }
     if (!isFree) throw new Error(`another process has held ${lock} for ${times.waitMs / 1_000} s`);
@@ -219,27 +236,46 @@ async function take(files: FileSystem, prepared: string, lock: string, times: Lo
   }
 }
 
+export interface LockOptions {
+  files: FileSystem;
+  times?: LockTimes;
+  /** Asked while another process holds the lock: whether that process has done the task. Must not throw. */
+  isDone?: () => Promise<boolean>;
+}
+
 /**
  * Runs `task` as the only writer of `target`. Throws if the lock cannot be taken within the limit, and what `task`
  * throws. `holds` answers whether this process still has the lock. The task must ask right before it replaces the file,
- * since the process may have been suspended meanwhile.
+ * since the process may have been suspended meanwhile. Undefined: `isDone` answered true, and the task did not run.
  */
 export async function withLock<T>(
   target: string,
-  { files, times = LOCK_TIMES }: { files: FileSystem; times?: LockTimes },
+  options: LockOptions & { isDone: () => Promise<boolean> },
   task: (holds: () => Promise<boolean>) => Promise<T>,
-): Promise<T> {
+): Promise<T | undefined>;
+export async function withLock<T>(
+  target: string,
+  options: LockOptions & { isDone?: never },
+  task: (holds: () => Promise<boolean>) => Promise<T>,
+): Promise<T>;
+export async function withLock<T>(
+  target: string,
+  options: LockOptions,
+  task: (holds: () => Promise<boolean>) => Promise<T>,
+): Promise<T | undefined> {
+  const { files, times = LOCK_TIMES } = options;
   const lock = lockPathOf(target);
   const owner = new Owner(files, lock);
   const prepared = tempBeside(lock);
   const entry = join(prepared, owner.entry);
+  let isTaken = false;
   try {
     await (await files.create(entry, PRIVATE_FILE)).close();
-    await take(files, prepared, lock, times);
-  } catch (error) {
-    for (const path of [entry, prepared]) await files.remove(path).catch(() => undefined);
-    throw error;
+    isTaken = await take(options, prepared, lock);
+  } finally {
+    if (!isTaken) for (const path of [entry, prepared]) await files.remove(path).catch(() => undefined);
   }
+  if (!isTaken) return undefined;
   owner.startBeating(times.beatMs);
   try {
     return await task(() => owner.holds());

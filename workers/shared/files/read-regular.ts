@@ -118,14 +118,18 @@ export async function readRegularText(path: string, limitBytes: number): Promise
   return read.kind === "bytes" ? { kind: "text", text: read.bytes.toString("utf8") } : read;
 }
 
-/** The text, or an error whose `code` says what is wrong, for callers that handle errors of the file system. */
-export async function readTextOrThrow(path: string, limitBytes: number): Promise<string> {
-  const read = await readRegularText(path, limitBytes);
-  if (read.kind === "text") return read.text;
+/** The bytes, or an error whose `code` says what is wrong, for callers that handle errors of the file system. */
+export async function readBytesOrThrow(path: string, limitBytes: number): Promise<Buffer> {
+  const read = await readRegular(path, limitBytes);
+  if (read.kind === "bytes") return read.bytes;
   if (read.kind === "unreadable") throw read.error;
   const code = read.kind === "missing" ? "ENOENT" : read.kind === "too-large" ? "EFBIG" : "EINVAL";
   throw Object.assign(new Error(whyUnread(read)), { code });
 }
+
+/** The same as text. */
+export const readTextOrThrow = async (path: string, limitBytes: number): Promise<string> =>
+  (await readBytesOrThrow(path, limitBytes)).toString("utf8");
 
 /** For example `1 MiB`; in bytes if that is not a whole number of MiB. */
 const sizeText = (bytes: number): string =>

@@ -3,7 +3,7 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 
 /**
  * Runs `task` with a signal that follows `parent` only until the task has settled. The SDK keeps listening to a signal
- * after its request has ended, and would then tell a closed server to cancel that request.
+ * after its request has ended: it would tell a closed server to cancel that request, and the signal would keep the result.
  */
 export async function during<T>(parent: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();

@@ -17,6 +17,9 @@ export type { SearchTool } from "../ranked/fields.ts";
 /** Fields whose words count for the IDF. The other fields would make words of parameters look common. */
 const idfFields = [NAME, FIELDS.indexOf("description")] as const;
 
+/** Longer names lose (`Weights.longName`). */
+const longNameWords = 3;
+
 export function buildIndex(
   tools: readonly SearchTool[],
   weights: Weights = WEIGHTS,
@@ -32,7 +35,7 @@ export function buildIndex(
   const ids = new Map(vocabulary.map((term, id) => [term, id]));
   const idOf = Uint32Array.from(scanned.terms, (term) => ids.get(term)!);
   const termCount = vocabulary.length;
-  const idf = termIdf({ scanned, idOf, termCount, toolServer, serverCount: servers.length, weights });
+  const idf = termIdf({ scanned, idOf, termCount, weights });
   const postings = packPostings({ scanned, idOf, termCount, idf, weights });
   const variants = packLists(
     vocabulary.map((term) =>
@@ -83,40 +86,24 @@ type IdfInput = {
   idOf: Uint32Array;
   /** Number of terms in the vocabulary. */
   termCount: number;
-  toolServer: Uint32Array;
-  serverCount: number;
   weights: Weights;
 };
 
-/** BM25 IDF over tools and over servers: a word of all 200 tools of one server still distinguishes that server. */
-function termIdf(input: IdfInput): Float32Array<ArrayBuffer> {
-  const { scanned, idOf, termCount, toolServer, serverCount, weights } = input;
+/** BM25 IDF. */
+function termIdf({ scanned, idOf, termCount, weights }: IdfInput): Float32Array<ArrayBuffer> {
   const toolsWith = new Float64Array(termCount);
-  const serversWith = new Float64Array(termCount);
-  const lastServer = new Int32Array(termCount).fill(-1);
-  const toolCount = toolServer.length;
-  const order = Array.from(toolServer, (_, tool) => tool).sort((a, b) => toolServer[a]! - toolServer[b]!);
-  for (const tool of order) {
-    for (let entry = scanned.start[tool]!; entry < scanned.start[tool + 1]!; entry++) {
-      if (!idfFields.some((field) => scanned.counts[entry * FIELDS.length + field]! > 0)) continue;
-      const id = idOf[scanned.term[entry]!]!;
-      toolsWith[id]! += 1;
-      if (lastServer[id] !== toolServer[tool]) serversWith[id]! += 1;
-      lastServer[id] = toolServer[tool]!;
-    }
+  for (let entry = 0; entry < scanned.term.length; entry++) {
+    if (!idfFields.some((field) => scanned.counts[entry * FIELDS.length + field]! > 0)) continue;
+    toolsWith[idOf[scanned.term[entry]!]!]! += 1;
   }
-  const { serverIdf, minDf } = weights;
-  const idf = (n: number, df: number): number => {
-    const bounded = Math.min(n, Math.max(df, minDf));
-    return Math.log(1 + (n - bounded + 0.5) / (bounded + 0.5));
-  };
-  return Float32Array.from(
-    toolsWith,
-    (df, id) => (1 - serverIdf) * idf(toolCount, df) + serverIdf * idf(serverCount, serversWith[id]!),
-  );
+  const toolCount = scanned.start.length - 1;
+  return Float32Array.from(toolsWith, (df) => {
+    const bounded = Math.min(toolCount, Math.max(df, weights.minDf));
+    return Math.log(1 + (toolCount - bounded + 0.5) / (bounded + 0.5));
+  });
 }
 
-type PostingInput = Pick<IdfInput, "scanned" | "idOf" | "termCount" | "weights"> & { idf: Float32Array };
+type PostingInput = IdfInput & { idf: Float32Array };
 type Packed = { start: Uint32Array<ArrayBuffer>; items: Uint32Array<ArrayBuffer>; scale: number };
 
 function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput): Packed {
@@ -130,6 +117,7 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
   let largest = 1e-9;
   let count = 0;
   for (let tool = 0; tool + 1 < scanned.start.length; tool++) {
+    const share = 1 / (1 + weights.longName * Math.max(0, scanned.nameTerms[tool]!.length - longNameWords));
     const norms = FIELDS.map((field, at) => {
       const b = weights.lengthNorm[field];
       return weights.field[field] / (1 - b + (b * scanned.lengths[at]![tool]!) / averages[at]!);
@@ -139,7 +127,7 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
       let frequency = 0;
       for (let at = 0; at < FIELDS.length; at++)
         frequency += counts[entry * FIELDS.length + at]! * norms[at]!;
-      const impact = (idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
+      const impact = (share * idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
       if (!(impact > 0)) continue;
       largest = Math.max(largest, impact);
       found.id[count] = id;

@@ -16,7 +16,6 @@ export function relations(toolsWith: ReadonlyMap<string, number>, weights: Weigh
     const weight = weights.synonym[kind];
     const present = to.map(stem).filter((term) => toolsWith.has(term));
     for (const term of from.map(stem)) {
-      if (kind === "fallback" && (toolsWith.get(term) ?? 0) > weights.fallbackMost) continue;
       const others = present.filter((other) => other !== term);
       if (others.length === 0) continue;
       const row = related.get(term) ?? new Map<string, number>();

@@ -52,53 +52,57 @@ export function findPins(index: ToolIndex, query: string): number[] {
     ({ tools, explicit }, at) => tools.length > 0 && (explicit || onlyNames || isCalledTool(words, at)),
   );
   joinLists(words, named);
-  const groups = new Set<readonly number[]>();
-  const spacedUnder = onceEach((key) => lookUpKey(index, key, isSpaced));
-  words.forEach(({ tools, key }, at) => {
-    if (named[at]) groups.add(tools);
-    let longer = key;
+  const groups = new Map<number, readonly number[]>();
+  words.forEach(({ tools, pin, key, high }, at) => {
+    if (named[at]) groups.set(pin, tools);
+    let longer = high;
     for (let next = at + 1; next < words.length && next - at < index.nameWords; next++) {
-      longer += words[next]!.key;
-      const spaced = spacedUnder(longer);
-      if (spaced.length > 0) groups.add(spaced);
+      // The hash goes on where that of the words before ended. Nearly always it is nobody's, and no text is made.
+      longer = fnv1a(words[next]!.key, longer);
+      if (!isKnown(index, longer)) continue;
+      const first = firstPin(
+        index,
+        key +
+          words
+            .slice(at + 1, next + 1)
+            .map((word) => word.key)
+            .join(""),
+      );
+      // Counted down from -2, since tools with names in other spellings may lie under the same key.
+      if (first >= 0) groups.set(-2 - first, pinsFrom(index, first, isSpaced));
     }
   });
-  return takeTurns([...groups]);
-}
-
-/** Remembers the answers: a query may hold one word hundreds of times. */
-function onceEach(find: (text: string) => number[]): (text: string) => readonly number[] {
-  const found = new Map<string, readonly number[]>();
-  return (text) => {
-    let known = found.get(text);
-    if (!known) {
-      known = find(text);
-      found.set(text, known);
-    }
-    return known;
-  };
+  return takeTurns([...groups.values()]);
 }
 
 type NameWord = {
   readonly plain: string;
   readonly key: string;
+  /** The first hash of the key. */
+  readonly high: number;
   readonly tools: readonly number[];
+  /** Where the tools stand among the pins; -1 for none. Equal words have equal places. */
+  readonly pin: number;
   /** True for the spelling of a name: with separators inside, in camelCase, or quoted. */
   readonly explicit: boolean;
 };
 
 function nameWords(index: ToolIndex, query: string): NameWord[] {
   const words: NameWord[] = [];
-  const toolsOf = onceEach((word) => lookUp(index, word));
   for (const raw of query.split(between)) {
     const word = trimPunctuation(raw);
     if (word === "" || words.length === maxWords) continue;
-    const explicit = identifier.test(word) || (quotes.has(raw[0]!) && quotes.has(raw.at(-1)!));
+    const looksNamed = identifier.test(word);
+    const key = pinKey(looksNamed ? withoutMcp(word) : word);
+    const high = fnv1a(key);
+    const pin = looksNamed ? pinOfName(index, word) : firstPin(index, key, high);
     words.push({
       plain: word.toLowerCase(),
-      key: pinKey(withoutMcp(word)),
-      tools: toolsOf(word),
-      explicit,
+      key,
+      high,
+      tools: pin < 0 ? noTools : pinsFrom(index, pin, acceptAll),
+      pin,
+      explicit: looksNamed || (quotes.has(raw[0]!) && quotes.has(raw.at(-1)!)),
     });
   }
   return words;
@@ -138,43 +142,72 @@ function takeTurns(groups: readonly (readonly number[])[]): number[] {
  */
 export function toolsNamed(index: ToolIndex, name: string, accepts: ToolFilter = acceptAll): number[] {
   for (const form of [name, withoutMcp(name)]) {
-    const found = lookUpKey(index, pinKey(form), (pin) => accepts(pin >>> 1));
+    const pin = firstPin(index, pinKey(form));
+    const found = pin < 0 ? [] : pinsFrom(index, pin, (packed) => accepts(packed >>> 1));
     if (found.length > 0) return found;
   }
   return [];
 }
 
-function lookUp(index: ToolIndex, word: string): number[] {
+/** The place of the pins of a word that is written as a name, or -1. */
+function pinOfName(index: ToolIndex, word: string): number {
   // The last form is the tool's own name, for a server that is unknown here or has spaces in its name.
-  const names = identifier.test(word)
-    ? [word, withoutMcp(word), /(?:__|[/:])((?:(?!__|[/:]).)+)$/.exec(word)?.[1] ?? ""]
-    : [word];
-  for (const name of names) {
-    const found = lookUpKey(index, pinKey(name), acceptAll);
-    if (found.length > 0) return found;
+  for (const name of [word, withoutMcp(word), /(?:__|[/:])((?:(?!__|[/:]).)+)$/.exec(word)?.[1] ?? ""]) {
+    const pin = firstPin(index, pinKey(name));
+    if (pin >= 0) return pin;
   }
-  return [];
+  return -1;
 }
 
 export type ToolFilter = (tool: number) => boolean;
 
+const noTools: readonly number[] = [];
 const acceptAll = (): boolean => true;
 /** Whether the tool's name in a packed pin is written with spaces. */
 const isSpaced = (pin: number): boolean => (pin & 1) === 1;
 
-/** The first `MAX_PINS` tools under a key. `accepts` gets a packed pin. */
-function lookUpKey({ pins }: ToolIndex, key: string, accepts: (pin: number) => boolean): number[] {
-  if (key === "") return [];
-  const high = fnv1a(key);
+/** Guesses before the halving: names that somebody has chosen by their hashes must not make the search long. */
+const maxGuesses = 4;
+
+/** The place of the first pin of a key, or -1. */
+function firstPin(index: ToolIndex, key: string, high = fnv1a(key)): number {
+  if (key === "" || !isKnown(index, high)) return -1;
+  const { pins } = index;
   const low = fnv1a(key, secondSeed);
+  const first = placeOf(pins, high, low);
+  return pins[first * 3] === high && pins[first * 3 + 1] === low ? first : -1;
+}
+
+/** Whether the first hash of any key is this one. */
+const isKnown = ({ pins }: ToolIndex, high: number): boolean => pins[placeOf(pins, high, 0) * 3] === high;
+
+/**
+ * The place of the first pin that is not before these hashes. Hashes lie evenly between 0 and 2^32, so a few guesses come
+ * near to the place, where halving would take 15 steps.
+ */
+function placeOf(pins: Uint32Array, high: number, low: number): number {
   let first = 0;
   let end = pins.length / 3;
-  while (first < end) {
-    const middle = (first + end) >>> 1;
-    const order = pins[middle * 3]! - high || pins[middle * 3 + 1]! - low;
-    if (order < 0) first = middle + 1;
-    else end = middle;
+  let least = 0;
+  let most = 2 ** 32;
+  for (let guesses = 0; first < end; guesses++) {
+    const share = guesses < maxGuesses && least < most ? (high - least) / (most - least) : 0.5;
+    const middle = Math.min(end - 1, first + Math.trunc((end - first) * share));
+    const found = pins[middle * 3]!;
+    if (found < high || (found === high && pins[middle * 3 + 1]! < low)) {
+      first = middle + 1;
+      least = found;
+    } else {
+      end = middle;
+      most = found;
+    }
   }
+  return first;
+}
+
+/** The first `MAX_PINS` tools under the key whose first pin is `first`. `accepts` gets a packed pin. */
+function pinsFrom({ pins }: ToolIndex, first: number, accepts: (pin: number) => boolean): number[] {
+  const [high, low] = [pins[first * 3], pins[first * 3 + 1]];
   const found: number[] = [];
   for (let at = first * 3; pins[at] === high && pins[at + 1] === low && found.length < MAX_PINS; at += 3) {
     if (accepts(pins[at + 2]!)) found.push(pins[at + 2]! >>> 1);

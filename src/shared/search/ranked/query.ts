@@ -45,6 +45,7 @@ export function queryTerms(index: ToolIndex, query: string, weights: Weights): Q
   const literal = literalTerms(text);
   const times = new Map<string, number>();
   for (const { term } of words) times.set(term, (times.get(term) ?? 0) + 1);
+  const pairs = pairFinder(index, words);
   const terms: QueryTerm[] = [];
   const unmatched = new Set<string>();
   const done = new Set<string>();
@@ -52,17 +53,14 @@ export function queryTerms(index: ToolIndex, query: string, weights: Weights): Q
     const word = words[at]!;
     if (done.has(word.term)) continue;
     done.add(word.term);
-    const variants = variantsOf(
-      index,
-      { word, before: words[at - 1], after: words[at + 1], joined },
-      weights,
-    );
+    const variants = variantsOf(index, { word, before: pairs(at - 1), after: pairs(at), joined }, weights);
     if (variants.length === 0) {
       if (!isStopWord(word.written) && !literal.has(word.term) && !/^\d+$/.test(word.written))
         unmatched.add(word.written);
       continue;
     }
-    const idf = Math.max(...variants.map(({ term, weight }) => index.termIdf[term]! * weight));
+    let idf = 0;
+    for (const { term, weight } of variants) idf = Math.max(idf, index.termIdf[term]! * weight);
     const weight =
       (literal.has(word.term) ? weights.literal : 1) * (1 + weights.repeat * Math.log(times.get(word.term)!));
     terms.push({ variants, weight, idf });
@@ -79,15 +77,29 @@ function meaningfulWords(tokens: readonly Token[]): Token[] {
 
 type Context = {
   readonly word: Token;
-  readonly before: Token | undefined;
-  readonly after: Token | undefined;
+  /** Terms of the word written together with the word before it, and with the word after it; -1 for none. */
+  readonly before: number;
+  readonly after: number;
   readonly joined: readonly Token[];
 };
 
+/** The term of the word at a position written together with the next word, or -1. Two words ask for each pair. */
+function pairFinder(index: ToolIndex, words: readonly Token[]): (at: number) => number {
+  const found: number[] = [];
+  return (at) => {
+    if (at < 0 || at + 1 >= words.length) return -1;
+    found[at] ??= findTerm(index, stem(words[at]!.written + words[at + 1]!.written));
+    return found[at];
+  };
+}
+
 function variantsOf(index: ToolIndex, { word, before, after, joined }: Context, weights: Weights): Variant[] {
-  const found = new Map<number, number>();
+  const found: { term: number; weight: number }[] = [];
   const add = (term: number, weight: number): void => {
-    if (hasTools(index, term)) found.set(term, Math.max(found.get(term) ?? 0, weight));
+    if (!hasTools(index, term)) return;
+    const known = found.find((variant) => variant.term === term);
+    if (known) known.weight = Math.max(known.weight, weight);
+    else found.push({ term, weight });
   };
   // "MySQL" is searched as mysql. Its parts count less, or every other SQL tool would match as well.
   let exact = 1;
@@ -108,8 +120,9 @@ function variantsOf(index: ToolIndex, { word, before, after, joined }: Context, 
     }
   }
   // "data set" finds "dataset", and "pull request" finds "pullrequest": each word also counts as the joined one.
-  if (before !== undefined) add(findTerm(index, stem(before.written + word.written)), weights.joined);
-  if (after !== undefined) add(findTerm(index, stem(word.written + after.written)), weights.joined);
-  if (found.size === 0) for (const { term, weight } of guesses(index, word.term, weights)) add(term, weight);
-  return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight);
+  add(before, weights.joined);
+  add(after, weights.joined);
+  if (found.length === 0)
+    for (const { term, weight } of guesses(index, word.term, weights)) add(term, weight);
+  return found.sort((a, b) => b.weight - a.weight);
 }

@@ -7,7 +7,7 @@
 import { IMPACT_BITS, stringAt, type ToolIndex, WEIGHT_BITS } from "./index-format.ts";
 import { findPins, type ToolFilter } from "./pins.ts";
 import { type QueryTerm, queryTerms } from "./query.ts";
-import { type Scored, spreadOverServers, TopTools } from "./top.ts";
+import { type Scored, TopTools } from "./top.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 
 export type SearchHit = { readonly tool: number; readonly score: number; readonly pinned: boolean };
@@ -25,18 +25,22 @@ export type SearchOptions = {
   readonly weights?: Weights;
 };
 
-/** Candidates that are kept beyond the wanted hits, so that spreading over servers has a choice. */
-const spareCandidates = 15;
 const impactMask = 2 ** IMPACT_BITS - 1;
 const weightMask = 2 ** WEIGHT_BITS - 1;
 
-/** One element for each tool, except `match`: one for each term. All zero between queries. */
+/**
+ * Four numbers for each tool side by side, since a posting needs them all and a large catalog does not fit into the
+ * processor's cache: score, covered, the best impact of the current query word, the number of that word from 1.
+ */
+const SCORE = 0;
+const COVERED = 1;
+const BEST = 2;
+const BEST_OF = 3;
+const NUMBERS = 4;
+
+/** All zero between queries. */
 type Scratch = {
-  readonly score: Float32Array;
-  readonly covered: Float32Array;
-  /** Best impact of the current query word, and the number of that word, counted from 1. */
-  readonly best: Float32Array;
-  readonly bestOf: Uint16Array;
+  readonly numbers: Float32Array;
   readonly touched: Uint32Array;
   count: number;
   /** Share of an exact match that the query gives each term. */
@@ -55,15 +59,7 @@ export function searchIndex(
   const { terms, unmatched, action } = queryTerms(index, query, weights);
   const named = findPins(index, query);
   const pins = accepts === undefined ? named : named.filter(accepts);
-  const best = bestTools({
-    index,
-    terms,
-    action,
-    weights,
-    accepts,
-    capacity: limit + pins.length + spareCandidates,
-  });
-  const ranked = spreadOverServers(index, best, weights, limit + pins.length);
+  const ranked = bestTools({ index, terms, action, weights, accepts, capacity: limit + pins.length });
   const top = ranked[0]?.score ?? 1;
   const hits: SearchHit[] = pins.map((tool) => ({ tool, score: top, pinned: true }));
   for (const { tool, score } of ranked) {
@@ -89,7 +85,7 @@ type BestInput = {
 
 function bestTools({ index, terms, action, weights, accepts, capacity }: BestInput): Scored[] {
   const scratch = scratchOf(index);
-  const { score, covered, bestOf, touched, match } = scratch;
+  const { numbers, touched, match } = scratch;
   let wanted = 0;
   for (let at = 0; at < terms.length; at++) {
     const term = terms[at]!;
@@ -110,17 +106,25 @@ function bestTools({ index, terms, action, weights, accepts, capacity }: BestInp
   }
   const top = new TopTools(capacity);
   const { coverageBase, nameCoverage } = weights;
+  // More than anything but its words can make of a score, and a little for the rounding of 32-bit sums.
+  const most = (1 + weights.actionFit) * (1 + nameCoverage) * 1.001;
   for (let at = 0; at < scratch.count; at++) {
     const tool = touched[at]!;
+    const first = tool * NUMBERS;
+    if (numbers[first + SCORE]! * most <= top.least) {
+      numbers[first + SCORE] = numbers[first + COVERED] = numbers[first + BEST_OF] = 0;
+      continue;
+    }
     const own = index.toolAction[tool]!;
     const fit =
       action === 0 || own === 0 ? 1 : (own & action) !== 0 ? 1 + weights.actionFit : 1 - weights.actionClash;
-    const total = fit * score[tool]! * (coverageBase + (1 - coverageBase) * (covered[tool]! / wanted));
+    const covered = numbers[first + COVERED]! / wanted;
+    const total = fit * numbers[first + SCORE]! * (coverageBase + (1 - coverageBase) * covered);
     // The bonus for the name needs another walk, so it is computed only if it could lift the tool into the best.
     if (total * (1 + nameCoverage) > top.least && (accepts === undefined || accepts(tool))) {
       top.add(tool, total * (1 + nameCoverage * nameMatch(index, match, tool)));
     }
-    score[tool] = covered[tool] = bestOf[tool] = 0;
+    numbers[first + SCORE] = numbers[first + COVERED] = numbers[first + BEST_OF] = 0;
   }
   scratch.count = 0;
   for (const term of terms) for (const variant of term.variants) match[variant.term] = 0;
@@ -141,21 +145,26 @@ type Span = {
  * so that the engine compiles it during the first query.
  */
 function addPostings(postings: Uint32Array, scratch: Scratch, { from, to, scale, cover, order }: Span): void {
-  const { score, covered, best, bestOf } = scratch;
+  const { numbers } = scratch;
   for (let at = from; at < to; at++) {
     const packed = postings[at]!;
     const tool = packed >>> IMPACT_BITS;
     const impact = (packed & impactMask) * scale;
-    const seen = bestOf[tool]!;
-    if (seen !== order) {
-      if (seen === 0) scratch.touched[scratch.count++] = tool;
-      bestOf[tool] = order;
-      best[tool] = impact;
-      score[tool] = score[tool]! + impact;
-      covered[tool] = covered[tool]! + cover;
-    } else if (impact > best[tool]!) {
-      score[tool] = score[tool]! + impact - best[tool]!;
-      best[tool] = impact;
+    const first = tool * NUMBERS;
+    const seen = numbers[first + BEST_OF]!;
+    if (seen === 0) {
+      scratch.touched[scratch.count++] = tool;
+      numbers[first + BEST_OF] = order;
+      numbers[first + BEST] = numbers[first + SCORE] = impact;
+      numbers[first + COVERED] = cover;
+    } else if (seen !== order) {
+      numbers[first + BEST_OF] = order;
+      numbers[first + BEST] = impact;
+      numbers[first + SCORE] = numbers[first + SCORE]! + impact;
+      numbers[first + COVERED] = numbers[first + COVERED]! + cover;
+    } else if (impact > numbers[first + BEST]!) {
+      numbers[first + SCORE] = numbers[first + SCORE]! + impact - numbers[first + BEST]!;
+      numbers[first + BEST] = impact;
     }
   }
 }
@@ -183,12 +192,8 @@ function scratchOf(index: ToolIndex): Scratch {
   let scratch = scratches.get(index);
   if (scratch === undefined) {
     const { toolCount, termCount } = index;
-    const tools = (): Float32Array => new Float32Array(toolCount);
     scratch = {
-      score: tools(),
-      covered: tools(),
-      best: tools(),
-      bestOf: new Uint16Array(toolCount),
+      numbers: new Float32Array(toolCount * NUMBERS),
       touched: new Uint32Array(toolCount),
       count: 0,
       match: new Float32Array(termCount),

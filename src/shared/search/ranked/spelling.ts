@@ -1,25 +1,20 @@
 /**
- * Guesses for a word that no tool has: two known words written as one, words that it begins, words one typing slip away.
+ * Guesses for a word that no tool has: words that it begins, words one typing slip away.
  * Other words are never guessed for, so a word that tools have keeps its own meaning. src/shared/search/README.md says
  * what the guesses are worth. Called by query.ts.
  */
-
-import { stem } from "../words/stem.ts";
 import type { ToolIndex } from "./index-format.ts";
-import { findTerm, prefixRange } from "./lookup.ts";
+import { prefixRange } from "./lookup.ts";
 import type { Weights } from "./weights.ts";
 
 export type Guess = { readonly term: number; readonly weight: number };
 
 const minPrefixLength = 3;
-const minHalfLength = 3;
 const maxPrefixTerms = 8;
 const minSlipLength = 5;
 
 export function guesses(index: ToolIndex, word: string, weights: Weights): Guess[] {
   if (word.length < minPrefixLength) return [];
-  const halves = compound(index, word);
-  if (halves.length > 0) return halves.map((term) => ({ term, weight: weights.compound }));
   const { first, end } = prefixRange(index, word);
   if (first < end) {
     return Array.from({ length: Math.min(end - first, maxPrefixTerms) }, (_, at) => ({
@@ -28,22 +23,6 @@ export function guesses(index: ToolIndex, word: string, weights: Weights): Guess
     }));
   }
   return word.length < minSlipLength || !/^[a-z]+$/.test(word) ? [] : slips(index, word, weights.slip);
-}
-
-/** Splits "vectorsearch" into vector and search. Both halves must have tools; the split with the commonest rarer half wins. */
-function compound(index: ToolIndex, word: string): number[] {
-  let best: number[] = [];
-  let bestTools = 0;
-  for (let at = minHalfLength; at <= word.length - minHalfLength; at++) {
-    const halves = [word.slice(0, at), word.slice(at)].map((half) => findTerm(index, stem(half)));
-    const tools = Math.min(
-      ...halves.map((half) => (half < 0 ? 0 : index.postingStart[half + 1]! - index.postingStart[half]!)),
-    );
-    if (tools <= bestTools) continue;
-    bestTools = tools;
-    best = halves;
-  }
-  return best;
 }
 
 /** Terms one slip away with the same first letter, which is nearly always right: a few hundred comparisons. */

@@ -1,9 +1,4 @@
-/**
- * Keeps the best tools of a query and spreads them over servers. Called by ranked.ts.
- */
-import type { ToolIndex } from "./index-format.ts";
-import type { Weights } from "./weights.ts";
-
+/** Keeps the best tools of a query. Called by ranked.ts. */
 export type Scored = { readonly tool: number; readonly score: number };
 
 /** The `capacity` best of the added tools, as a heap with the worst of them on top. */
@@ -57,33 +52,4 @@ export class TopTools {
     }
     heap[at] = hit;
   }
-}
-
-/**
- * Picks hits one by one. Each pick lowers the scores of further tools of its server a little, so that the model sees all
- * servers that offer the same capability instead of five tools of one.
- */
-export function spreadOverServers(
-  { toolServer }: ToolIndex,
-  candidates: readonly Scored[],
-  weights: Weights,
-  limit: number,
-): Scored[] {
-  const rest = candidates.slice();
-  const picked: Scored[] = [];
-  const discount = new Map<number, number>();
-  while (picked.length < limit && rest.length > 0) {
-    let best = 0;
-    let bestScore = -1;
-    for (let at = 0; at < rest.length && rest[at]!.score > bestScore; at++) {
-      const score = rest[at]!.score * (discount.get(toolServer[rest[at]!.tool]!) ?? 1);
-      if (score <= bestScore) continue;
-      bestScore = score;
-      best = at;
-    }
-    const { tool } = rest.splice(best, 1)[0]!;
-    picked.push({ tool, score: bestScore });
-    discount.set(toolServer[tool]!, (discount.get(toolServer[tool]!) ?? 1) * weights.diversity);
-  }
-  return picked;
 }

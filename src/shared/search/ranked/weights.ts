@@ -1,6 +1,6 @@
 /**
  * Owns every number of the ranking. src/shared/search/README.md says where each comes from and what taking its part away
- * costs. Read by build/ranked.ts, whose results are in the index, and by query.ts, spelling.ts, ranked.ts and top.ts.
+ * costs. Read by build/ranked.ts, whose results are in the index, and by query.ts, spelling.ts and ranked.ts.
  */
 import type { SynonymKind } from "../synonyms/synonyms.ts";
 
@@ -11,11 +11,11 @@ export type Weights = {
   readonly field: Readonly<Record<FieldName, number>>;
   /** BM25 length normalisation of each field, 0 (none) to 1 (full). */
   readonly lengthNorm: Readonly<Record<FieldName, number>>;
+  /** Loss of a tool for each word of its name beyond the third: it does something more special than others. */
+  readonly longName: number;
   /** BM25 saturation: a weighted frequency of `k1` earns half of the most that a term can earn. */
   readonly k1: number;
-  /** Share of a term's IDF that is counted over servers. The rest is counted over tools. */
-  readonly serverIdf: number;
-  /** A term of fewer tools (or servers) than this counts as a term of this many. */
+  /** A term of fewer tools than this counts as a term of this many. */
   readonly minDf: number;
   /** Share of the score that does not depend on the part of the query that a tool covers. */
   readonly coverageBase: number;
@@ -26,24 +26,19 @@ export type Weights = {
   readonly actionClash: number;
   /** Share of an exact match that a related word earns, by kind of rule. */
   readonly synonym: Readonly<Record<SynonymKind, number>>;
-  /** Rules of kind `fallback` hold for words of at most this many tools. */
-  readonly fallbackMost: number;
   /** Related words that earn less than this share of the largest IDF are skipped, since they have too many tools. */
   readonly variantFloor: number;
   /** Two neighbouring words of the query that tools write as one word. */
   readonly joined: number;
   /** A part of a written word ("sql" of "MySQL") if tools have the whole word. */
   readonly partOfJoined: number;
-  /** For a word that no tool has: each of two known words in it, a word that it begins, a word one slip away. */
-  readonly compound: number;
+  /** For a word that no tool has: a word that it begins, a word one slip away. */
   readonly prefix: number;
   readonly slip: number;
   /** Weight of a query word that comes n times: 1 + repeat * ln n. */
   readonly repeat: number;
   /** Weight of a query word that stands in a quoted value, a path or an address. */
   readonly literal: number;
-  /** Factor for each better hit of the same server. */
-  readonly diversity: number;
 };
 
 export const WEIGHTS: Weights = {
@@ -65,22 +60,19 @@ export const WEIGHTS: Weights = {
     paramText: 0.5,
     serverText: 0.5,
   },
+  longName: 0.1,
   k1: 1.2,
-  serverIdf: 0.4,
   minDf: 2,
   coverageBase: 0.7,
   nameCoverage: 0.4,
   actionFit: 0.04,
   actionClash: 0.2,
-  synonym: { same: 0.55, verb: 0.5, noun: 0.4, fallback: 0.4, translation: 0.5 },
-  fallbackMost: 5,
+  synonym: { same: 0.55, noun: 0.4, translation: 0.5 },
   variantFloor: 0.08,
   joined: 0.6,
   partOfJoined: 0.6,
-  compound: 0.6,
   prefix: 0.45,
   slip: 0.7,
   repeat: 0.4,
   literal: 0.5,
-  diversity: 0.97,
 };

@@ -7,10 +7,8 @@
  * build/relations.ts: the index stores the relations that its catalog needs, so main must never load these lists. To add
  * a rule: a line in one of the lists of this folder.
  */
-import { FALLBACKS } from "./fallbacks.ts";
 import { NOUNS } from "./nouns.ts";
 import { TRANSLATIONS } from "./translations.ts";
-import { VERBS } from "./verbs.ts";
 
 /** Spellings, abbreviations and file types of the same thing. */
 const SAME = `
@@ -26,7 +24,7 @@ cryptocurrency crypto | bitcoin btc | ethereum eth | employee staff worker | cus
 license licence | catalog catalogue | cancel abort | ticket issue | invoice bill | meeting appointment | dm > message | sms > message text
 screenshot capture`;
 
-export type SynonymKind = "same" | "verb" | "noun" | "fallback" | "translation";
+export type SynonymKind = "same" | "noun" | "translation";
 export type SynonymRule = {
   readonly from: readonly string[];
   readonly to: readonly string[];
@@ -34,13 +32,7 @@ export type SynonymRule = {
 };
 
 export function synonymRules(): SynonymRule[] {
-  return [
-    ...parse(SAME, "same"),
-    ...parse(VERBS, "verb"),
-    ...parse(NOUNS, "noun"),
-    ...parse(FALLBACKS, "fallback"),
-    ...translations(),
-  ];
+  return [...parse(SAME, "same"), ...parse(NOUNS, "noun"), ...translations()];
 }
 
 function parse(rules: string, kind: SynonymKind): SynonymRule[] {

@@ -55,10 +55,20 @@ export function plain(text: string): string {
 
 /** Letters and digits of a name in lower case: the same for "Read-File", "read_file" and "readFile". */
 export function lettersAndDigits(name: string): string {
+  if (isPlainWord(name)) return name;
   let kept = "";
   for (const character of plain(name)) {
     const kind = characterKind(character.codePointAt(0)!);
     if (kind !== OTHER && kind !== LINK) kept += character;
   }
   return kept.toLowerCase();
+}
+
+/** Whether the name is nothing but small letters and digits, as most words of a query. */
+function isPlainWord(name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    const kind = ascii[name.charCodeAt(at)];
+    if (kind !== LOWER && kind !== DIGIT) return false;
+  }
+  return true;
 }

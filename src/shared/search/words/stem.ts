@@ -3,64 +3,66 @@
  * so that "creating", "created" and "creates" become "create". It must stay small and predictable: two words with the
  * same form are searched as one.
  */
-const irregular: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
-  people: "person",
-  children: "child",
-  men: "man",
-  women: "woman",
-  indices: "index",
-  indexes: "index",
-  vertices: "vertex",
-  matrices: "matrix",
-  analyses: "analysis",
-  bases: "base",
-  data: "data",
-  news: "news",
-  status: "status",
-  statuses: "status",
-  series: "series",
-  metadata: "metadata",
-  media: "media",
-  movies: "movie",
-  cookies: "cookie",
-  caches: "cache",
-  houses: "house",
-  aliases: "alias",
-  databases: "database",
-  buses: "bus",
-  lenses: "lens",
-  dns: "dns",
-  aws: "aws",
-  https: "https",
-  kubernetes: "kubernetes",
-  sent: "send",
-  written: "write",
-  wrote: "write",
-  made: "make",
-  found: "find",
-  built: "build",
-  bought: "buy",
-  ran: "run",
-  running: "run",
-  got: "get",
-  getting: "get",
-  gotten: "get",
-  setting: "setting",
-  settings: "setting",
-  listing: "listing",
-  listings: "listing",
-  training: "training",
-  trainings: "training",
-  embed: "embed",
-  embedding: "embed",
-  embeddings: "embed",
-  embedded: "embed",
-  putting: "put",
-});
+const irregular: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    people: "person",
+    children: "child",
+    men: "man",
+    women: "woman",
+    indices: "index",
+    indexes: "index",
+    vertices: "vertex",
+    matrices: "matrix",
+    analyses: "analysis",
+    bases: "base",
+    data: "data",
+    news: "news",
+    status: "status",
+    statuses: "status",
+    series: "series",
+    metadata: "metadata",
+    media: "media",
+    movies: "movie",
+    cookies: "cookie",
+    caches: "cache",
+    houses: "house",
+    aliases: "alias",
+    databases: "database",
+    buses: "bus",
+    lenses: "lens",
+    dns: "dns",
+    aws: "aws",
+    https: "https",
+    kubernetes: "kubernetes",
+    sent: "send",
+    written: "write",
+    wrote: "write",
+    made: "make",
+    found: "find",
+    built: "build",
+    bought: "buy",
+    ran: "run",
+    running: "run",
+    got: "get",
+    getting: "get",
+    gotten: "get",
+    setting: "setting",
+    settings: "setting",
+    listing: "listing",
+    listings: "listing",
+    training: "training",
+    trainings: "training",
+    embed: "embed",
+    embedding: "embed",
+    embeddings: "embed",
+    embedded: "embed",
+    putting: "put",
+  }),
+);
 
 /** "repositories" -> "repository", "branches" -> "branch", "status" stays. Words of 3 letters or fewer stay. */
 export function singular(word: string): string {
-  const known = irregular[word];
+  const known = irregular.get(word);
   if (known !== undefined) return known;
   const length = word.length;
   if (length < 4 || !word.endsWith("s")) return word;
@@ -73,7 +75,7 @@ export function singular(word: string): string {
 /** Folds forms with -ing and -ed. The remaining word must have a vowel and at least 3 letters. */
 export function stem(word: string): string {
   if (!isPlain(word)) return word;
-  const known = irregular[word];
+  const known = irregular.get(word);
   if (known !== undefined) return withoutE(known);
   const base = singular(word);
   for (const suffix of ["ing", "ed"]) {

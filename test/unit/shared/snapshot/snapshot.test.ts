@@ -1,8 +1,13 @@
 /** The snapshot format: a written snapshot comes back, and any other bytes are undefined. */
-import { crc32 } from "node:zlib";
+import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../../src/shared/protocol/codec.ts";
-import type { OpenSnapshot, SnapshotTool, StoredTool } from "../../../../src/shared/snapshot/contract.ts";
+import type {
+  OpenSnapshot,
+  Snapshot,
+  SnapshotTool,
+  StoredTool,
+} from "../../../../src/shared/snapshot/contract.ts";
 import {
   decodeSnapshot,
   encodeSnapshot,
@@ -30,7 +35,7 @@ const BYTES = encodeSnapshot(SNAPSHOT, crc32);
 
 /** The whole content of a snapshot as values; a snapshot itself reads schemas by functions. */
 function read(bytes: Uint8Array): unknown {
-  const snapshot = decodeSnapshot(bytes, crc32);
+  const snapshot = decodeSnapshot(bytes, inflateRawSync, crc32);
   if (!snapshot) return undefined;
   const { settings, description, servers, index } = snapshot;
   const tools = toolsOf(snapshot).map(({ schemas, at, ...tool }) => ({
@@ -51,9 +56,34 @@ const changed = (offset: number, value: number): Uint8Array => {
   return copy;
 };
 
+test("a deflated snapshot -> smaller, the same tools, read in any order", () => {
+  const tools = Array.from({ length: 300 }, (_, at) => ({
+    tool: `tool_${at}`,
+    description: `Tool ${at} does what tool ${at} does, ${at} times. é`,
+    schema: { type: "object", properties: { [`p${at}`]: { type: "string", description: "x".repeat(at) } } },
+  }));
+  const made = makeSnapshot([{ name: "s", tools }]);
+  const withOutput: Snapshot = {
+    ...made,
+    tools: made.tools.map((tool, at) => (at % 3 === 0 ? { ...tool, outputSchema: tool.schema } : tool)),
+  };
+  const deflate = (bytes: Uint8Array): Uint8Array => deflateRawSync(bytes);
+  const [plain, deflated] = [undefined, deflate].map((by) =>
+    encodeSnapshot(withOutput, crc32, undefined, by),
+  );
+  expect(deflated?.length).toBeLessThan((plain?.length ?? 0) / 1.5);
+  expect(read(deflated as Uint8Array)).toEqual(read(plain as Uint8Array));
+  const back = decodeSnapshot(deflated as Uint8Array, inflateRawSync, crc32) as OpenSnapshot;
+  for (const at of [299, 0, 150, 31, 32, 127, 128, 299]) {
+    expect(back.tool(at).schemas.decoded(at)).toEqual(tools[at]?.schema);
+    expect(back.tool(at).description).toBe(tools[at]?.description);
+    expect(back.tool(at).schemas.output(at) === undefined).toBe(at % 3 !== 0);
+  }
+});
+
 describe("decodeSnapshot", () => {
   test("the bytes of encodeSnapshot -> the same snapshot", () => {
-    const back = decodeSnapshot(BYTES, crc32);
+    const back = decodeSnapshot(BYTES, inflateRawSync, crc32);
     expect(back?.servers).toEqual(SNAPSHOT.servers);
     expect(toolsOf(back).map(({ schemas: _schemas, at: _at, ...tool }) => tool)).toEqual(
       SNAPSHOT.tools.map(({ schema: _schema, rootKeys: _roots, server, ...tool }) => ({
@@ -83,7 +113,7 @@ describe("decodeSnapshot", () => {
       direct: at % 7 === 0,
     }));
     const made = makeSnapshot([{ name: "s", tools }]);
-    const snapshot = decodeSnapshot(encodeSnapshot(made, crc32));
+    const snapshot = decodeSnapshot(encodeSnapshot(made, crc32), inflateRawSync);
     expect(snapshot?.count).toBe(1_000);
     for (const at of [500, 3, 999, 0, 3]) {
       const { name, tool, description, direct } = made.tools[at] as SnapshotTool;
@@ -109,12 +139,15 @@ describe("decodeSnapshot", () => {
 
   test("cut at every length -> undefined", () => {
     for (let length = 0; length < BYTES.length; length++) {
-      expect(decodeSnapshot(BYTES.subarray(0, length), crc32), `${length} bytes`).toBeUndefined();
+      expect(
+        decodeSnapshot(BYTES.subarray(0, length), inflateRawSync, crc32),
+        `${length} bytes`,
+      ).toBeUndefined();
     }
   });
 
   test("bytes after the end -> undefined", () => {
-    expect(decodeSnapshot(Buffer.concat([BYTES, Uint8Array.of(0)]), crc32)).toBeUndefined();
+    expect(decodeSnapshot(Buffer.concat([BYTES, Uint8Array.of(0)]), inflateRawSync, crc32)).toBeUndefined();
   });
 
   it.each([
@@ -129,7 +162,7 @@ describe("decodeSnapshot", () => {
     ["a changed body", changed(BYTES.length - 1, (BYTES.at(-1) ?? 0) ^ 1)],
     ["text", Buffer.from('{"mcpServers": {}}')],
   ])("%s -> undefined", (_name, bytes) => {
-    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+    expect(decodeSnapshot(bytes, inflateRawSync, crc32)).toBeUndefined();
   });
 
   test("a whole body that is not MessagePack -> undefined", () => {
@@ -139,7 +172,7 @@ describe("decodeSnapshot", () => {
     view.setUint32(28, 0, true);
     view.setUint32(32, body.length, true);
     view.setUint32(8, crc32(bytes.subarray(28)), true);
-    expect(decodeSnapshot(bytes, crc32)).toBeUndefined();
+    expect(decodeSnapshot(bytes, inflateRawSync, crc32)).toBeUndefined();
   });
 
   test("2,000 random mutations -> undefined or equal, never a throw", () => {
@@ -190,7 +223,7 @@ test("encodeSnapshot: an index of any length -> it starts at a multiple of 4 and
   for (const length of [0, 1, 5, 8]) {
     const index = Uint8Array.from({ length }, (_, at) => at + 1);
     const bytes = encodeSnapshot({ ...SNAPSHOT, index }, crc32);
-    const back = decodeSnapshot(bytes, crc32);
+    const back = decodeSnapshot(bytes, inflateRawSync, crc32);
     expect(back?.index).toEqual(index);
     expect(back?.index.buffer).toBe(bytes.buffer);
     expect((back?.index.byteOffset ?? 1) % 4).toBe(0);
@@ -205,5 +238,7 @@ test("settings -> the same settings", () => {
     autoAuth: true,
     files: ["/a"],
   } as const;
-  expect(decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), crc32)?.settings).toEqual(settings);
+  expect(
+    decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), inflateRawSync, crc32)?.settings,
+  ).toEqual(settings);
 });

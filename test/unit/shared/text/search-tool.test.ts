@@ -1,7 +1,7 @@
 /** The declarations of ToolSearch and the proxy tool: their text, and their size in tokens. */
 import { getEncoding } from "js-tiktoken";
 import { describe, expect, it, test } from "vitest";
-import type { PiTool } from "../../../../src/pi/api.ts";
+import type { PiTool } from "../../../../src/pi/tools.ts";
 import {
   type DescribedServer,
   estimateTokens,
@@ -12,6 +12,7 @@ import type { ProxyHost } from "../../../../src/tools/proxy/host.ts";
 import { createProxyTool } from "../../../../src/tools/proxy/proxy.ts";
 import type { ToolSearchHost } from "../../../../src/tools/tool-search/host.ts";
 import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.ts";
+import { randomNumbers } from "../../workers/connection/results/support.ts";
 
 const o200k = getEncoding("o200k_base");
 const tokens = (text: string): number => o200k.encode(text).length;
@@ -66,6 +67,22 @@ describe("toolSearchDescription", () => {
   test("no servers, or catalog off -> no list", () => {
     expect(toolSearchDescription([])).not.toContain("Servers");
     expect(toolSearchDescription(NAMED, "off")).toBe(toolSearchDescription([]));
+  });
+
+  test("a list of servers -> asks to set server; without a list the parameter alone does", () => {
+    expect(toolSearchDescription(NAMED)).toMatch(/\nServers .*\(set server to the one that fits; select:/);
+    expect(toolSearchDescription(NAMED, "servers")).toContain(
+      "\nServers (set server to the one that fits):\n",
+    );
+    const { parameters } = createToolSearch(toolSearchDescription([]), {} as ToolSearchHost);
+    expect(parameters).toMatchObject({
+      properties: { server: { description: expect.stringContaining("Set it whenever one fits: ") } },
+    });
+  });
+
+  test("the declaration without its list -> no more tokens than before it asked for the server", () => {
+    expect(searchTool([{ name: "z" }])).toBeLessThanOrEqual(154);
+    expect(searchTool([{ name: "z" }], "off")).toBeLessThanOrEqual(135);
   });
 
   test("servers -> one line each, in their order, with the first sentence and the tools", () => {
@@ -135,4 +152,34 @@ it.each([
   ["天气", 2],
 ])("estimateTokens(%j) -> %i", (text, count) => {
   expect(estimateTokens(text)).toBe(count);
+});
+
+test("estimateTokens counts the runs of a text of any characters", () => {
+  const runs = /[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
+  const pieces = [
+    "getIssue",
+    "HTTPServer",
+    "_id",
+    "-./",
+    " ",
+    "\n\t",
+    "\u00a0",
+    "12345",
+    "é",
+    "日本",
+    "😀",
+    "\ud800",
+    '{"a":',
+    "Z",
+    "aB",
+  ];
+  const random = randomNumbers(7);
+  for (let round = 0; round < 2_000; round++) {
+    const text = Array.from(
+      { length: Math.floor(random() * 12) },
+      () => pieces[Math.floor(random() * pieces.length)],
+    ).join("");
+    const expected = [...text.matchAll(runs)].reduce((sum, [run]) => sum + Math.ceil(run.length / 6), 0);
+    expect([text, estimateTokens(text)]).toEqual([text, expected]);
+  }
 });

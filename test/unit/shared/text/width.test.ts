@@ -42,6 +42,10 @@ const SAMPLES: [string, string, number][] = [
   ["a colour", "\u001b[38;5;12mred\u001b[0m", 3],
   ["a link", "\u001b]8;;https://a.example\u001b\\here\u001b]8;;\u001b\\", 4],
   ["box drawing", "█░…", 3],
+  ["marks and borders of our screens", "● ○ – → ─ ▏ » · ↑↓", 18],
+  ["Latin-1", "Ä©ÿ", 3],
+  ["a mark behind an arrow", "→\u0301", 1],
+  ["a joiner behind an arrow", "↑\ufe0f", 1],
 ];
 
 describe("visibleWidth", () => {

@@ -1,6 +1,6 @@
 /** Owns: an MCP tool as a Pi tool: its definition and its call. */
 import { describe, expect, it, test } from "vitest";
-import type { PiToolContext, ToolResult } from "../../../../src/pi/api.ts";
+import type { PiToolContext, ToolResult } from "../../../../src/pi/tools.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { type CallTool, createMcpTool, type ToolCall } from "../../../../src/tools/definition/definition.ts";
 import { makeTool } from "../../make-catalog.ts";

@@ -1,6 +1,6 @@
 /** Owns: how the proxy tool `mcp` reads its parameters, and what it passes on to Pi. */
 import { describe, expect, it, test } from "vitest";
-import type { NestedOutcome, PiToolContext } from "../../../../src/pi/api.ts";
+import type { NestedOutcome, PiToolContext } from "../../../../src/pi/tools.ts";
 import type { WireError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
 import { estimateTokens, proxyDescription } from "../../../../src/shared/text/search-tool.ts";

@@ -1,14 +1,11 @@
 /** Owns: which tools a call may reach; they are registered before the call runs. */
 import { expect, it, test } from "vitest";
-import type { PiTool } from "../../../../src/pi/api.ts";
+import type { PiTool } from "../../../../src/pi/tools.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { directRule } from "../../../../src/tools/registry/direct.ts";
-import {
-  createLateTools,
-  type LateToolsOptions,
-  type Reach,
-  reached,
-} from "../../../../src/tools/registry/late-tools.ts";
+import { createLateTools, type LateToolsOptions } from "../../../../src/tools/registry/late-tools.ts";
 import { createRegistrar } from "../../../../src/tools/registry/registrar.ts";
+import { type Reach, reached } from "../../../../src/tools/registry/run.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingPi } from "../../recording-pi.ts";
 
@@ -53,6 +50,8 @@ function setup(options: Partial<LateToolsOptions> = {}) {
   ]) {
     pi.registerTool(tool);
   }
+  // As the factory has done.
+  if (options.catalog) registrar.registerAll(options.catalog());
   const late = createLateTools(pi, {
     registrar,
     catalog: () => CATALOG,
@@ -62,7 +61,7 @@ function setup(options: Partial<LateToolsOptions> = {}) {
     isOver: () => false,
     ...options,
   });
-  return { late, registered: () => pi.registrations.slice(3) };
+  return { late, registered: () => pi.registrations.filter((name) => name.includes("__")) };
 }
 
 it.each([
@@ -95,4 +94,22 @@ test("beforeCall: the session has ended meanwhile -> nothing is registered", asy
   const { late, registered } = setup({ isOver: () => true });
   await late.beforeCall("codemode", {});
   expect(registered()).toEqual([]);
+});
+
+test("beforeCall: far more tools than Pi is told of -> everything: within a limit; named ones: always", async () => {
+  const tools = Array.from({ length: LIMITS.lateTools + 100 }, (_, at) => ({ tool: `t${at}` }));
+  const vast = makeCatalog([
+    { name: "vast", tools },
+    { name: "files", tools: [{ tool: "open" }] },
+  ]);
+  const { late, registered } = setup({ catalog: () => vast });
+  expect(registered()).toEqual([]);
+  await late.beforeCall("bash", {});
+  expect(registered()).toEqual([]);
+  await late.beforeCall("files", {});
+  expect(registered()).toEqual(["files__open"]);
+  await late.beforeCall("codemode", {});
+  expect(registered()).toHaveLength(LIMITS.lateTools);
+  await late.beforeCall("codemode", {});
+  expect(registered()).toHaveLength(LIMITS.lateTools);
 });

@@ -1,6 +1,7 @@
 /** Owns: what Pi is told about tools, and when Pi is not told again. */
 import { describe, expect, it, test } from "vitest";
-import type { Catalog, CatalogTool } from "../../../../src/catalog/known.ts";
+import { type Catalog, type CatalogTool, catalogWithout } from "../../../../src/catalog/known.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { SnapshotServer } from "../../../../src/shared/snapshot/contract.ts";
 import type { DeclaredTool } from "../../../../src/tools/registry/branch.ts";
 import { directRule } from "../../../../src/tools/registry/direct.ts";
@@ -28,6 +29,51 @@ describe("registrar.registerAll", () => {
     createRegistrar(pi, OPTIONS).registerAll(catalogOf({ a: "A", b: "B" }));
     expect(pi.registrations).toEqual(["s__a", "s__b"]);
     expect(pi.activations).toEqual([]);
+  });
+});
+
+describe("a catalog of more tools than Pi is told of at the start", () => {
+  const MANY = LIMITS.toolsAtStart + 1;
+  const tools = Array.from({ length: MANY }, (_, at) => ({
+    tool: `t${at}`,
+    ...(at === 7 ? { direct: true } : {}),
+    ...(at === 9 ? { bare: true, direct: true } : {}),
+  }));
+  const vast = makeCatalog([{ name: "s", tools }]);
+
+  test("one tool fewer -> every tool; at this size -> the direct ones; a bare one only with registerDirect", () => {
+    const all = createRecordingPi();
+    createRegistrar(all, OPTIONS).registerAll(makeCatalog([{ name: "s", tools: tools.slice(0, -2) }]));
+    expect(all.registrations).toHaveLength(MANY - 3);
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(vast);
+    expect(pi.registrations).toEqual(["s__t7"]);
+    registrar.registerDirect(vast);
+    expect(pi.registrations).toEqual(["s__t7", "t9"]);
+    expect(registrar.count()).toBe(2);
+  });
+
+  test("MCP_DIRECT_TOOLS names a tool -> this one alone", () => {
+    const pi = createRecordingPi();
+    createRegistrar(pi, { ...OPTIONS, direct: directRule("s/t999") }).registerAll(vast);
+    expect(pi.registrations).toEqual(["s__t999"]);
+  });
+
+  test("a tool that is found, a tool that the branch has declared -> registered then", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(vast);
+    const found = registrar.activate([toolOf(vast, "s__t500")]);
+    expect(found.active.map(({ name }) => name)).toEqual(["s__t500"]);
+    const declared = new Map([["s__t600", { name: "s__t600", description: "", parameters: {} }]]);
+    expect(registrar.restore(vast, { declared, serverOf: () => undefined })).toBe(0);
+    expect(pi.registrations).toEqual(["s__t7", "s__t500", "s__t600"]);
+  });
+
+  test("a server is gone -> its direct tools too", () => {
+    expect(vast.marked().map(({ name }) => name)).toEqual(["s__t7", "t9"]);
+    expect(catalogWithout(vast, { servers: ["s"], tools: [] }).marked()).toEqual([]);
   });
 });
 
@@ -221,9 +267,10 @@ test("outdated: tens of thousands of tools -> main does other work in between", 
     tools,
     tool: (at) => tools[at] as CatalogTool,
     get: (name) => byName.get(name),
+    marked: () => tools.slice(0, 30_000).map((tool) => ({ ...tool, direct: true })),
   };
   const registrar = createRegistrar(createRecordingPi(), OPTIONS);
-  registrar.registerAll({ ...catalog, tools: tools.slice(0, 30_000).map((tool) => ({ ...tool })) });
+  registrar.registerAll(catalog);
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
   expect(await registrar.outdated(catalog)).toHaveLength(30_000);

@@ -1,6 +1,7 @@
 /** Rows of calls as lines, at the widths of a narrow, an ordinary and a wide terminal. */
 import { describe, expect, test } from "vitest";
-import type { RenderContext, RenderTheme, ToolRenderers, ToolResult } from "../../../../src/pi/api.ts";
+import type { RenderTheme } from "../../../../src/pi/screen.ts";
+import type { RenderContext, ToolRenderers, ToolResult } from "../../../../src/pi/tools.ts";
 import { visibleWidth } from "../../../../src/shared/text/width.ts";
 import { createRenderers, renderersFor } from "../../../../src/tools/rows/rows.ts";
 

@@ -1,7 +1,7 @@
 /** Owns: what ToolSearch answers and loads, and what its description says. */
 import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../../src/catalog/known.ts";
-import type { PiToolContext } from "../../../../src/pi/api.ts";
+import type { PiToolContext } from "../../../../src/pi/tools.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
 import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.ts";
@@ -165,10 +165,49 @@ describe("ToolSearch: words", () => {
     expect((await ask({ query: "search", server: "Papers" })).loaded).toEqual(["papers__search"]);
   });
 
-  test("an unknown server -> the names of the known ones, and nothing is loaded", async () => {
-    const { text, asked } = await ask({ query: "search", server: "slack" });
-    expect(text).toBe("No server named slack. Servers: fs, many, web, papers");
+  test("an unknown server -> the known ones with what they are about, in one line, and nothing is loaded", async () => {
+    const servers = [...SERVERS, status("new")];
+    const catalog = makeCatalog([
+      { name: "fs", description: "Reads\nfiles. And more.", tools: [{ tool: "read" }] },
+      { name: "web", description: "w".repeat(500), tools: [{ tool: "search" }] },
+    ]);
+    const { text, asked } = await ask({ query: "search", server: "slack\n# x" }, { servers, catalog });
+    expect(text).toMatch(
+      /^No server named slack # x\. Servers: fs \(Reads\), many, web \(w{79}…\), papers, new\.$/,
+    );
     expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ["paper", "papers", "papers__search"],
+    ["papers-mcp", "papers", "papers__search"],
+    ["weeb", "web", "web__search"],
+  ])(
+    "the server %j -> the only one that it may mean, %s, and the answer says so",
+    async (server, near, name) => {
+      const { text, loaded } = await ask({ query: "search", server });
+      expect(loaded).toEqual([name]);
+      expect(text).toMatch(new RegExp(`\nNo server of that name: searched ${near}\\.$`));
+    },
+  );
+
+  test("a server that may mean two -> the known ones, and nothing is loaded", async () => {
+    const catalog = makeCatalog([
+      { name: "git-a", tools: [{ tool: "x" }] },
+      { name: "git-b", tools: [] },
+    ]);
+    const { text, asked } = await ask({ query: "x", server: "git" }, { catalog, servers: [] });
+    expect(text).toBe("No server named git. Servers: git-a, git-b.");
+    expect(asked).toEqual([]);
+  });
+
+  test("tools that are named, not loaded -> the answer tells of server, unless the search had one", async () => {
+    expect((await ask("thing")).text).toContain(
+      "\nLess likely, not loaded (select:name loads one, server narrows the search): ",
+    );
+    expect((await ask({ query: "thing", server: "many" })).text).toContain(
+      "\nLess likely, not loaded (select:name loads one): ",
+    );
   });
 });
 

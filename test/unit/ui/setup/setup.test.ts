@@ -408,7 +408,7 @@ describe("/mcp remove", () => {
     ]);
     expect(ran.asked).toEqual([
       ["status", {}],
-      ["removeServer", { server: "my server" }],
+      ["removeServer", { server: "my server", file: MINE }],
     ]);
     expect(said(ran)).toBe(
       "my server is removed from /agent/mcp.json. The server my server of the project's file /project/.mcp.json counts now.",

@@ -65,8 +65,11 @@ export function spoiledCache(random: Random): Buffer {
 
 export const inMemory = (bytes: Buffer): FileSystem => ({
   ...nodeFiles,
-  find: async (path) => ({ target: path, file: { mode: 0o600, bytes: bytes.length, modifiedMs: 0 } }),
-  read: async () => bytes.toString("utf8"),
+  find: async (path) => ({
+    target: path,
+    file: { mode: 0o600, bytes: bytes.length, modifiedMs: 0, stamp: "one" },
+  }),
+  readBytes: async () => bytes,
 });
 
 /** The properties of an entry on which the rest of the worker relies. */

@@ -44,6 +44,10 @@ export function failingFiles(step: Step, code: string, path: RegExp): FileSystem
       check("read", on);
       return nodeFiles.read(on, limitBytes);
     },
+    readBytes: async (on, limitBytes) => {
+      check("read", on);
+      return nodeFiles.readBytes(on, limitBytes);
+    },
     create: async (on, mode) => {
       check("create", on);
       const file = await nodeFiles.create(on, mode);

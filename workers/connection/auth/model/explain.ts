@@ -1,6 +1,8 @@
 /** One sentence and one remedy for each failure of a sign-in. Words of a server are redacted, then cleaned, then cut. */
+
 import { type ErrorCode, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
+import { commandFor, signInAdvice } from "../../../shared/commands.ts";
 import type { ProblemFacts, SignInProblem, SignInProblemKind } from "./problem.ts";
 
 const WORDS_CHARS = 200;
@@ -19,10 +21,10 @@ interface Context {
   facts: ProblemFacts;
 }
 
-const signIn = ({ server }: Context): string => `Run /mcp auth ${server} in Pi.`;
-const again = ({ server }: Context): string => `Run /mcp auth ${server} again.`;
+const signIn = ({ server }: Context): string => signInAdvice(server);
+const again = ({ server }: Context): string => `Run ${commandFor("auth", server)} again.`;
 const later = ({ server }: Context): string =>
-  `Nothing is lost: the next call or /mcp auth ${server} tries again.`;
+  `Nothing is lost: the next call or ${commandFor("auth", server)} tries again.`;
 const register = ({ facts }: Context): string =>
   `Register a client at ${facts.url ?? "the authorization server"}, and write its id as oauth.clientId.`;
 const said = (text: string | undefined): string => (text ? `: ${text}` : "");

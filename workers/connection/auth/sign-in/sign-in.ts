@@ -3,7 +3,9 @@
  * paste, and the browser's start. Must not: renew tokens (tokens) or decide that a sign-in is needed: only the user
  * begins one. Called by: auth.ts.
  */
+
 import type { SignInAgreed, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import { commandFor } from "../../../shared/commands.ts";
 import { discover } from "../discovery/discovery.ts";
 import { beginAuthorization, chooseScope, clientFor, finishAuthorization } from "../grants/grants.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
@@ -32,7 +34,7 @@ const PARTS: SignInParts = {
   limits: SIGN_IN_LIMITS,
 };
 
-const OVER = "This sign-in has ended. Begin another one with /mcp auth.";
+const over = (): string => `This sign-in has ended. Begin another one with ${commandFor("auth")}.`;
 
 async function firstStep(
   flow: Flow,
@@ -87,7 +89,7 @@ class RunningSignIns implements SignIns {
 
   async paste(id: string, text: string): Promise<string | undefined> {
     const flow = this.#byId(id);
-    return flow ? flow.paste(text) : OVER;
+    return flow ? flow.paste(text) : over();
   }
 
   cancel(id: string): void {

@@ -8,11 +8,7 @@ const SIGNING_ALGS = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ] as const;
 
-const text = (description: string, example: string) =>
-  z
-    .string()
-    .optional()
-    .meta({ description, examples: [example] });
+const text = (about: { description: string; examples: [string] }) => z.string().optional().meta(about);
 
 const scopes = () =>
   z
@@ -22,15 +18,24 @@ const scopes = () =>
 
 /** What the client is. */
 const client = () => ({
-  clientId: text("Id of a client that you registered at the authorization server.", "my-client"),
-  clientSecret: text("Secret of that client.", "${DOCS_SECRET}"),
-  clientName: text("Name under which a client registers itself.", "Pi"),
-  clientUri: text("Web page of the client, for its registration.", "https://example.com"),
-  logoUri: text("Picture of the client, for its registration.", "https://example.com/logo.png"),
-  clientMetadataUrl: text(
-    "https address of a client metadata document, which is then the client's id.",
-    "https://example.com/client.json",
-  ),
+  clientId: text({
+    description: "Id of a client that you registered at the authorization server.",
+    examples: ["my-client"],
+  }),
+  clientSecret: text({ description: "Secret of that client.", examples: ["${DOCS_SECRET}"] }),
+  clientName: text({ description: "Name under which a client registers itself.", examples: ["Pi"] }),
+  clientUri: text({
+    description: "Web page of the client, for its registration.",
+    examples: ["https://example.com"],
+  }),
+  logoUri: text({
+    description: "Picture of the client, for its registration.",
+    examples: ["https://example.com/logo.png"],
+  }),
+  clientMetadataUrl: text({
+    description: "https address of a client metadata document, which is then the client's id.",
+    examples: ["https://example.com/client.json"],
+  }),
   clientRegistration: z
     .enum(["auto", "dcr", "cimd"])
     .optional()
@@ -39,11 +44,15 @@ const client = () => ({
         "How a client without an id becomes known: dcr only registers it, cimd only uses a metadata document.",
       examples: ["auto"],
     }),
-  redirectUri: text(
-    "Where the browser answers, exactly as it is registered. {port} is callbackPort, or a free port. At another machine you paste the last address.",
-    "http://localhost:{port}/callback",
-  ),
-  callbackUrl: text("Another spelling of redirectUri.", "http://127.0.0.1:3118/callback"),
+  redirectUri: text({
+    description:
+      "Where the browser answers, exactly as it is registered. {port} is callbackPort, or a free port. At another machine you paste the last address.",
+    examples: ["http://localhost:{port}/callback"],
+  }),
+  callbackUrl: text({
+    description: "Another spelling of redirectUri.",
+    examples: ["http://127.0.0.1:3118/callback"],
+  }),
   callbackPort: z
     .int()
     .min(1)
@@ -62,16 +71,20 @@ const request = () => ({
         "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion.",
       examples: ["authorization_code"],
     }),
-  scope: text(
-    "Rights to ask for, with spaces between, in place of those that the server names.",
-    "read write",
-  ),
+  scope: text({
+    description: "Rights to ask for, with spaces between, in place of those that the server names.",
+    examples: ["read write"],
+  }),
   scopes: scopes(),
-  authServerMetadataUrl: text(
-    "Address of the authorization server's metadata. Nothing else is looked up, and resource is sent only if you write it.",
-    "https://auth.example.com/.well-known/oauth-authorization-server",
-  ),
-  issuer: text("The one name that the authorization server may give itself.", "https://auth.example.com"),
+  authServerMetadataUrl: text({
+    description:
+      "Address of the authorization server's metadata. Nothing else is looked up, and resource is sent only if you write it.",
+    examples: ["https://auth.example.com/.well-known/oauth-authorization-server"],
+  }),
+  issuer: text({
+    description: "The one name that the authorization server may give itself.",
+    examples: ["https://auth.example.com"],
+  }),
   skipIssuerMetadataValidation: z
     .boolean()
     .optional()
@@ -98,20 +111,23 @@ const request = () => ({
 
 /** How a machine proves who it is. */
 const machine = () => ({
-  privateKey: text("Private key (PEM) of the client, which signs its requests.", "${DOCS_KEY}"),
-  privateKeyFile: text(
-    "Absolute path of that key's file. Not in a project's file.",
-    "~/.config/docs/key.pem",
-  ),
-  keyId: text("Id of that key.", "key-1"),
+  privateKey: text({
+    description: "Private key (PEM) of the client, which signs its requests.",
+    examples: ["${DOCS_KEY}"],
+  }),
+  privateKeyFile: text({
+    description: "Absolute path of that key's file. Not in a project's file.",
+    examples: ["~/.config/docs/key.pem"],
+  }),
+  keyId: text({ description: "Id of that key.", examples: ["key-1"] }),
   signingAlg: z
     .enum(SIGNING_ALGS)
     .optional()
     .meta({ description: "Algorithm of the signature, if the key does not decide it.", examples: ["ES256"] }),
-  assertionFile: text(
-    "Absolute path of a signed assertion that another program renews. Not in a project's file.",
-    "/var/run/secrets/token",
-  ),
+  assertionFile: text({
+    description: "Absolute path of a signed assertion that another program renews. Not in a project's file.",
+    examples: ["/var/run/secrets/token"],
+  }),
 });
 
 export const oauthShape = () => z.looseObject({ ...client(), ...request(), ...machine() });
@@ -119,9 +135,12 @@ export const oauthShape = () => z.looseObject({ ...client(), ...request(), ...ma
 /** `auth` as an object: a client as Cursor writes it, or a provider of Pi, which has no effect here. */
 export const authShape = () =>
   z.looseObject({
-    provider: text("A provider of Pi, which has no effect here.", "anthropic"),
-    CLIENT_ID: text("Id of a registered client, as Cursor writes it.", "my-client"),
-    CLIENT_SECRET: text("Its secret.", "${DOCS_SECRET}"),
+    provider: text({ description: "A provider of Pi, which has no effect here.", examples: ["anthropic"] }),
+    CLIENT_ID: text({
+      description: "Id of a registered client, as Cursor writes it.",
+      examples: ["my-client"],
+    }),
+    CLIENT_SECRET: text({ description: "Its secret.", examples: ["${DOCS_SECRET}"] }),
     scopes: scopes(),
   });
 

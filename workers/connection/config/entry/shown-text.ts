@@ -13,7 +13,12 @@ const UNFIT = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}
 const STRAY_MARK = /(?<![\p{L}\p{M}])\p{M}|(?<=\p{M}{3})\p{M}/u;
 /** Alphabets with letters that look like Latin ones. */
 const OTHER_ALPHABET = /[\p{sc=Cyrl}\p{sc=Grek}\p{sc=Armn}\p{sc=Cher}\p{sc=Copt}\p{sc=Lisu}\p{sc=Goth}]/u;
-const HIDDEN = new RegExp(`${UNFIT.source}|${STRAY_MARK.source}`, "gu");
+let hidden: RegExp | undefined;
+/** Made at the first use, since the tables of letters behind it take a millisecond of each start. */
+const hiddenPattern = (): RegExp => {
+  hidden ??= new RegExp(`${UNFIT.source}|${STRAY_MARK.source}`, "gu");
+  return hidden;
+};
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 /** A long run of blanks would push the text behind it out of sight. */
 const BLANKS = / {3,}/g;
@@ -32,7 +37,7 @@ const withoutDisguise = (word: string): string =>
 /** Writes every character that a reader could take for another one as its code. */
 export const escaped = (text: string): string =>
   text
-    .replace(HIDDEN, code)
+    .replace(hiddenPattern(), code)
     .replace(/[^ -~]/gu, (char) => (looksLikeAscii(char) ? code(char) : char))
     .replace(WORD, withoutDisguise)
     .replace(BLANKS, (run) => ` \\u{20}×${run.length - 1}`);

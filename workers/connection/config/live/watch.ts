@@ -8,6 +8,7 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { createBursts } from "./bursts.ts";
 
 /** Milliseconds without an event until a burst is over. */
 export const SETTLE_MS = 100;
@@ -137,11 +138,7 @@ export function watchConfig(options: {
 }): ConfigWatcher {
   const { onChange, onFirstChange, onError, settleMs = SETTLE_MS, lookMs = LOOK_MS } = options;
   let wanted = [...options.files];
-  let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  let started = false;
-  /** The stamps of the files before they were read last; undefined: the next look takes them. */
-  let seen: string | undefined;
   /** Folders at the paths of wanted files. */
   let inPlace = new Set<string>();
   const files = createPathSet({ followSymlinks: true });
@@ -169,55 +166,32 @@ export function watchConfig(options: {
 
   const stamps = async (): Promise<string> => (await Promise.all(wanted.map(stampOf))).join("\n");
 
-  const settle = (): void => {
-    if (!started) return;
-    if (timer === undefined) onFirstChange?.();
-    clearTimeout(timer);
-    const settled = setTimeout(async () => {
-      const now = await stamps();
-      // Another event has begun the wait anew.
-      if (closed || timer !== settled) return;
-      timer = undefined;
-      seen = now;
+  const bursts = createBursts({
+    stamps,
+    onFirst: onFirstChange,
+    onSettled: () => {
       void update();
       onChange();
-    }, settleMs);
-    timer = settled;
-    timer.unref();
-  };
-
-  const look = async (): Promise<void> => {
-    const before = seen;
-    const now = await stamps();
-    if (closed) return;
-    if (timer === undefined && seen === before) {
-      seen = now;
-      if (before !== undefined && before !== now) settle();
-    }
-    lookAgain();
-  };
-  let looking: NodeJS.Timeout | undefined;
-  const lookAgain = (): void => {
-    looking = setTimeout(look, lookMs).unref();
-  };
+    },
+    settleMs,
+    lookMs,
+  });
 
   const failed = (error: unknown): void => {
     // A link that leads back to itself has appeared: a change like any other.
-    if ((error as NodeJS.ErrnoException | undefined)?.code === "ELOOP") settle();
+    if ((error as NodeJS.ErrnoException | undefined)?.code === "ELOOP") bursts.saw();
     else onError(messageOf(error));
   };
   const readiness = new Map(
     sets.map((set) => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      set.watcher.once("ready", resolve).on("all", settle).on("error", failed);
+      set.watcher.once("ready", resolve).on("all", bursts.saw).on("error", failed);
       return [set, promise];
     }),
   );
   const ready = update().then(async (used) => {
     await Promise.all(used.map((set) => readiness.get(set)));
-    seen = await stamps();
-    started = true;
-    if (!closed) lookAgain();
+    await bursts.begin();
   });
 
   return {
@@ -231,13 +205,12 @@ export function watchConfig(options: {
     ready,
     follow: async (next) => {
       wanted = [...next];
-      seen = undefined;
+      bursts.forget();
       await update();
     },
     close: async () => {
       closed = true;
-      clearTimeout(timer);
-      clearTimeout(looking);
+      bursts.stop();
       await Promise.all(sets.map(({ watcher }) => watcher.close()));
     },
   };

@@ -4,7 +4,9 @@
  * `.pi/mcp.json` needs a consent too, because a model can write files; if nobody agrees, every later start asks
  * again. A server that the user's own file disables and a project's file enables needs a consent in any case. Pure.
  */
+
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 import { consentHash, firstVersionHash, placeOf, subjectOf } from "./keys.ts";
@@ -45,6 +47,8 @@ export interface PendingConsent extends Asked {
 
 export interface RefusedServer extends Asked {
   reason: string;
+  /** A person refused it, and can be asked again. */
+  byPerson?: true;
 }
 
 export interface TrustDecision {
@@ -56,7 +60,7 @@ export interface TrustDecision {
   accepted: Set<string>;
 }
 
-type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string };
+type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string; byPerson?: true };
 
 function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
   const { origin, enabled, enabledByProject } = definition;
@@ -65,7 +69,8 @@ function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, fact
   if (facts.accepted?.has(hash)) return { may: "run" };
   if (own === "allowed") return { may: "run" };
   const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
-  if (isRefused) return { may: "never", reason: "it was refused before; /mcp trust asks again" };
+  if (isRefused)
+    return { may: "never", reason: `it was refused before; ${advice("askAgain")}`, byPerson: true };
   const isKnown = own !== undefined || elsewhere !== undefined;
   const atStart = origin === "project-pi" && enabledByProject === undefined && facts.accepted === undefined;
   if (atStart && !isKnown && !isEnvNewer(definition, facts)) return { may: "run" };
@@ -96,7 +101,7 @@ export function decideTrust(
   facts: TrustFacts,
 ): TrustDecision {
   const standingOf = createRecords(consents);
-  const place = placeOf(facts.folder);
+  let place: string | undefined;
   const result: TrustDecision = {
     allowed: [],
     pending: [],
@@ -113,6 +118,8 @@ export function decideTrust(
       return;
     }
     const seen = isOwn(definition) ? undefined : facts.envFiles?.get(definition);
+    // Only here: without a server of the project nothing is hashed, and Node's crypto need not load.
+    place ??= placeOf(facts.folder);
     const asked = askedOf(definition, place, seen);
     const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll: seen === undefined };
     const standing = standingOf({ ...asked, name: definition.name, firstVersion });
@@ -123,8 +130,10 @@ export function decideTrust(
       allow(definition, seen);
       return;
     }
-    if (decided.may === "never") result.refused.push({ ...asked, reason: decided.reason });
-    else {
+    if (decided.may === "never") {
+      const { may: _, ...why } = decided;
+      result.refused.push({ ...asked, ...why });
+    } else {
       const made = questionOf(definition, seen);
       if ("question" in made) result.pending.push({ ...asked, ...made });
       else result.refused.push({ ...asked, ...made });

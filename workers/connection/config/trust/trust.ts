@@ -54,7 +54,6 @@ export interface Consents {
 export async function openConsents(session: SessionFacts, log: (problem: string) => void): Promise<Consents> {
   const { cwd, projectTrusted, canAsk, startedAtMs } = session;
   const [store, folder] = await Promise.all([openStore(trustFile(session.agentDir), log), endOf(cwd)]);
-  const place = placeOf(folder);
   let look: EnvLook = { seen: new Map(), problems: [], files: [] };
   let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted.servers);
   // Without a readable file nobody knows what the user wanted: nothing of the project may start unasked.
@@ -108,7 +107,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       accepted ??= new Set();
     },
     answer,
-    allowAsUser: (own) => answer(askedOf(own, place), "allowed"),
+    allowAsUser: (own) => answer(askedOf(own, placeOf(folder)), "allowed"),
     reopen: () => {
       for (const consent of store.consents) if (consent.decision === "refused") reopened.add(keyOf(consent));
     },

@@ -2,8 +2,10 @@
  * Owns: the values of one definition, with variables, `~/` and `!commands` resolved. They are resolved at each connect
  * and kept nowhere. An error names server, key and variable, never a value. Called by: transports, servers.
  */
+
 import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { advice } from "../../../shared/commands.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { agreedEntries } from "../env-files/env-files.ts";
 import { authoritiesOf } from "./authorities.ts";
@@ -24,7 +26,7 @@ export type ResolvedTarget =
 
 const envFileChanged = ({ name }: ServerDefinition, envFile: string): ThreadsError =>
   new ThreadsError("server_not_trusted", `${name} is not started: ${envFile} is not what was agreed to.`, {
-    remedy: "Only the user can allow it: /mcp trust asks for it again.",
+    remedy: `Only the user can allow it: ${advice("askForItAgain")}.`,
     data: { server: name },
   });
 

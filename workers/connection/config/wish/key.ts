@@ -1,6 +1,8 @@
 /** Sets one key of a server's entry. Pure. */
+
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { advice } from "../../../shared/commands.ts";
 import { editEntry } from "../edit/edit.ts";
 import type { Edit } from "./edit-type.ts";
 
@@ -11,7 +13,7 @@ export const keyEdit =
     editEntry(text, server, file, ({ entry, set }) => {
       if (isObject(entry[key])) {
         throw new ThreadsError("bad_config", `${key} of ${server} in ${file} holds rules.`, {
-          remedy: "/mcp edit opens your file.",
+          remedy: advice("edit"),
           data: { file },
         });
       }

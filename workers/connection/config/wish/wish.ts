@@ -4,7 +4,9 @@
  * So precedence, narrowing by projects and patterns need no second set of rules here. Must not: write. Called by:
  * session/panel-edits.ts. To wish for another key: `keyEdit`, or an edit of its own like those in exposures.ts.
  */
+
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { advice } from "../../../shared/commands.ts";
 import { editableFile } from "../edit/edit.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import type { Settings } from "../entry/settings.ts";
@@ -114,6 +116,6 @@ function newMistake(file: string, before: LoadedConfig, after: LoadedConfig): Th
 
 const unusable = (file: string): ThreadsError =>
   new ThreadsError("bad_config", `${file} cannot decide this.`, {
-    remedy: "/mcp edit opens your file.",
+    remedy: advice("edit"),
     data: { file },
   });

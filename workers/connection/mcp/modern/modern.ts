@@ -5,6 +5,7 @@
  * To support a later revision: era.ts, envelope.ts, and the limits of what it lets a server ask in limits.ts.
  */
 export { outOfOrder, type Party, quoted } from "./answers.ts";
+export { type Discovered, readDiscovered, tooNew } from "./discovered.ts";
 export { metaOf, SUBSCRIPTION } from "./envelope.ts";
 export {
   type Asked,
@@ -17,9 +18,9 @@ export {
   UNSUPPORTED_VERSION,
   type Verdict,
 } from "./era.ts";
-export { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
-export { changesFilter, followChanges } from "./listen.ts";
+export { afterPage, type Freshness, isStale } from "./freshness.ts";
+export { changesFilter, followChanges, type ListenOptions } from "./listen.ts";
 export { MirroredHeaders } from "./mirrored.ts";
-export { capabilitiesFrom, EVERY_LIST, offersOf } from "./offers.ts";
-export { type Result, throughRounds } from "./rounds.ts";
+export { capabilitiesFrom, offersOf } from "./offers.ts";
+export { lastResult, type Result, throughRounds } from "./rounds.ts";
 export { followTask } from "./tasks.ts";

@@ -2,7 +2,7 @@
  * Repeats a request until its result needs no more answers (MCP 2026-07-28, basic/patterns/mrtr). The repetition belongs to
  * the protocol: the server ended the request before with a result.
  */
-import { answerQuestions, outOfOrder, type Party } from "./answers.ts";
+import { answerQuestions, outOfOrder, type Party, quoted } from "./answers.ts";
 import { ROUNDS, STATE_CHARS } from "./limits.ts";
 
 export type Result = Record<string, unknown>;
@@ -31,4 +31,11 @@ export async function throughRounds(
       ...(requestState === undefined ? {} : { requestState }),
     };
   }
+}
+
+/** The result, if it is the last one. A result without a type is one of an older revision. */
+export function lastResult(result: Result, party: Pick<Party, "server" | "subject">): Result {
+  const { resultType } = result;
+  if (resultType === undefined || resultType === "complete") return result;
+  throw outOfOrder(party, `got a result of the type ${quoted(resultType)}, which it cannot have`);
 }

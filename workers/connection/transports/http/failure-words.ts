@@ -1,5 +1,7 @@
 /** Words for each kind of failure: what happened at the address, how the request ended, and what to do. */
+
 import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/errors.ts";
+import { commandFor } from "../../../shared/commands.ts";
 import type { AuthChallenge } from "../../auth/auth.ts";
 import { staysWithin } from "../../web/web.ts";
 import type { HttpFailure } from "./failure.ts";
@@ -135,7 +137,7 @@ function busy(failure: Extract<HttpFailure, { kind: "busy" }>, address: HttpAddr
     code: "connect_failed",
     what: `${withText(`answered status ${status}`, text, address)}${wait}`,
     verdict: "failed",
-    remedy: "The server has trouble or is busy: try again later with /mcp reconnect.",
+    remedy: `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`,
     data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
   };
 }

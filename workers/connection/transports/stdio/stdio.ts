@@ -1,65 +1,20 @@
 /**
- * Connects to a server that runs as a child process. Owns: the command and the environment of that process, and the
- * explanation of a failure. Also decides when the folder in which Pi runs may influence what is started: only if a file
- * of the project defines the server. Must not: know lifecycles. Called by: transports.ts.
+ * Connects to a server that runs as a child process. Owns: the command and the environment of that process, and its
+ * start. Also decides when the folder in which Pi runs may influence what is started: only if a file of the project
+ * defines the server. Must not: know lifecycles. Called by: transports.ts.
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder } from "../../config/entry/chosen-folder.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
 import { serverEnvironment } from "../../config/entry/server-environment.ts";
 import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
-import {
-  answerTooLarge,
-  evidenceOf,
-  initialize,
-  isTimeout,
-  negotiate,
-  type Peer,
-  refusedAnswer,
-  speakModern,
-  startupTimeout,
-  toConnection,
-  Wire,
-} from "../../mcp/mcp.ts";
-import { BoundedTransport } from "../../messages/messages.ts";
 import { resolveNpx } from "../../npx/npx.ts";
 import { StdioTransport } from "./transport.ts";
-
-const END_WAIT_MS = 500;
-
-const isBrokenPipe = (error: unknown): boolean =>
-  error instanceof Error &&
-  "code" in error &&
-  ["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"].includes(String(error.code));
-
-const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
-
-function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
-  if (error instanceof ThreadsError) return error;
-  if (transport.failure) return transport.failure;
-  // The SDK reports an abort as a timeout.
-  if (options.signal.aborted) {
-    return new ThreadsError(
-      "cancelled",
-      `${options.definition.name} was closed while it was being connected.`,
-    );
-  }
-  const refused = refusedAnswer(error);
-  if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
-  if (isTimeout(error)) return startupTimeout(options);
-  const { name } = options.definition;
-  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
-  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
-  return new ThreadsError("connect_failed", text, {
-    remedy: "Run its command in a shell to see more.",
-    data: { server: name },
-  });
-}
 
 /** npm's own folder, for servers that no file of the project defines. It lies beside npx's cache file. */
 const NPM_FOLDER = "mcp-npm";
@@ -115,121 +70,34 @@ function spawnTurn(): Promise<unknown> {
   return lastTurn;
 }
 
-/** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
-const DISCOVER_MS = 5_000;
-
-type Speak = (wire: Wire, options: ConnectOptions) => Promise<Peer>;
-
-/** One process of the server, over which one era after the other may be tried. */
-class Started {
-  readonly transport: StdioTransport;
-  readonly #options: ConnectOptions;
-  readonly #wire: Wire;
-
-  constructor(transport: StdioTransport, options: ConnectOptions) {
-    this.transport = transport;
-    this.#options = options;
-    this.#wire = new Wire(
-      new BoundedTransport(transport, {
-        server: options.definition.name,
-        onNote: options.onNote,
-        end: (reason) => transport.fail(reason),
-      }),
-    );
-  }
-
-  /** Whether another attempt may follow in the same process. */
-  async isAlive(): Promise<boolean> {
-    return this.transport.failure === undefined && !(await this.transport.endsWithin(0));
-  }
-
-  speak(speak: Speak): Promise<Peer> {
-    return speak(this.#wire, this.#options);
-  }
-
-  toConnection(peer: Peer): Connection {
-    const { transport } = this;
-    const { definition, onNote, redact, asks } = this.#options;
-    return toConnection(peer, {
-      definition,
-      onNote,
-      redact,
-      asks,
-      transport: "stdio",
-      pid: transport.pid,
-      close: (times) => transport.closeWithin(times),
-      failure: () => transport.failure,
-      whyClosed: () =>
-        transport.failure?.message ??
-        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
-    });
-  }
-
-  /** Ends the process and answers the reason of the failure. */
-  async fail(error: unknown): Promise<ThreadsError> {
-    const { transport } = this;
-    // A broken pipe says less than the end of the process, which is reported a moment later.
-    if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
-    const failure = stdioFailure(transport, this.#options, error);
-    await transport.closeWithin(this.#options.signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
-    return failure;
-  }
-}
+/** Loads what a connection needs once its process is starting. */
+export const preload = () => import("./handshake.ts");
 
 /** Throws `ThreadsError`; then it has left nothing running. */
 export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
-  const { definition, onNote, remembered } = options;
+  const { definition, onNote } = options;
   const server = definition.name;
   const command = await withoutNpm(commandOf(target, options), options);
   const launch = await launchOf(command, server);
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);
-  const start = (): Started =>
-    new Started(
-      new StdioTransport({
-        ...options,
-        server,
-        command: target.command,
-        launch,
-        onStderr: definition.debug ? (line) => onNote(`stderr: ${line}`) : undefined,
-      }),
-      options,
-    );
-  let started = start();
-  let isFirst = true;
-  const startAgain = async (): Promise<void> => {
-    await started.fail(undefined);
-    started = start();
-  };
-  /** In the process of the attempt before, or in a new one: a server may end at a request that it does not know. */
-  const attempt = async (speak: Speak): Promise<Peer> => {
-    if (isFirst) {
-      isFirst = false;
-      return started.speak(speak);
-    }
-    if (await started.isAlive()) {
-      try {
-        return await started.speak(speak);
-      } catch (error) {
-        if (!isBrokenPipe(error) && evidenceOf(error).kind !== "ended") throw error;
-      }
-    }
-    await startAgain();
-    return started.speak(speak);
-  };
+  const create = (): StdioTransport =>
+    new StdioTransport({
+      ...options,
+      server,
+      command: target.command,
+      launch,
+      onStderr: definition.debug ? (line) => onNote(`stderr: ${line}`) : undefined,
+    });
+  const first = create();
+  // The SDK is loaded while the system starts the process: each takes tens of milliseconds. `shakeHands` reports a failure.
+  first.spawn().catch(() => undefined);
   try {
-    const peer = await negotiate(
-      { definition, wasModern: remembered !== undefined },
-      {
-        legacy: () => attempt(initialize),
-        modern: () =>
-          attempt((wire, all) => speakModern(wire, all, remembered ? { discoverMs: DISCOVER_MS } : {})),
-        evidenceOf,
-        onNote,
-      },
-    );
-    return started.toConnection(peer);
+    const { shakeHands } = await preload();
+    return await shakeHands(first, create, options);
   } catch (error) {
-    throw await started.fail(error);
+    // Only if the code could not be loaded does the process still run.
+    await first.closeWithin(UNUSED_TIMES);
+    throw error;
   }
 }

@@ -43,6 +43,7 @@ export class StdioTransport implements Transport {
   readonly #inbox: StdioInbox;
   readonly #stderr: ServerStderr;
   #process: ServerProcess | undefined;
+  #spawned: Promise<void> | undefined;
   #end: ProcessEnd | undefined;
   #isOver = false;
   #failure: ThreadsError | undefined;
@@ -77,11 +78,35 @@ export class StdioTransport implements Transport {
     return this.#stderr.tail(this.#options.redact);
   }
 
-  /** Settles when the process runs. Throws `spawn_failed` if the process cannot be started. */
+  /**
+   * Starts the process, whose output waits until `start`. Settles when the process runs. Throws `spawn_failed` if the
+   * process cannot be started.
+   */
+  spawn(): Promise<void> {
+    this.#spawned ??= this.#spawn();
+    return this.#spawned;
+  }
+
+  /** Reads the output from now on, as soon as there is somebody who wants it. Throws what `spawn` throws. */
   async start(): Promise<void> {
+    const spawned = this.spawn();
+    const { stdout } = this.#process ?? {};
+    stdout?.on("data", (chunk: Buffer) => {
+      this.#options.onBytes?.(chunk.length);
+      const turn = this.#inbox.push(chunk);
+      if (!turn) return;
+      stdout.pause();
+      turn.then(() => stdout.resume());
+    });
+    await spawned;
+  }
+
+  async #spawn(): Promise<void> {
     const { server, command, launch } = this.#options;
     const child = spawnServer(launch);
     this.#process = child;
+    // At once: whoever ends Pi from here on has to know of the process.
+    if (child.pid !== undefined) this.#options.onSpawn(child.pid);
     this.#end = new ProcessEnd(child, {
       onExit: (pid) => {
         this.#stderr.end();
@@ -96,17 +121,9 @@ export class StdioTransport implements Transport {
     } catch (error) {
       throw await spawnFailure({ server, command, cwd: launch.cwd, error });
     }
-    if (child.pid !== undefined) this.#options.onSpawn(child.pid);
   }
 
   #listen(child: ServerProcess): void {
-    child.stdout.on("data", (chunk: Buffer) => {
-      this.#options.onBytes?.(chunk.length);
-      const turn = this.#inbox.push(chunk);
-      if (!turn) return;
-      child.stdout.pause();
-      turn.then(() => child.stdout.resume());
-    });
     child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
     // A write to a server that has closed its stdin fails with EPIPE. The end of the process is reported by "exit".
     child.stdin.on("error", (error) => this.onerror?.(error));
@@ -148,6 +165,11 @@ export class StdioTransport implements Transport {
     this.#inbox.sent(message);
     // The callback of this write is enough: a listener for "drain" would be one more for each message that waits.
     const { promise: taken, resolve } = Promise.withResolvers<void>();
+    // What is sent in one turn reaches the server by one write.
+    if (stdin.writableCorked === 0) {
+      stdin.cork();
+      process.nextTick(() => stdin.uncork());
+    }
     if (stdin.write(`${oneLine(message)}\n`, () => resolve())) return;
     await Promise.race([taken, this.#end.exited]);
   }

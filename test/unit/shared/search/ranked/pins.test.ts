@@ -100,3 +100,14 @@ describe("thousands of tools under one name", () => {
     expect(findPins(index, ways)).toHaveLength(32);
   });
 });
+
+test("thousands of tools with one name hide no other name, and a name of several words is found inside a task", () => {
+  const same = Array.from({ length: 4_000 }, (_, at) => ({ server: `s${at}`, name: "search" }));
+  const others = Array.from({ length: 500 }, (_, at) => ({ server: "o", name: `other_${at}` }));
+  const index = openIndex(buildIndex([...same, ...others, { server: "r", name: "Monthly Sales Report" }]));
+  for (const [at, { name }] of others.entries()) expect(toolsNamed(index, name)).toEqual([4_000 + at]);
+  expect(toolsNamed(index, "s17__search")).toEqual([17]);
+  expect(toolsNamed(index, "nobody")).toEqual([]);
+  const words = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ");
+  expect(findPins(index, `${words} monthly sales report ${words}`)).toEqual([4_500]);
+});

@@ -1,4 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { buildIndex } from "../../../../../src/shared/search/build/ranked.ts";
+import { openIndex } from "../../../../../src/shared/search/ranked/index-format.ts";
+import { searchIndex } from "../../../../../src/shared/search/ranked/ranked.ts";
+import { WEIGHTS, type Weights } from "../../../../../src/shared/search/ranked/weights.ts";
 import { catalog, searcher } from "../catalog.ts";
 
 const search = searcher();
@@ -75,4 +79,20 @@ test("equal tools on two servers -> both come before further tools of one server
     })),
   );
   expect(searcher(tools)("read a file", 3).ids.slice(0, 2).sort()).toEqual(["a/read_file", "b/read_file"]);
+});
+
+test.each([
+  ["read_notes_daily", 1],
+  ["read_notes_daily_weekly", 1 / 1.1],
+  ["read_notes_daily_weekly_of_the_team", 1 / 1.2],
+])("a long name -> each word beyond the third costs: %s keeps %f of its score", (name, share) => {
+  const tools = [
+    { server: "s", name, description: "Zebra." },
+    { server: "s", name: "write", description: "Something else." },
+  ];
+  const score = (weights: Weights): number => {
+    const { hits } = searchIndex(openIndex(buildIndex(tools, weights)), "zebra", 1, { weights });
+    return hits[0]?.score ?? 0;
+  };
+  expect(score(WEIGHTS) / score({ ...WEIGHTS, longName: 0 })).toBeCloseTo(share, 2);
 });

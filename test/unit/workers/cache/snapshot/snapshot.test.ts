@@ -1,8 +1,9 @@
 /** The task that makes the snapshot of the tools that servers listed. */
-import { rm, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, truncate, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
+import { readCatalog, snapshotPath } from "../../../../../src/catalog/file.ts";
 import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/known.ts";
 import { searchCatalog } from "../../../../../src/catalog/search/query.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
@@ -110,6 +111,38 @@ function fitted(servers: PublishTask["servers"], limits: Parameters<typeof build
       : [],
   };
 }
+
+test("tens of thousands of tools of the usual size -> all are kept whole, in a file that main reads", async () => {
+  const description = "Answers with everything that is known of one thing. ".repeat(4);
+  const properties = Object.fromEntries(
+    ["first", "second", "third"].map((name) => [name, { type: "string", description: name.repeat(12) }]),
+  );
+  const servers = ["one", "two", "three"].map((name) =>
+    serverOf(
+      name,
+      Array.from({ length: 7_000 }, (_, at) => ({
+        name: `tool_${at}`,
+        description,
+        inputSchema: { type: "object", properties },
+      })),
+    ),
+  );
+  const { snapshot, problems } = buildSnapshot(task([], { servers }));
+  expect(problems).toEqual([]);
+  // Deflated: without it more than main reads of few tools.
+  expect(snapshot.length).toBeLessThan(LIMITS.snapshotBytes);
+  const key = { cwd: await tempFolder() };
+  const path = snapshotPath(key.cwd, key);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, snapshot);
+  const catalog = readCatalog(key.cwd, key);
+  expect(catalog.count).toBe(21_000);
+  const last = catalog.get("three__tool_6999") as CatalogTool;
+  expect(last.description).toBe(description.trim());
+  expect(inputSchemaOf(last).properties).toEqual(properties);
+  await truncate(path, 1 + LIMITS.snapshotTools * LIMITS.snapshotBytesATool);
+  expect(readCatalog(key.cwd, key).count).toBe(0);
+});
 
 describe("buildSnapshot: more than the limit", () => {
   const EQUAL = ["one", "two", "three"].map((name) => serverOf(name, [heavy(5_000)]));

@@ -82,7 +82,7 @@ function setup(
   const options: CatalogOptions = {
     generation: 1,
     cachePath: "/cache",
-    snapshotPath: "/snapshot",
+    snapshotPath: () => "/snapshot",
     knownChecksum,
     servers: () => configured,
     hashOf: (name) => `hash of ${name}`,

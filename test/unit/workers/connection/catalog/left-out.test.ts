@@ -12,7 +12,7 @@ import { recordingLog } from "../../recording-log.ts";
 async function open(folder: string, hashes: Record<string, string> = { evil: "h1", good: "h2" }) {
   const path = leftOutPath(join(folder, "abc.bin"));
   const { log, lines } = recordingLog();
-  const leftOut = new LeftOutServers({ path, hashOf: (name) => hashes[name] ?? "", log });
+  const leftOut = new LeftOutServers({ path: () => path, hashOf: (name) => hashes[name] ?? "", log });
   await leftOut.load();
   return { path, leftOut, lines, hashes };
 }

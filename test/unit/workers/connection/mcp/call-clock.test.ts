@@ -1,4 +1,5 @@
 /** Owns: when the time of a call is over: progress renews it, the cap does not move, and both stand still for a person. */
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AskPauses } from "../../../../../workers/connection/asks/asks.ts";
 import { type CallClock, startCallClock } from "../../../../../workers/connection/mcp/call-clock.ts";
@@ -29,8 +30,27 @@ function pausable(isOpen = false) {
   return { pauses, set, listeners };
 }
 
-const start = (pauses?: AskPauses): CallClock =>
-  startCallClock({ limitMs: 1_000, capMs: 2_500, pauses, reason: () => "late" });
+const start = (pauses?: AskPauses, caller = new AbortController().signal): CallClock =>
+  startCallClock({ caller, limitMs: 1_000, capMs: 2_500, pauses, reason: () => "late" });
+
+test("the caller gives up, before or meanwhile -> it aborts with the caller's reason", () => {
+  const caller = new AbortController();
+  const clock = start(undefined, caller.signal);
+  expect(clock.signal.aborted).toBe(false);
+  caller.abort("mine");
+  vi.advanceTimersByTime(5_000);
+  expect([clock.signal.reason, start(undefined, caller.signal).signal.reason]).toEqual(["mine", "mine"]);
+});
+
+test("stopped -> the caller's signal is left alone, and does nothing to it", () => {
+  const caller = new AbortController();
+  const clock = start(undefined, caller.signal);
+  expect(getEventListeners(caller.signal, "abort")).toHaveLength(1);
+  clock.stop();
+  expect(getEventListeners(caller.signal, "abort")).toEqual([]);
+  caller.abort("mine");
+  expect(clock.signal.aborted).toBe(false);
+});
 
 test("without an answer -> it expires with the reason", () => {
   const clock = start();

@@ -5,11 +5,11 @@ import { afterEach, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
 import { toConnection } from "../../../../../workers/connection/mcp/client.ts";
-import type { Connection, ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
+import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
 import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { Wire } from "../../../../../workers/connection/mcp/wire-view.ts";
-import { definitionOf } from "../servers/support.ts";
+import { connectOptions } from "./support.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -60,22 +60,7 @@ async function connected(
 ): Promise<FakeServer & { connection: Connection; notes: string[] }> {
   const server = fakeServer();
   const notes: string[] = [];
-  const options: ConnectOptions = {
-    definition: definitionOf("s"),
-    cwd: "/cwd",
-    npxCacheFile: "/npx",
-    signal: new AbortController().signal,
-    maxMessageBytes: 1_000,
-    onSpawn: () => undefined,
-    onExit: () => undefined,
-    onNote: (note) => notes.push(note),
-    onLogMessage: () => undefined,
-    onSecrets: () => undefined,
-    redact: (text) => text,
-    onClosed: () => undefined,
-    onListChanged: () => undefined,
-    asks,
-  };
+  const options = connectOptions({ onNote: (note) => notes.push(note), ...(asks && { asks }) });
   const client = await initialize(new Wire(server.transport), options);
   const connection = toConnection(client, {
     definition: options.definition,

@@ -9,7 +9,7 @@ import { imageOf, pathIn, randomNumbers, shape, storedText, tempFolder, textOf }
 const one = (text: string, more: object = {}) => ({ content: [{ type: "text", text }], ...more });
 const small = { maxBytes: 2_000, maxLines: 20 };
 const NOTICE =
-  /\[… ([\d,]+) bytes of ([\d,]+) bytes(?: \(([\d,]+) lines? of ([\d,]+)\))? left out here\. Full text: (\/.*)\]/;
+  /\[\.\.\. ([\d,]+) bytes of ([\d,]+) bytes(?: \(([\d,]+) lines? of ([\d,]+)\))? left out here\. Full text: (\/.*)\]/;
 
 describe("limits", () => {
   test.each([
@@ -68,7 +68,7 @@ describe("start and end", () => {
     const lines = Array.from({ length: 1_000 }, (_, i) => `line ${i}`);
     const text = textOf(await shape(one(lines.join("\n")), { guard: small }));
     const shown = text.split("\n");
-    const at = shown.findIndex((line) => line.startsWith("[…"));
+    const at = shown.findIndex((line) => line.startsWith("[..."));
     const [, missing, bytes, missingLines, all] = NOTICE.exec(text) ?? [];
     expect(shown.slice(0, at)).toEqual(lines.slice(0, at));
     expect(shown.slice(at + 1)).toEqual(lines.slice(1_000 - (shown.length - at - 1)));
@@ -110,9 +110,21 @@ describe("start and end", () => {
     expect(await storedText(shown)).toBe(text.toWellFormed());
   });
 
+  test.each([
+    ["lines", "a line of text\n".repeat(5_000)],
+    ["JSON", JSON.stringify(Array.from({ length: 5_000 }, (_, id) => ({ id, text: "x".repeat(300) })))],
+  ])(
+    "%s of ASCII -> what is shown is ASCII too, so that V8 keeps one byte a character",
+    async (_name, text) => {
+      const shown = textOf(await shape(one(text), { guard: small }));
+      expect(shown.length).toBeLessThan(text.length);
+      expect(shown).toMatch(/^[\n -~]*$/);
+    },
+  );
+
   test.each([1, 10, 100, 600])("a limit of %i bytes -> something is shown", async (maxBytes) => {
     const shown = textOf(await shape(one("word ".repeat(1_000)), { guard: { maxBytes, maxLines: 1 } }));
-    expect(shown).toMatch(/^w[^[]*\n\[… /);
+    expect(shown).toMatch(/^w[^[]*\n\[\.\.\. /);
   });
 
   test("images between the texts -> kept", async () => {
@@ -143,7 +155,7 @@ describe("start and end", () => {
       );
       if (text === "") continue;
       expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(guard.maxBytes);
-      const notice = shown.indexOf("[… ");
+      const notice = shown.indexOf("[... ");
       if (notice === -1) {
         expect(shown).toBe(text.toWellFormed());
         continue;
@@ -180,7 +192,7 @@ describe("one long line of JSON", () => {
       '      "name": "item 0"',
       "    - object, 2 keys",
     ]);
-    expect(lines.at(-1)).toBe("    … 3,995 more");
+    expect(lines.at(-1)).toBe("    ... 3,995 more");
     expect(await storedText(textOf(result))).toBe(JSON.stringify(wide));
   });
 
@@ -188,14 +200,14 @@ describe("one long line of JSON", () => {
     [
       "one huge string",
       JSON.stringify({ a: "é😀".repeat(40_000) }),
-      /"a": "(é😀)+é?…" \(120,000 characters\)$/,
+      /"a": "(é😀)+é?\.\.\." \(120,000 characters\)$/,
     ],
-    ["a string of escapes", JSON.stringify({ a: '"\\'.repeat(40_000) }), /"a": "(\\"\\\\)+(\\")?…" \(/],
+    ["a string of escapes", JSON.stringify({ a: '"\\'.repeat(40_000) }), /"a": "(\\"\\\\)+(\\")?\.\.\." \(/],
     ["numbers only", JSON.stringify(Array(40_000).fill(-1.5e-7)), /array, 40,000 items\n {2}- -1\.5e-7\n/],
     [
       "many keys",
       JSON.stringify(Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`k${i}`, i]))),
-      /object, 9,000 keys\n[\s\S]*… 8,950 more$/,
+      /object, 9,000 keys\n[\s\S]*\.\.\. 8,950 more$/,
     ],
     [
       "nested 10,000 deep",

@@ -5,8 +5,11 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
+import { repeats } from "../../../../support/long.ts";
 import { imageOf, pathIn, shape, tempFolder, textOf } from "./support.ts";
 
+/** Far more than every limit on lines, files and bytes of one result. */
+const BLOCKS = repeats("RESULT_BLOCKS", 20_000);
 const PNG = imageOf.png(2, 3);
 const data = Buffer.from("data").toString("base64");
 const SECRET = "s3cr3t-of-the-test";
@@ -118,7 +121,7 @@ describe("files", () => {
   });
 
   test.each(["image", "audio", "resource"])(
-    "100,000 blocks of kind %s -> no more files than allowed",
+    `${BLOCKS} blocks of kind %s -> no more files than allowed`,
     async (type) => {
       const root = await tempFolder();
       const store = createResultStore({ root });
@@ -126,7 +129,7 @@ describe("files", () => {
         type === "resource"
           ? { type, resource: { uri: "a:b", blob: data } }
           : { type, mimeType: "x/y", data };
-      const result = await shape({ content: Array(100_000).fill(block) }, { store });
+      const result = await shape({ content: Array(BLOCKS).fill(block) }, { store });
       const files = (await readdir(root, { recursive: true })).length - 1;
       // And the full text.
       expect(files).toBe(LIMITS.filesPerResult + 1);
@@ -136,7 +139,7 @@ describe("files", () => {
   );
 });
 
-describe("100,000 content items", () => {
+describe(`${BLOCKS} content items`, () => {
   test.each<[string, unknown]>([
     ["texts", { type: "text", text: "x" }],
     ["empty texts", { type: "text", text: "" }],
@@ -145,7 +148,7 @@ describe("100,000 content items", () => {
     ["for the user only", { type: "text", text: "x".repeat(50), annotations: { audience: ["user"] } }],
     ["PNG images", { type: "image", mimeType: "image/png", data: PNG }],
   ])("%s", async (_name, block) => {
-    const result = await shape({ content: Array(100_000).fill(block) });
+    const result = await shape({ content: Array(BLOCKS).fill(block) });
     expect(result.content.length).toBeGreaterThan(0);
     expect(result.content.length).toBeLessThanOrEqual(LIMITS.resultLines + LIMITS.imagesPerResult);
     expect(Buffer.byteLength(textOf(result))).toBeLessThanOrEqual(LIMITS.resultBytes);

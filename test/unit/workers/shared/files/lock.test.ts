@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { type FileSystem, nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
 import { type LockTimes, lockPathOf, withLock } from "../../../../../workers/shared/files/lock.ts";
+import { oneFile } from "../../../../support/one-file.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { failingFiles } from "../../cache/support.ts";
 
@@ -162,8 +163,9 @@ describe("withLock: the holder is gone", () => {
 
 /** Another process that takes the lock, with the lines that it has printed. */
 function startHolder(target: string, silentMs: number) {
-  const program = join(import.meta.dirname, "../../../../fixtures/cache/holds-lock.ts");
-  const child = spawn(process.execPath, [program, target, String(silentMs)], {
+  const script = join(import.meta.dirname, "../../../../fixtures/cache/holds-lock.ts");
+  const { file } = oneFile("holds-lock", script);
+  const child = spawn(process.execPath, [file, target, String(silentMs)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));

@@ -6,10 +6,11 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
+import { oneFile } from "../../../../../support/one-file.ts";
 import { inPi, PI_KEY, piText } from "./pi-file-of-test.ts";
 import { never, openStore, piFileOf, put, signedIn, type TestStore, write } from "./support.ts";
 
-const PROGRAM = join(import.meta.dirname, "changes-record.ts");
+const PROGRAM = (): string => oneFile("changes-record", join(import.meta.dirname, "changes-record.ts")).file;
 
 interface Changer {
   child: ChildProcessWithoutNullStreams;
@@ -20,7 +21,7 @@ interface Changer {
 }
 
 function startChanger(agentDir: string, count: string): Changer {
-  const child = spawn(process.execPath, [PROGRAM, agentDir, count]);
+  const child = spawn(process.execPath, [PROGRAM(), agentDir, count]);
   onTestFinished(() => void child.kill("SIGKILL"));
   let [lines, errors, last] = [0, "", ""];
   child.stderr.setEncoding("utf8").on("data", (text: string) => {

@@ -11,6 +11,7 @@ import {
   writeEdited,
   writeEnabled,
 } from "../../../../../../workers/connection/config/edit/edit.ts";
+import { oneFile } from "../../../../../support/one-file.ts";
 import { put, temporaryFolder } from "../support.ts";
 
 const EDITS = 20;
@@ -31,8 +32,9 @@ test("two processes that each disable twenty servers at once -> all forty are di
   const file = join(folder, "mcp.json");
   const names = ["a", "b"].flatMap((prefix) => Array.from({ length: EDITS }, (_, i) => `${prefix}${i}`));
   await put(file, { mcpServers: Object.fromEntries(names.map((name) => [name, { command: "x" }])) });
+  const program = oneFile("switches-servers", PROGRAM).file;
   const writers = ["a", "b"].map((prefix) =>
-    spawn(process.execPath, [PROGRAM, file, prefix, String(EDITS)], { stdio: ["pipe", "pipe", "inherit"] }),
+    spawn(process.execPath, [program, file, prefix, String(EDITS)], { stdio: ["pipe", "pipe", "inherit"] }),
   );
   onTestFinished(() => {
     for (const writer of writers) writer.kill("SIGKILL");

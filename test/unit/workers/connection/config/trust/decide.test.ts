@@ -23,6 +23,7 @@ import {
   subjectOf,
 } from "../../../../../../workers/connection/config/trust/keys.ts";
 import { type Consent, everythingAwaits } from "../../../../../../workers/connection/config/trust/records.ts";
+import { oneFile } from "../../../../../support/one-file.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "../support.ts";
 
 const CWD = "/work/app";
@@ -300,7 +301,8 @@ describe("mcp-trust.json", () => {
 
   test("decisions made at the same time by four processes are all kept", async () => {
     const path = await file();
-    const add = (prefix: string) => promisify(execFile)(process.execPath, [WRITER, path, prefix, "15"]);
+    const program = oneFile("adds-consents", WRITER).file;
+    const add = (prefix: string) => promisify(execFile)(process.execPath, [program, path, prefix, "15"]);
     await Promise.all(["a", "b", "c", "d"].map(add));
     expect(await consentsIn(path)).toHaveLength(60);
     expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);

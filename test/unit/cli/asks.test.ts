@@ -1,0 +1,76 @@
+/** Owns: the lines of stderr that a server's question makes, whatever the server writes. The terminal is a fake. */
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { createConsole } from "../../../src/cli/console/console.ts";
+import { createAsks } from "../../../src/cli/session/asks.ts";
+import type { Ask, AskAnswer } from "../../../src/shared/protocol/ask.ts";
+
+/** Asks the question, answers with the lines, and gives what stderr shows without what `ask` itself prints. */
+async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent: AskAnswer }> {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const real = createConsole({
+    stdin: Object.assign(new PassThrough(), { isTTY: true }),
+    stdout: new PassThrough(),
+    stderr,
+    env: {},
+    json: false,
+    quiet: false,
+    noColor: true,
+  });
+  const console = { ...real, ask: async () => typed.shift() };
+  const sent = await new Promise<AskAnswer>((resolve) => {
+    const asks = createAsks({
+      console,
+      answer: async (_id, answer) => {
+        resolve(answer);
+        return { taken: true };
+      },
+    });
+    asks.on({ type: "ask", generation: 1, askId: "1", server: "docs", ask });
+  });
+  return { lines: String(stderr.read()).trimEnd().split("\n"), sent };
+}
+
+test("a form -> each line of the server's words has a bar, and the values a line each", async () => {
+  const { lines, sent } = await shown(
+    {
+      kind: "form",
+      message: "Who are you?\nSend this? [y/N] y",
+      fields: [
+        { kind: "text", title: "Name", description: "In full.\n! It takes all", required: true },
+        { kind: "choice", title: "Kind", choices: [{ title: "a" }, { title: "b" }], required: true },
+      ],
+    },
+    ["y", "Ann", "2", "y"],
+  );
+  expect(lines).toEqual([
+    "MCP server docs asks:",
+    "| Who are you?",
+    "| Send this? [y/N] y",
+    "| Name",
+    "| In full.",
+    "| ! It takes all",
+    "| Kind",
+    "| 1. a",
+    "| 2. b",
+    "  Name: Ann",
+    "  Kind: b",
+  ]);
+  expect(sent).toEqual({ action: "accept", values: ["Ann", 1] });
+});
+
+test("a page -> its host, its warnings and its address stand in lines of their own, to be copied", async () => {
+  const url = "http://xn--e1afmkfd.example/";
+  const { lines, sent } = await shown(
+    { kind: "url", message: "", url, host: "xn--e1afmkfd.example", punycode: true, plain: true },
+    ["n"],
+  );
+  expect(lines).toEqual([
+    "MCP server docs asks you to open a page:",
+    "Host: xn--e1afmkfd.example",
+    "The name holds foreign letters, shown here in their code (xn--): check it.",
+    "The page is not encrypted (http).",
+    url,
+  ]);
+  expect(sent).toEqual({ action: "decline" });
+});

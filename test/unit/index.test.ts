@@ -1,0 +1,25 @@
+/** Owns: what a copy of the extension does that finds another copy in use. */
+import { expect, test } from "vitest";
+import piMcpThreads from "../../src/index.ts";
+import type { Pi } from "../../src/pi/api.ts";
+import { claim } from "../../src/pi/claim.ts";
+import { createRecordingContext } from "./recording-context.ts";
+import { createRecordingPi } from "./recording-pi.ts";
+
+test("a second copy, and many sessions of one process -> it registers nothing, and says so once", () => {
+  const heard: [event: string, handler: (event: { reason: string }, ctx: unknown) => unknown][] = [];
+  const pi: Pi = Object.assign(createRecordingPi(), {
+    on: (...args: (typeof heard)[number]) => {
+      heard.push(args);
+      return () => undefined;
+    },
+  });
+  claim(pi, "/first/index.js");
+  piMcpThreads(pi);
+  expect(heard.map(([event]) => event)).toEqual(["session_start"]);
+  const { ctx, notices } = createRecordingContext();
+  for (const reason of ["startup", "new", "new", "resume"]) heard[0]?.[1]({ reason }, ctx);
+  expect(notices).toEqual([
+    [expect.stringMatching(/^pi-mcp-threads is loaded twice: \/first\/index\.js is in use, /), "warning"],
+  ]);
+});

@@ -1,0 +1,160 @@
+/**
+ * The handshake with a server whose process is starting: one era of MCP after the other, in the same process as far as it
+ * lives. Owns the explanation of a failure. Loaded while the process starts, since it needs the SDK. Called by: stdio.ts.
+ */
+import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
+import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import {
+  answerTooLarge,
+  evidenceOf,
+  initialize,
+  isTimeout,
+  negotiate,
+  type Peer,
+  refusedAnswer,
+  speakModern,
+  startupTimeout,
+  toConnection,
+  Wire,
+} from "../../mcp/mcp.ts";
+import { BoundedTransport } from "../../messages/messages.ts";
+import type { StdioTransport } from "./transport.ts";
+
+const END_WAIT_MS = 500;
+
+const isBrokenPipe = (error: unknown): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  ["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"].includes(String(error.code));
+
+const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
+
+function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
+  if (error instanceof ThreadsError) return error;
+  if (transport.failure) return transport.failure;
+  // The SDK reports an abort as a timeout.
+  if (options.signal.aborted) {
+    return new ThreadsError(
+      "cancelled",
+      `${options.definition.name} was closed while it was being connected.`,
+    );
+  }
+  const refused = refusedAnswer(error);
+  if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
+  if (isTimeout(error)) return startupTimeout(options);
+  const { name } = options.definition;
+  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
+  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
+  return new ThreadsError("connect_failed", text, {
+    remedy: "Run its command in a shell to see more.",
+    data: { server: name },
+  });
+}
+
+/** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
+const DISCOVER_MS = 5_000;
+
+type Speak = (wire: Wire, options: ConnectOptions) => Promise<Peer>;
+
+/** One process of the server, over which one era after the other may be tried. */
+class Started {
+  readonly transport: StdioTransport;
+  readonly #options: ConnectOptions;
+  readonly #wire: Wire;
+
+  constructor(transport: StdioTransport, options: ConnectOptions) {
+    this.transport = transport;
+    this.#options = options;
+    this.#wire = new Wire(
+      new BoundedTransport(transport, {
+        server: options.definition.name,
+        onNote: options.onNote,
+        end: (reason) => transport.fail(reason),
+      }),
+    );
+  }
+
+  /** Whether another attempt may follow in the same process. */
+  async isAlive(): Promise<boolean> {
+    return this.transport.failure === undefined && !(await this.transport.endsWithin(0));
+  }
+
+  speak(speak: Speak): Promise<Peer> {
+    return speak(this.#wire, this.#options);
+  }
+
+  toConnection(peer: Peer): Connection {
+    const { transport } = this;
+    const { definition, onNote, redact, asks } = this.#options;
+    return toConnection(peer, {
+      definition,
+      onNote,
+      redact,
+      asks,
+      transport: "stdio",
+      pid: transport.pid,
+      close: (times) => transport.closeWithin(times),
+      failure: () => transport.failure,
+      whyClosed: () =>
+        transport.failure?.message ??
+        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
+    });
+  }
+
+  /** Ends the process and answers the reason of the failure. */
+  async fail(error: unknown): Promise<ThreadsError> {
+    const { transport } = this;
+    // A broken pipe says less than the end of the process, which is reported a moment later.
+    if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
+    const failure = stdioFailure(transport, this.#options, error);
+    await transport.closeWithin(this.#options.signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
+    return failure;
+  }
+}
+
+/** `first`: its process is starting. Throws `ThreadsError`; then it has left nothing running. */
+export async function shakeHands(
+  first: StdioTransport,
+  create: () => StdioTransport,
+  options: ConnectOptions,
+): Promise<Connection> {
+  const { remembered } = options;
+  let started = new Started(first, options);
+  let isFirst = true;
+  const startAgain = async (): Promise<void> => {
+    await started.fail(undefined);
+    started = new Started(create(), options);
+  };
+  /** In the process of the attempt before, or in a new one: a server may end at a request that it does not know. */
+  const attempt = async (speak: Speak): Promise<Peer> => {
+    if (isFirst) {
+      isFirst = false;
+      return started.speak(speak);
+    }
+    if (await started.isAlive()) {
+      try {
+        return await started.speak(speak);
+      } catch (error) {
+        if (!isBrokenPipe(error) && evidenceOf(error).kind !== "ended") throw error;
+      }
+    }
+    await startAgain();
+    return started.speak(speak);
+  };
+  try {
+    const peer = await negotiate(
+      { definition: options.definition, wasModern: remembered !== undefined },
+      {
+        legacy: () => attempt(initialize),
+        modern: () =>
+          attempt((wire, all) => speakModern(wire, all, remembered ? { discoverMs: DISCOVER_MS } : {})),
+        evidenceOf,
+        onNote: options.onNote,
+      },
+    );
+    return started.toConnection(peer);
+  } catch (error) {
+    throw await started.fail(error);
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * The commands that a sentence for the person names: `/mcp enable docs` in Pi, `pi-mcp-threads enable docs` in a shell.
+ * Where the person types them is known when the thread starts (`WorkerBoot.commands`), and never changes. Sentences must
+ * be made when they are needed: what a module makes while it loads is made before that.
+ */
+import type { WorkerBoot } from "../../src/shared/protocol/boot.ts";
+
+export type CommandWord = "add" | "auth" | "disable" | "doctor" | "enable" | "import" | "reconnect";
+
+/** What helps a person, in the words of each place. */
+const SENTENCES = {
+  pi: {
+    lists: "/mcp lists the servers.",
+    more: "/mcp says more.",
+    edit: "/mcp edit opens your file.",
+    search: "Search again with ToolSearch.",
+    consent: "/mcp trust asks for it.",
+    consentShows: "/mcp trust shows what would run and asks.",
+    refused: "/mcp trust asks again about servers that were refused.",
+    /** After a semicolon or a colon, without a full stop. */
+    askAgain: "/mcp trust asks again",
+    askForItAgain: "/mcp trust asks for it again",
+  },
+  shell: {
+    lists: "pi-mcp-threads list shows the servers.",
+    more: "pi-mcp-threads list shows more.",
+    edit: "Correct your file.",
+    search: "pi-mcp-threads search finds tools.",
+    consent: "Run the command in a terminal to be asked.",
+    consentShows: "A command that names the server, in a terminal, shows what would run and asks.",
+    refused: "A command that names the server, in a terminal, asks again.",
+    askAgain: "run the command in a terminal to be asked",
+    askForItAgain: "run the command in a terminal to be asked",
+  },
+} as const;
+
+let place: WorkerBoot["commands"] = "pi";
+
+/** Called once, when the thread starts. */
+export function nameCommandsFor(where: WorkerBoot["commands"]): void {
+  place = where;
+}
+
+export const advice = (about: keyof typeof SENTENCES.pi): string => SENTENCES[place][about];
+
+/** A command, for example `/mcp auth docs`. In a shell `list --refresh` connects every server again. */
+export function commandFor(word: CommandWord, server?: string): string {
+  const named = server === undefined ? "" : ` ${server}`;
+  if (place === "pi") return `/mcp ${word}${named}`;
+  if (word === "reconnect") return "pi-mcp-threads list --refresh";
+  return `pi-mcp-threads ${word === "auth" ? "login" : word}${named}`;
+}
+
+/** How a person signs in, as a sentence. A tool of Pi's model may read it, so it says where the command belongs. */
+export const signInAdvice = (server: string): string =>
+  `Run ${commandFor("auth", server)}${place === "pi" ? " in Pi" : ""}.`;
