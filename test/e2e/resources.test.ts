@@ -55,7 +55,8 @@ test.each([60, 120])(
     expect(lastOfUser(scripted.requests.at(-1))).toMatch(
       /^explain @everything:demo:\/\/resource\/static\/document\/architecture\.md ?\n\n\[@everything:/,
     );
-    await terminal.type("/mcp resources everything ");
+    await terminal.prompt("/mcp resources everything ");
+    // The first Enter may only accept a completion; a second Enter on an empty line does nothing.
     await terminal.press("Enter");
     await terminal.until(/Write such an @ into a message/);
     expect(await readLog(at)).not.toContain("internal");
