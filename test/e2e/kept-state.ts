@@ -18,13 +18,14 @@ interface Begun<T> {
 
 /**
  * Returns a function that begins a session in the state after `make`, changed as asked. The first call makes the state,
- * and so does the first call after a failure, which has another Pi in another home. With `resumes` the session of `make`
- * goes on.
+ * and so does the first call after a failure, which has another Pi in another home. The change may depend on what `make`
+ * learned. With `resumes` the session of `make` goes on.
  */
 export function keptState<T extends Made>(turn: TakeTurn, first: Turn, make: (pi: InTurn) => Promise<T>) {
   let kept: { dir: string; folder: string; made: T } | undefined;
   let sessions = 0;
-  return async ({ files = {}, removed = [] }: Change = {}, resumes = false): Promise<Begun<T>> => {
+  return async (change: Change | ((made: T) => Change) = {}, resumes = false): Promise<Begun<T>> => {
+    const changeAfter = (made: T): Change => (typeof change === "function" ? change(made) : change);
     const sessionFile = async (made: T, tmpDir: string): Promise<string | undefined> => {
       if (!resumes) return undefined;
       const path = join(tmpDir, `session-${++sessions}.jsonl`);
@@ -34,6 +35,7 @@ export function keptState<T extends Made>(turn: TakeTurn, first: Turn, make: (pi
     if (kept) {
       const { dir, folder, made } = kept;
       const resumed = await sessionFile(made, join(dir, "tmp"));
+      const { files = {}, removed = [] } = changeAfter(made);
       const fill = async (next: string): Promise<void> => {
         await copy(folder, next);
         for (const path of removed) await rm(join(next, path), { recursive: true });
@@ -56,7 +58,7 @@ export function keptState<T extends Made>(turn: TakeTurn, first: Turn, make: (pi
       const folder = join(tmpDir, `kept-${++sessions}`);
       await copy(dir, folder);
       kept = { dir, folder, made };
-      await pi.again({ files, removed }, await sessionFile(made, tmpDir));
+      await pi.again(changeAfter(made), await sessionFile(made, tmpDir));
       return made;
     }
   };

@@ -14,8 +14,7 @@ import { notices } from "../support/rpc-events.ts";
 import { type Change, inTurn } from "./in-turn.ts";
 import { keptState } from "./kept-state.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { keepHome } from "./shared-home.ts";
-import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, readLog, SERVERS, searchFor } from "./support.ts";
 
 type Servers = Record<string, unknown>;
 
@@ -65,36 +64,25 @@ const answersIn = (requests: readonly ModelRequest[]): string[] => {
 };
 
 const snapshots = (at: PiHome): string => join(at.agentDir, "mcp-snapshots");
-const cache = (at: PiHome): string => join(at.agentDir, "mcp-cache.json");
 
 /** Returns the servers x and y, each with the tools a and b. */
 const AB = { TOOLS: "a,b" };
 const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
 const LEARN = [searchFor("select:x__a,y__a")];
 
-/** The settings and servers of a home with a cold start behind it; `learned` keeps that home and its first request. */
+/** The settings and servers of a home in which a session learns the tools. */
 const DIRECT = {
   imports: ["cursor"],
   settings: { directTools: true },
   mcpServers: servers({}, { directTools: false }),
 };
-const learned = once(async () => {
-  const at = await home({ mcp: DIRECT });
-  const cold = await runOnce(at, LEARN);
-  return { at, cold, restore: await keepHome(at) };
-});
-async function learnedHome(): Promise<PiHome> {
-  const { at, restore } = await learned();
-  await restore();
-  return at;
-}
 
 const turn = inTurn();
 const SNAPSHOTS = ".pi/agent/mcp-snapshots";
 const CACHE = ".pi/agent/mcp-cache.json";
 const MCP_FILE = ".pi/agent/mcp.json";
 
-/** As `learnedHome`, for a session that shares its Pi with others. */
+/** A session after one that has learned the tools and loaded one. */
 const afterLearning = keptState(turn, { mcp: DIRECT }, async (pi) => {
   await pi.prompt(...LEARN);
   expect(namesIn(pi.scripted.requests.at(-1)).sort()).toEqual(["x__a", "x__b", "y__a"]);
@@ -124,20 +112,14 @@ async function askLearned(change: Change): Promise<Asked> {
 
 // test/unit/workers/connection/config/entry/direct-tools.test.ts tests which tools are direct.
 describe("direct tools", () => {
-  test("directTools of the settings, off for one server -> in the first request of a cold start", async () => {
-    const { requests, run } = (await learned()).cold;
-    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
-    expect(run.stderr).toBe("");
-  });
-
-  test("from the snapshot -> in the first request, the same each time, nothing is connected; called without a search", async () => {
-    const at = await learnedHome();
-    const { requests, log } = await runOnce(at);
+  test("from the snapshot -> in the first request, the same each time, nothing is connected", async () => {
+    const { pi } = await afterLearning();
+    const { requests, log } = await ask(pi);
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
     expect(log).not.toContain("connected over");
-    const again = await runOnce(at, [call("x__b", {})]);
+    await pi.again();
+    const again = await ask(pi);
     expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
-    expect(JSON.parse(answersIn(again.requests)[0] ?? "")).toMatchObject({ argv: [] });
   });
 
   test("MCP_DIRECT_TOOLS -> wins over the file, without and from the snapshot, the same each time", async () => {
@@ -196,21 +178,6 @@ describe("direct tools", () => {
     expect(answers[0]).toMatch(/^Tool z__c not found: its server z was removed/);
   });
 
-  test("--mcp-config -> a separate snapshot; the usual snapshot stays as it is", async () => {
-    const at = await learnedHome();
-    await at.writeFile("my.json", {
-      mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) },
-    });
-    for (const args of [["--mcp-config", "my.json"], ["--mcp-config=my.json"]]) {
-      const { requests } = await runOnce(at, [], { args });
-      expect(namesIn(requests[0])).toEqual(["mine__m"]);
-      expect(JSON.stringify(requests[0]?.tools)).not.toContain("- x");
-    }
-    const { requests, log } = await runOnce(at);
-    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
-    expect(log).not.toContain("connected over");
-  });
-
   // waits.test.ts tests the limit of the wait itself.
   test("a server that never lists its direct tools and a server that cannot be started -> the prompt runs without their tools", async () => {
     const pi = await turn({
@@ -247,35 +214,17 @@ const MCP = {
 const unplug = async (at: PiHome): Promise<void> => {
   for (const name of Object.keys(PROGRAMS)) await rm(join(at.cwd, name));
 };
-const forgetSnapshots = (at: PiHome): Promise<void> => rm(snapshots(at), { recursive: true });
 
-/** What a change removes, for the same effects between two sessions. */
+/** What a change removes, for the same effect between two sessions. */
 const UNPLUGGED = Object.keys(PROGRAMS).map((name) => `project/${name}`);
 
 const TOOLS = "everything__echo,everything__get-sum,s__work";
 const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
 
-/**
- * Makes a home with one run that learned the tools and one session with activated tools. `last` is its last request.
- */
-const activated = once(async () => {
-  const at = await home({ mcp: MCP, files: PROGRAMS });
-  const known = answersIn((await runOnce(at, FIND, { args: ["--no-session"] })).requests);
-  const { requests } = await runOnce(at, [searchFor(`select:${TOOLS}`)]);
-  expect(namesIn(requests[0])).toEqual([]);
-  expect(namesIn(requests.at(-1))).toEqual(TOOLS.split(","));
-  return { at, known, last: requests.at(-1), restore: await keepHome(at) };
-});
-async function activatedHome(): Promise<{ at: PiHome; known: string[]; last: ModelRequest | undefined }> {
-  const made = await activated();
-  await made.restore();
-  return made;
-}
-
 const stateOf = async ({ rpc }: Opened): Promise<{ sessionFile: string }> =>
   (await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as { sessionFile: string };
 
-/** As `activated`, for sessions that share their Pi with others. */
+/** After a session that has learned the tools and one that has loaded tools. `last` is the last request of that one. */
 const afterActivating = keptState(turn, { mcp: MCP, files: PROGRAMS }, async (pi) => {
   const known = (await ask(pi, ...FIND)).answers;
   await pi.again();
@@ -316,13 +265,6 @@ describe("a warm cache and all servers unreachable", () => {
 });
 
 describe("a session that had activated tools, resumed", () => {
-  test("as it was -> the first request of the next start declares the tools byte for byte", async () => {
-    const { at, last } = await activatedHome();
-    const { requests } = await runOnce(at, [], { args: ["--continue"] });
-    expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0], /./)).toEqual(declared(last, /./));
-  });
-
   const broken = (names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [`${SNAPSHOTS}/${name}`, "PMTS broken"]));
 
@@ -339,37 +281,22 @@ describe("a session that had activated tools, resumed", () => {
   });
 
   test("a broken snapshot -> the first request declares the tools byte for byte", async () => {
-    const { made } = await afterActivating();
-    const { pi } = await afterActivating({ files: broken(made.snapshotNames) }, true);
+    const { pi, made } = await afterActivating(
+      ({ snapshotNames }) => ({ files: broken(snapshotNames) }),
+      true,
+    );
     const { requests } = await ask(pi);
     expect(requests[0]?.messages.length).toBeGreaterThan(3);
     expect(declared(requests[0])).toEqual(declared(made.last));
   });
 
   test("its servers down, snapshot and cache deleted -> the first request declares the tools byte for byte; a call says why it fails", async () => {
-    const { at, last } = await activatedHome();
-    await unplug(at);
-    await forgetSnapshots(at);
-    await rm(cache(at));
-    const { requests } = await runOnce(at, [call("everything__echo", { message: "x" })], {
-      args: ["--continue"],
-    });
+    const { pi, made } = await afterActivating({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] }, true);
+    const { requests, answers } = await ask(pi, call("everything__echo", { message: "x" }));
     expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0])).toEqual(declared(last));
+    expect(declared(requests[0])).toEqual(declared(made.last));
     expect(namesIn(requests[1])).toContain("everything__echo");
-    expect(answersIn(requests).at(-1)).toMatch(/^everything .*exited with code 1/);
-  });
-
-  test("by --session -> the first request declares the tools byte for byte, and the tools can be called", async () => {
-    const { at, last } = await activatedHome();
-    const folder = join(at.agentDir, "sessions");
-    const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
-    expect(files).toHaveLength(1);
-    const { requests } = await runOnce(at, [call("everything__echo", { message: "resumed" })], {
-      args: ["--session", join(folder, files[0] ?? "")],
-    });
-    expect(declared(requests[0])).toEqual(declared(last));
-    expect(answersIn(requests).at(-1)).toBe("Echo: resumed");
+    expect(answers.at(-1)).toMatch(/^everything .*exited with code 1/);
   });
 
   test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", async () => {
@@ -435,8 +362,8 @@ describe("over RPC", () => {
     expect(pi.rpc.stderr).toBe("");
   });
 
-  test("fork from a later message -> its tools byte for byte, from the first message -> no tools; clone, then another Pi without snapshot and cache -> its tools byte for byte", async () => {
-    const pi = await open({ mcp: MCP, files: PROGRAMS });
+  test("fork from a later message -> its tools byte for byte, from the first message -> no tools; clone, then without snapshot, cache and servers -> its tools byte for byte", async () => {
+    const pi = await turn({ mcp: MCP, files: PROGRAMS });
     const before = await withTools(pi);
     const response = await pi.rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
     const { messages } = response.data as { messages: { entryId: string }[] };
@@ -457,17 +384,13 @@ describe("over RPC", () => {
     expect(declared(lastOf(pi))).toEqual(before);
     const { sessionFile: cloned } = await stateOf(pi);
     expect(cloned).not.toBe(sessionFile);
-    await pi.rpc.stop();
 
-    await unplug(pi.at);
-    await forgetSnapshots(pi.at);
-    await rm(cache(pi.at));
-    const again = await open({ at: pi.at });
-    await again.prompt({ text: "new" });
-    expect(declared(lastOf(again))).toEqual([]);
-    await again.rpc.request({ type: "switch_session", sessionPath: cloned }, PATIENCE_MS);
-    await again.prompt({ text: "back" });
-    expect(declared(lastOf(again))).toEqual(before);
+    await pi.again({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] });
+    await pi.prompt({ text: "new" });
+    expect(declared(lastOf(pi))).toEqual([]);
+    await pi.rpc.request({ type: "switch_session", sessionPath: cloned }, PATIENCE_MS);
+    await pi.prompt({ text: "back" });
+    expect(declared(lastOf(pi))).toEqual(before);
   });
 });
 
@@ -475,33 +398,43 @@ describe("tools of a project's own servers", () => {
   const distrust = (at: PiHome): Promise<void> =>
     writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: false }));
 
+  // Pi asks once in its life whether it trusts a project, so another Pi runs without that trust.
   test("tools in the snapshot or activated in a session, the project no longer trusted -> not declared, not found, nothing runs", async () => {
     const proj = live([], { TOOLS: "work,more" }, { directTools: ["work"] });
-    const at = await home({
+    const first = await open({
       trusted: true,
       files: { ".pi/mcp.json": { mcpServers: { proj } } },
       mcp: { mcpServers: { own: live() } },
     });
-    const first = await runOnce(at, [searchFor("select:proj__more,own__work")]);
-    expect(namesIn(first.requests.at(-1)).sort()).toEqual(["own__work", "proj__more", "proj__work"]);
-    const fresh = ["--no-session"];
-    const trusted = await runOnce(at, [], { args: fresh });
-    expect(namesIn(trusted.requests[0])).toEqual(["proj__work"]);
+    const { at } = first;
+    await first.prompt(searchFor("select:proj__more,own__work"));
+    expect(namesIn(first.scripted.requests.at(-1)).sort()).toEqual(["own__work", "proj__more", "proj__work"]);
+    const { sessionFile } = await stateOf(first);
+    const fresh = (pi: Opened) => pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
+    await fresh(first);
+    first.scripted.forget();
+    expect(namesIn((await ask(first)).requests[0])).toEqual(["proj__work"]);
+    expect(await first.rpc.stop()).toMatchObject({ code: 0 });
 
     await distrust(at);
+    const second = await open({ at });
     const searches = [searchFor("select:proj__work,own__work"), searchFor("work")];
-    const { requests, log } = await runOnce(at, searches, { args: fresh });
+    const { requests, answers, log } = await ask(second, ...searches);
     expect(namesIn(requests[0])).toEqual([]);
     expect(requests[0]?.body).not.toContain("proj__work");
     expect(namesIn(requests.at(-1))).toEqual(["own__work"]);
-    expect(answersIn(requests)[0]).toContain("No such tool: proj__work");
-    expect(log).not.toContain("proj connected");
+    expect(answers[0]).toContain("No such tool: proj__work");
 
-    const again = await runOnce(at, [], { args: fresh });
-    expect(namesIn(again.requests[0])).toEqual([]);
-    const resumed = await runOnce(at, [], { args: ["--continue"] });
+    await fresh(second);
+    second.scripted.forget();
+    expect(namesIn((await ask(second)).requests[0])).toEqual([]);
+    await second.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
+    second.scripted.forget();
+    const resumed = await ask(second);
     expect(resumed.requests[0]?.messages.length).toBeGreaterThan(3);
     expect(namesIn(resumed.requests[0])).toEqual(["own__work"]);
+    expect(await second.rpc.stop()).toMatchObject({ code: 0 });
+    expect(log + resumed.log).not.toContain("proj connected");
     expect(await processesWithMarker(at.dir)).toEqual([]);
   });
 
@@ -522,21 +455,69 @@ describe("tools of a project's own servers", () => {
 
 test("more tools than Pi is told of at the start -> a tool is found and called, a resumed session has it from its first request on", async () => {
   const many = fixtureServer("listed.mjs", { COUNT: "2100" });
-  const at = await home({ mcp: { mcpServers: { many } } });
-  const work = [searchFor("select:thing_2050"), call("many__thing_2050", { a: 1 })];
-  const learnt = await runOnce(at, work);
-  expect(answersIn(learnt.requests).at(-1)).toBe('thing_2050 {"a":1}');
-  expect(await readdir(snapshots(at))).toHaveLength(1);
+  const pi = await turn({ mcp: { mcpServers: { many } } });
+  const learnt = await ask(pi, searchFor("select:thing_2050"), call("many__thing_2050", { a: 1 }));
+  expect(learnt.answers.at(-1)).toBe('thing_2050 {"a":1}');
+  const { sessionFile } = await stateOf(pi);
 
-  const known = await runOnce(at, [call("many__thing_7", {}), call("many__thing_7", { b: 2 })], {
-    args: ["--no-session"],
-  });
-  expect(known.log).toContain("registered 2100 tools of 1 servers from the snapshot");
+  const before = (await readLog(pi.at)).length;
+  await pi.again();
+  expect(await readdir(snapshots(pi.at))).toHaveLength(1);
+  const known = await ask(pi, call("many__thing_7", {}), call("many__thing_7", { b: 2 }));
+  expect((await readLog(pi.at)).slice(before)).toContain(
+    "registered 2100 tools of 1 servers from the snapshot",
+  );
   expect(namesIn(known.requests[0])).toEqual([]);
-  expect(answersIn(known.requests)[0]).toContain("Tool many__thing_7 was not loaded. It is now");
-  expect(answersIn(known.requests)[1]).toBe('thing_7 {"b":2}');
+  expect(known.answers[0]).toContain("Tool many__thing_7 was not loaded. It is now");
+  expect(known.answers[1]).toBe('thing_7 {"b":2}');
 
-  const resumed = await runOnce(at, [call("many__thing_2050", { c: 3 })], { args: ["--continue"] });
+  await pi.again({}, sessionFile);
+  const resumed = await ask(pi, call("many__thing_2050", { c: 3 }));
   expect(namesIn(resumed.requests[0])).toEqual(["many__thing_2050"]);
-  expect(answersIn(resumed.requests).at(-1)).toBe('thing_2050 {"c":3}');
+  expect(resumed.answers.at(-1)).toBe('thing_2050 {"c":3}');
+});
+
+test("starts of Pi itself: cold, with --mcp-config, anew, by --continue, by --session without servers, snapshot and cache -> the first request declares what it should", async () => {
+  const mcp = { ...MCP, mcpServers: { ...MCP.mcpServers, x: live([], AB, { directTools: true }) } };
+  const at = await home({
+    mcp,
+    files: {
+      ...PROGRAMS,
+      "my.json": { mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) } },
+    },
+  });
+  const alone = { args: ["--no-session"] };
+  const cold = await runOnce(at, [searchFor(`select:${TOOLS}`)], alone);
+  expect(namesIn(cold.requests[0]).sort()).toEqual(["x__a", "x__b"]);
+  expect(cold.run.stderr).toBe("");
+
+  // A file of its own has a snapshot of its own; the usual snapshot stays as it is.
+  const mine = await runOnce(at, [], { args: ["--mcp-config=my.json", "--no-session"] });
+  expect(namesIn(mine.requests[0])).toEqual(["mine__m"]);
+  expect(JSON.stringify(mine.requests[0]?.tools)).not.toContain("- x");
+
+  const anew = await runOnce(at, [call("x__b", {}), searchFor(`select:${TOOLS}`)]);
+  expect(namesIn(anew.requests[0]).sort()).toEqual(["x__a", "x__b"]);
+  expect(JSON.parse(answersIn(anew.requests)[0] ?? "")).toMatchObject({ argv: [] });
+  expect(anew.log.match(/\w+ connected over/g)).toEqual(["x connected over"]);
+  const last = anew.requests.at(-1);
+  expect(namesIn(last)).toEqual(["x__a", "x__b", ...TOOLS.split(",")]);
+
+  const continued = await runOnce(at, [], { args: ["--continue"] });
+  expect(continued.requests[0]?.messages.length).toBeGreaterThan(3);
+  expect(declared(continued.requests[0], /./)).toEqual(declared(last, /./));
+  expect(continued.log).not.toContain("connected over");
+
+  const folder = join(at.agentDir, "sessions");
+  const sessions = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
+  expect(sessions).toHaveLength(1);
+  await unplug(at);
+  for (const path of [snapshots(at), join(at.agentDir, "mcp-cache.json")])
+    await rm(path, { recursive: true });
+  const resumed = await runOnce(at, [call("everything__echo", { message: "x" })], {
+    args: ["--session", join(folder, sessions[0] ?? "")],
+  });
+  expect(namesIn(resumed.requests[0])).toEqual(namesIn(last));
+  expect(declared(resumed.requests[0])).toEqual(declared(last));
+  expect(answersIn(resumed.requests).at(-1)).toMatch(/^everything .*exited with code 1/);
 });
