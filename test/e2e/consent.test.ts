@@ -55,51 +55,36 @@ async function print(at: PiHome, ...turns: ReturnType<typeof call>[]) {
   return runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
 }
 
-describe("a model writes .pi/mcp.json", () => {
-  test("Not now, restart -> asked again; Allow -> the server runs; restart -> it runs without a question", async () => {
-    const pi = await open({ trusted: true });
-    const { at } = pi;
-    await pi.status();
-    await pi.prompt(writesEvil(at));
-    pi.answer(await pi.dialog(), { value: "Not now" });
-    await pi.rpc.stop();
+test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts again and again -> it is asked for until the user allows it, then it runs without a question", async () => {
+  const at = await home({ trusted: true });
+  expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
+  expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
 
-    const second = await isAskedAgain(at);
-    second.answer(await second.dialog(), { value: "Allow" });
-    await second.statusLine("MCP 1/1 · 1 tool");
-    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
-    await second.rpc.stop();
+  const killed = await isAskedAgain(at);
+  killed.rpc.kill("SIGKILL");
+  await killed.rpc.exited;
 
-    const third = await open({ at });
-    await third.prompt(searchFor("select:evil__work"));
-    expect((await third.ask("evil__work")).argv).toEqual(["evil"]);
-    expect(dialogsOf(third.rpc)).toEqual([]);
+  // The search waits for the configuration; a run without a search may end before that.
+  expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
+    code: 0,
+    stdout: "ok\n",
+    stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
   });
 
-  test("Pi is killed during the question -> print mode refuses with one line, the next start asks", async () => {
-    const pi = await open({ trusted: true });
-    const { at } = pi;
-    await pi.status();
-    await pi.prompt(writesEvil(at));
-    await pi.dialog();
-    pi.rpc.kill("SIGKILL");
-    await pi.rpc.exited;
+  const asked = await isAskedAgain(at);
+  asked.answer(await asked.dialog(), { value: "Not now" });
+  await asked.rpc.stop();
 
-    // The search waits for the configuration; a run without a search may end before that.
-    expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
-      code: 0,
-      stdout: "ok\n",
-      stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
-    });
-    await isAskedAgain(at);
-  });
+  const allowing = await isAskedAgain(at);
+  allowing.answer(await allowing.dialog(), { value: "Allow" });
+  await allowing.statusLine("MCP 1/1 · 1 tool");
+  expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+  await allowing.rpc.stop();
 
-  test("the write is the last act of a print run -> the next start asks", async () => {
-    const at = await home({ trusted: true });
-    expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
-    expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
-    await isAskedAgain(at);
-  });
+  const last = await open({ at });
+  await last.prompt(searchFor("select:evil__work"));
+  expect((await last.ask("evil__work")).argv).toEqual(["evil"]);
+  expect(dialogsOf(last.rpc)).toEqual([]);
 });
 
 describe("the connection worker ends while a question is open", () => {

@@ -259,16 +259,45 @@ describe("a server whose message ends the connection worker", () => {
 });
 
 describe("other extensions and projects", () => {
-  test("a second copy of the extension -> it does nothing and says so once", async () => {
-    const scripted = await model([searchFor("echo"), call("everything__echo", { message: "one" })]);
-    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+  const memoryOfProject = { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } };
+  /** Resolves with the name of the project's tool that a search finds. */
+  const found = (requests: readonly ModelRequest[]): string | undefined =>
+    requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
+
+  test("print mode, a second copy of the extension, another extension with /mcp, a project that is not trusted -> one line for each extension, the second copy does nothing, the project's .pi/mcp.json does not count", async () => {
+    const scripted = await model([
+      searchFor("read graph"),
+      searchFor("echo"),
+      call("everything__echo", { message: "one" }),
+    ]);
+    const at = await home({
+      mcp: { mcpServers: { everything: SERVERS.everything } },
+      trusted: false,
+      files: memoryOfProject,
+    });
     const packed = await entryOf("packed package");
-    const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY, packed], prompt: "go" });
-    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
-    expect(run.stderr).toBe(
-      `pi-mcp-threads is loaded twice: ${ENTRY} is in use, ${packed} does nothing. Remove one.\n`,
+    const other = await at.writeFile(
+      "other.mjs",
+      'export default (pi) => pi.registerCommand("mcp", { description: "x", handler: async () => {} });',
     );
-    expect(scripted.requests[2] && toolResultTexts(scripted.requests[2])[1]).toBe("Echo: one");
+    const run = await runPrint({
+      home: at,
+      model: scripted,
+      extensions: [ENTRY, packed, other],
+      prompt: "go",
+    });
+    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
+    const lines = run.stderr.trimEnd().split("\n");
+    expect(lines).toHaveLength(2);
+    expect(lines).toContain(
+      `pi-mcp-threads is loaded twice: ${ENTRY} is in use, ${packed} does nothing. Remove one.`,
+    );
+    const [told, ...others] = lines.filter((line) => line.includes(other));
+    expect(told).toContain("also provides /mcp");
+    expect(others).toEqual([]);
+    expect(scripted.requests[3] && toolResultTexts(scripted.requests[3])[2]).toBe("Echo: one");
+    expect(found(scripted.requests)).toBeUndefined();
+    expect(await readLog(at)).not.toContain("server-memory");
   });
 
   test("a second copy over RPC, and new sessions -> it says so once", async () => {
@@ -285,34 +314,9 @@ describe("other extensions and projects", () => {
     expect(told).toHaveLength(1);
   });
 
-  test("another extension with /mcp -> one notice names it", async () => {
-    const scripted = await model([{ text: "ok" }]);
-    const at = await home({ mcp: { mcpServers: {} } });
-    const other = await at.writeFile(
-      "other.mjs",
-      'export default (pi) => pi.registerCommand("mcp", { description: "x", handler: async () => {} });',
-    );
-    const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY, other], prompt: "go" });
-    expect(run.code).toBe(0);
-    expect(run.stderr.split("\n").filter((line) => line.includes(other))).toHaveLength(1);
-    expect(run.stderr).toContain("also provides /mcp");
-  });
-
-  /** Resolves with the name of the project's tool that a search finds. */
-  const found = (requests: readonly ModelRequest[]): string | undefined =>
-    requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
-  const files = { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } };
-
   test("a project's .pi/mcp.json, trusted: true -> it counts", async () => {
-    const pi = await turn({ trusted: true, files });
+    const pi = await turn({ trusted: true, files: memoryOfProject });
     await pi.prompt(searchFor("read graph"));
     expect(found(pi.scripted.requests)).toBe("project__read_graph");
-  });
-
-  test("a project's .pi/mcp.json, trusted: false -> it does not count", async () => {
-    const { log, requests } = await inPrintMode({ trusted: false, files })([searchFor("read graph")]);
-    expect(requests).toHaveLength(2);
-    expect(found(requests)).toBeUndefined();
-    expect(log).not.toContain("server-memory");
   });
 });

@@ -7,20 +7,24 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { builtOutputs } from "../support/built-outputs.ts";
 import type { PiHome } from "../support/pi-run.ts";
-import { runPrint } from "../support/pi-run.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { storeSignIn } from "../support/stored-sign-in.ts";
+import { inTurn, type Turn } from "./in-turn.ts";
 import { notingExtension } from "./sign-in-support.ts";
-import { call, fixtureServer, home, model, onCleanup } from "./support.ts";
+import { call, fixtureServer, onCleanup } from "./support.ts";
+
+/** Below the home; another session begins without this file. */
+const EVALUATED = "evaluated";
+
+/** Each session has worker threads of its own, which evaluate their modules anew. */
+const turn = inTurn({ extensions: async (at) => [await notingExtension(at, join(at.dir, EVALUATED))] });
 
 /** The modules of the workers that a session evaluates while the model calls a tool. */
-async function evaluatedIn(at: PiHome, tool: string): Promise<string[]> {
-  const file = join(at.dir, "evaluated");
-  const extension = await notingExtension(at, file);
-  const script = [call("ToolSearch", { query: `select:web__${tool}` }), call(`web__${tool}`, {})];
-  const scripted = await model(script);
-  const result = await runPrint({ home: at, model: scripted, extensions: extension, prompt: "go" });
-  expect(result).toMatchObject({ code: 0, stdout: "done\n" });
+async function evaluatedIn(begin: Turn | ((at: PiHome) => Turn), tool: string): Promise<string[]> {
+  const { at, prompt } = await turn(begin);
+  const ends = await prompt(call("ToolSearch", { query: `select:web__${tool}` }), call(`web__${tool}`, {}));
+  expect(ends.map(({ isError }) => isError)).toEqual([false, false]);
+  const file = join(at.dir, EVALUATED);
   const outputs = await builtOutputs();
   const names = new Set((await readFile(file, "utf8")).trim().split("\n"));
   return [...names].flatMap((name) => outputs[`dist/workers/${name}`]?.sources ?? []);
@@ -41,16 +45,14 @@ async function remote(token?: string): Promise<string> {
 }
 
 test("a local server -> no module of HTTP and none of a sign-in", async () => {
-  const at = await home({ mcp: { mcpServers: { web: fixtureServer("live.mjs") } } });
-  const modules = await evaluatedIn(at, "who");
+  const modules = await evaluatedIn({ mcp: { mcpServers: { web: fixtureServer("live.mjs") } } }, "work");
   expect(modules.some((path) => path.startsWith("workers/connection/transports/stdio/"))).toBe(true);
   expect(modules.filter((path) => path.startsWith("workers/connection/web/"))).toEqual([]);
   expect(ofSignIn(modules)).toEqual([]);
 });
 
 test("a remote server that asks for no sign-in -> no module of a sign-in", async () => {
-  const at = await home({ mcp: { mcpServers: { web: { url: await remote() } } } });
-  const modules = await evaluatedIn(at, "echo");
+  const modules = await evaluatedIn({ mcp: { mcpServers: { web: { url: await remote() } } } }, "echo");
   expect(modules.some((path) => path.startsWith("workers/connection/transports/http/"))).toBe(true);
   expect(ofSignIn(modules)).toEqual([]);
 });
@@ -58,7 +60,12 @@ test("a remote server that asks for no sign-in -> no module of a sign-in", async
 test("a stored token -> the store and the tokens, and nothing that talks to an authorization server", async () => {
   const token = "access-of-a-stored-sign-in";
   const url = await remote(token);
-  const at = await home({ mcp: { mcpServers: { web: { url } } } });
-  await storeSignIn({ agentDir: at.agentDir, server: "web", url, token });
-  expect([...new Set(ofSignIn(await evaluatedIn(at, "echo")))].sort()).toEqual(["store", "tokens"]);
+  const modules = await evaluatedIn(
+    {
+      mcp: { mcpServers: { web: { url } } },
+      fill: (folder) => storeSignIn({ agentDir: join(folder, ".pi", "agent"), server: "web", url, token }),
+    },
+    "echo",
+  );
+  expect([...new Set(ofSignIn(modules))].sort()).toEqual(["store", "tokens"]);
 });
