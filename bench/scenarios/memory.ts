@@ -14,9 +14,11 @@ import { loadVariants, PEER_TIMEOUT, type Variant } from "../support/variants.ts
 
 const DEFAULT_RUNS = 2;
 const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "eager" } as const;
+const EARLY_MS = 2_000;
 /** Time from Pi's start until idle worker threads have ended and V8 has released their memory, 8 s later. */
-const SETTLED_MS = 18_000;
-const PROCESS_TARGET_MB = 40;
+const SETTLED_MS = 20_000;
+const EARLY_TARGET_MB = 45;
+const PROCESS_TARGET_MB = 25;
 const SERIES_TARGET_MB = 30;
 /** All memory must be released; the result of a full garbage collection varies by about this much. */
 const LEFT_TARGET_MB = 2;
@@ -33,8 +35,16 @@ interface Series {
   failures: string[];
 }
 
-interface Sample {
+interface Start {
+  /** `EARLY_MS` after the start; without a collection, which would hide what the start leaves behind. */
+  early: Memory;
+  /** `SETTLED_MS` after it. */
   idle: Memory;
+}
+
+interface Sample extends Start {
+  /** A start with lazy servers whose tools are known. Only ours. */
+  lazy: Start | undefined;
   /** Undefined for bare Pi, which has no tool to call. */
   series: Series | undefined;
 }
@@ -73,19 +83,47 @@ function toSeries(probe: ProbeReport, failures: string[]): Series {
   };
 }
 
+const startOf = (probe: ProbeReport): Start => ({ early: probe.at("early"), idle: probe.at("idle") });
+
+async function measureLazy(variant: Variant): Promise<Start> {
+  const home = await createBenchHome(variant, { ...SHAPE, lifecycle: "lazy" });
+  try {
+    const learning = await startMeasured(variant, home);
+    await home.allListed();
+    await learning.untilAge(EARLY_MS);
+    await learning.stop();
+    const pi = await startMeasured(variant, home);
+    try {
+      await pi.ready();
+      await pi.untilAge(EARLY_MS);
+      await pi.mark("early");
+      await pi.untilAge(SETTLED_MS);
+      await pi.mark("idle", { gc: true });
+      return startOf(await pi.stop());
+    } finally {
+      await pi.dispose();
+    }
+  } finally {
+    await home.dispose();
+  }
+}
+
 async function measureOnce(variant: Variant): Promise<Sample> {
+  const lazy = variant.id === "ours" ? await measureLazy(variant) : undefined;
   const more = variant.id === "ours" ? {} : PEER_TIMEOUT;
   const home = await createBenchHome(variant, { ...SHAPE, more });
   try {
     const pi = await startMeasured(variant, home);
     try {
       await pi.ready();
+      await pi.untilAge(EARLY_MS);
+      await pi.mark("early");
       if (variant.entry) await home.allListed();
       await pi.untilAge(SETTLED_MS);
       await pi.mark("idle", { gc: true });
       const failures = variant.entry && (await promptSeries(pi, { variant, home }));
       const probe = await pi.stop();
-      return { idle: probe.at("idle"), series: failures && toSeries(probe, failures) };
+      return { ...startOf(probe), lazy, series: failures && toSeries(probe, failures) };
     } finally {
       await pi.dispose();
     }
@@ -97,10 +135,15 @@ async function measureOnce(variant: Variant): Promise<Sample> {
 function rowsOf({ id, label }: Variant, samples: readonly Sample[], compare: boolean): Row[] {
   const isOurs = id === "ours";
   const base = { case: label, unit: "MB", ...(isOurs ? {} : { ours: "ours" }) } as const;
-  const idle = (metric: string, pick: (memory: Memory) => number, target?: number): Row => ({
+  const held = (
+    metric: string,
+    pick: (start: Start) => number,
+    { target, of = samples, name = label }: { target?: number; of?: readonly Start[]; name?: string } = {},
+  ): Row => ({
     ...base,
+    case: name,
     metric,
-    values: samples.map((sample) => pick(sample.idle)),
+    values: of.map(pick),
     ...(compare && id !== "none" ? { baseline: "bare Pi" } : {}),
     ...(compare && isOurs && target !== undefined ? { target } : {}),
   });
@@ -114,9 +157,23 @@ function rowsOf({ id, label }: Variant, samples: readonly Sample[], compare: boo
     values: samples.flatMap((sample) => (sample.series ? [pick(sample.series)] : [])),
     ...(isOurs && target !== undefined ? { target } : {}),
   });
+  const atStart = (of: readonly Start[], name: string): Row[] => [
+    held(`process, ${EARLY_MS / 1_000} s after the start`, ({ early }) => early.rssMb, {
+      of,
+      name,
+      target: EARLY_TARGET_MB,
+    }),
+    held(`process, ${SETTLED_MS / 1_000} s after the start`, ({ idle }) => idle.rssMb, {
+      of,
+      name,
+      target: PROCESS_TARGET_MB,
+    }),
+  ];
+  const lazy = samples.flatMap((sample) => sample.lazy ?? []);
   const rows = [
-    idle("process, 5 servers connected", ({ rssMb }) => rssMb, PROCESS_TARGET_MB),
-    idle("heap of main, 5 servers connected", ({ heapMb }) => heapMb),
+    ...atStart(samples, label),
+    ...(isOurs ? atStart(lazy, `${label}, lazy, tools known`) : []),
+    held(`heap of main, ${SETTLED_MS / 1_000} s after the start`, ({ idle }) => idle.heapMb),
   ];
   if (id === "none") return rows;
   return [

@@ -1,15 +1,16 @@
 /**
  * The contract of the connection worker and the cache worker: the tasks that the connection worker's pool runs on the
- * cache worker's thread, what each task takes and what it answers. Types only. A task never throws: anything wrong
- * becomes a problem, one line for the log, and the session goes on.
+ * cache worker's thread, or on its own if they are small, what each task takes and what it answers. Types only. A task
+ * never throws: anything wrong becomes a problem, one line for the log, and the session goes on.
  *
- * | task              | takes                       | answers         |
- * |-------------------|-----------------------------|-----------------|
- * | `hashDefinitions` | definitions of servers      | hashes, in order |
- * | `readCache`       | `CacheQuery`                | `CacheAnswer`   |
- * | `storeEntries`    | `StoreTask`                 | `StoreResult`   |
- * | `publish`         | `PublishTask`               | `PublishResult` |
- * | `keepSnapshot`    | `KeepTask`                  | problems        |
+ * | task              | takes                       | answers         | runs                                       |
+ * |-------------------|-----------------------------|-----------------|--------------------------------------------|
+ * | `hashDefinitions` | definitions of servers      | hashes, in order | on the thread if it is large              |
+ * | `readCache`       | `CacheQuery`                | `CacheAnswer`   | on the thread if the file is large         |
+ * | `storeEntries`    | `StoreTask`                 | `StoreResult`   | on the thread if either is large, or it runs anyway |
+ * | `publishStored`   | `PublishTask`               | `PublishResult` or undefined | on the connection worker      |
+ * | `publish`         | `PublishTask`               | `PublishResult` | on the thread                              |
+ * | `keepSnapshot`    | `KeepTask`                  | problems        | on the thread if the snapshot is new       |
  */
 import type { ToolPrefix } from "../../src/shared/naming/names.ts";
 import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";

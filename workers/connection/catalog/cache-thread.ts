@@ -16,8 +16,8 @@ const TASKS_AT_A_TIME = 4;
 /** Threads that may end under one task before the task is given up: the task itself may be what ends them. */
 const LOST_THREADS = 2;
 
-/** Raw TypeScript from a checkout, one bundled file from the package. */
-const workerFile = (): string => {
+/** Path of the worker's file: raw TypeScript from a checkout, one bundled file from the package. */
+export const cacheFile = (): string => {
   const raw = import.meta.url.endsWith(".ts");
   return fileURLToPath(new URL(raw ? "../../cache.ts" : "./cache.js", import.meta.url));
 };
@@ -91,7 +91,7 @@ export class CacheThread {
     // Loaded with the first task, because the first plan does not need the library.
     const { Piscina } = await import("piscina");
     if (this.#pool) return this.#pool;
-    const { file = workerFile(), heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
+    const { file = cacheFile(), heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
     const opened = new Piscina({
       filename: file,
       minThreads: 0,

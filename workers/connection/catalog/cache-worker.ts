@@ -1,7 +1,8 @@
 /**
  * The cache worker as the connection worker sees it: its tasks by name. A task that fails is logged and answered with
- * "nothing known", because a session must go on without its cache. A thread that dies, or that a publication holds for
- * too long, is replaced, and its other tasks are run again (cache-thread.ts).
+ * "nothing known", because a session must go on without its cache. Small tasks run here (small-tasks.ts), the others on a
+ * thread: one that dies, or that a publication holds for too long, is replaced, and its other tasks are run again
+ * (cache-thread.ts).
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
@@ -15,7 +16,8 @@ import type {
   StoreResult,
   StoreTask,
 } from "../../shared/tasks.ts";
-import { CacheThread, type ThreadOptions } from "./cache-thread.ts";
+import { CacheThread, cacheFile, type ThreadOptions } from "./cache-thread.ts";
+import { createSmallTasks } from "./small-tasks.ts";
 
 /** Number of problems with files that are remembered, so that each is logged once. */
 const PROBLEMS = 200;
@@ -49,7 +51,28 @@ export function createCachePool(
   options: Pick<ThreadOptions, "file" | "heapMebibytes"> = {},
 ): CachePool {
   const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
-  const thread = new CacheThread({ ...options, compileCache, onError: failed });
+  const { file = cacheFile(), ...limits } = options;
+  const thread = new CacheThread({ ...limits, file, compileCache, onError: failed });
+  const small = createSmallTasks(file);
+  /** Whether the newest publication needs the thread; false once it has ended. */
+  let needsThread = Promise.resolve(false);
+
+  const warm = (): void => {
+    thread.run("hashDefinitions", []).catch(failed);
+  };
+  const run = async <T>(name: string, task: unknown): Promise<T> => {
+    const here = await small.find<T>(name, task);
+    return here ? here() : thread.run<T>(name, task);
+  };
+  /** Undefined if the snapshot has to be made, or only the thread can tell. */
+  const publishStored = async (task: PublishTask): Promise<PublishResult | undefined> => {
+    const here = task.stored && (await small.find<PublishResult | undefined>("publishStored", task));
+    return here?.();
+  };
+  const publishOnThread = (task: PublishTask, { limitMs, signal }: PublishLimits): Promise<PublishResult> => {
+    const limit = AbortSignal.timeout(limitMs);
+    return thread.runOnce("publish", task, signal ? AbortSignal.any([signal, limit]) : limit);
+  };
 
   /** Answers what the task answers, or `otherwise` if the task failed, which is logged. */
   const attempt = async <T>(otherwise: T, task: () => Promise<T>): Promise<T> => {
@@ -67,39 +90,45 @@ export function createCachePool(
     for (const problem of problems) if (reported.isNew(problem)) log.warn(problem);
   };
   return {
-    warm: () => {
-      thread.run("hashDefinitions", []).catch(failed);
-    },
-    hashDefinitions: (definitions) => attempt([], () => thread.run<string[]>("hashDefinitions", definitions)),
+    warm,
+    hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
-        const { problems, ...found } = await thread.run<CacheAnswer>("readCache", query);
+        const { problems, ...found } = await run<CacheAnswer>("readCache", query);
         logOnce(problems);
+        // A server of which nothing is known will list its tools, for a snapshot that the thread makes.
+        if (Object.keys(found.entries).length < Object.keys(query.definitions).length) warm();
         return found;
       }),
     storeEntries: (task) =>
       attempt(false, async () => {
-        const { stored, problems } = await thread.run<StoreResult>("storeEntries", task);
+        // A thread that makes a snapshot can have this work too.
+        const storing = (await needsThread)
+          ? thread.run<StoreResult>("storeEntries", task)
+          : run<StoreResult>("storeEntries", task);
+        const { stored, problems } = await storing;
         logOnce(problems);
         return stored;
       }),
-    publish: (task, { limitMs, signal }) =>
-      attempt<PublishResult | undefined>(undefined, async () => {
-        const limit = AbortSignal.timeout(limitMs);
-        const result = await thread.runOnce<PublishResult>(
-          "publish",
-          task,
-          signal ? AbortSignal.any([signal, limit]) : limit,
-        );
-        logOnce(result.problems);
-        const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
-        const done = `${tools} tools of ${task.servers.length} servers ${result.snapshot ? "indexed" : "as stored"}`;
-        log.write("info", done, `cache#${result.threadId}`);
-        return result;
-      }),
+    publish: async (task, limits) => {
+      const stored = attempt(undefined, () => publishStored(task));
+      const needs = stored.then((result) => result === undefined);
+      needsThread = needs;
+      const result = await attempt(
+        undefined,
+        async () => (await stored) ?? (await publishOnThread(task, limits)),
+      );
+      if (needsThread === needs) needsThread = Promise.resolve(false);
+      if (!result) return undefined;
+      logOnce(result.problems);
+      const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
+      const done = `${tools} tools of ${task.servers.length} servers ${result.snapshot ? "indexed" : "as stored"}`;
+      log.write("info", done, `cache#${result.threadId}`);
+      return result;
+    },
     keepSnapshot: (task) =>
       attempt(undefined, async () => {
-        const problems = await thread.run<string[]>("keepSnapshot", task);
+        const problems = await run<string[]>("keepSnapshot", task);
         logOnce(problems);
         if (task.isNew && problems.length === 0) log.info("snapshot written");
       }),

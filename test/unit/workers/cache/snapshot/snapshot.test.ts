@@ -8,7 +8,7 @@ import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src
 import { searchCatalog } from "../../../../../src/catalog/search/query.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { buildSnapshot, publish } from "../../../../../workers/cache/snapshot/snapshot.ts";
+import { buildSnapshot, publish, publishStored } from "../../../../../workers/cache/snapshot/snapshot.ts";
 import { type CachedTool, normalizeTools } from "../../../../../workers/shared/listed/tool.ts";
 import type { PublishedTool, PublishTask, StoredSnapshot } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
@@ -409,13 +409,15 @@ describe("publish", () => {
   test("the fingerprint of the stored snapshot -> nothing is made and nothing is reported", async () => {
     const place = await packed();
     const known = await stored([ECHO], place);
-    expect(await publish(task([ECHO], { stored: known }), place.codeUrl)).toEqual({
+    const result = {
       checksum: known.checksum,
       problems: [],
       notices: [],
       repairs: [],
       threadId: expect.any(Number),
-    });
+    };
+    expect(await publish(task([ECHO], { stored: known }), place.codeUrl)).toEqual(result);
+    expect(await publishStored(task([ECHO], { stored: known }), place.codeUrl)).toEqual(result);
   });
 
   it.each<[string, (known: StoredSnapshot, codeUrl: string) => Promise<[PublishTask, string]>]>([
@@ -459,6 +461,7 @@ describe("publish", () => {
   ])("%s -> made", async (_name, change) => {
     const place = await packed();
     const [asked, codeUrl] = await change(await stored([ECHO], place), place.codeUrl);
+    expect(await publishStored(asked, codeUrl)).toBeUndefined();
     const { snapshot } = await publish(asked, codeUrl);
     expect(catalogFrom(snapshot ?? new Uint8Array())?.tools).toHaveLength(1);
   });
