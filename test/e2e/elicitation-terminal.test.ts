@@ -22,25 +22,35 @@ const FORM = {
 const URL_OF_PAGE = `https://\u0430pple.com/sign-in?state=${"x".repeat(150)}`;
 const HREF = new URL(URL_OF_PAGE).href;
 
-test.each([60, 120])(
-  "%i columns -> a form, its review, Escape, and a page of a look-alike host",
-  async (columns) => {
-    const mcp = { mcpServers: { q: { ...fixtureServer("asks-user.mjs"), directTools: true } } };
-    const made = await home({ mcp });
-    const written = join(made.tmpDir, "written.log");
-    // As over SSH, so that no browser of this machine is started.
-    const remote = { SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", PI_TUI_WRITE_LOG: written, BROWSER: "none" };
-    const at = { ...made, env: (extra = {}) => made.env({ ...remote, ...extra }) };
-    const script = [
-      call("q__ask", { ask: FORM }),
-      { text: "answered." },
-      call("q__ask", { ask: FORM }),
-      { text: "escaped." },
-      call("q__ask", { ask: { mode: "url", message: "Sign in.", url: URL_OF_PAGE, elicitationId: "1" } }),
-      { text: "opened." },
-    ];
-    const terminal = await openTerminal({ home: at, model: await model(script), extension: ENTRY, columns });
-    onCleanup(() => terminal.close());
+/** The number of links to the page that Pi has written to the terminal. */
+const linksIn = async (written: string): Promise<number> =>
+  (await readFile(written, "utf8")).split(`\u001b]8;;${HREF}\u001b\\`).length - 1;
+
+test("60 columns, then 120 -> a form, its review, Escape, and a page of a look-alike host", async () => {
+  const mcp = { mcpServers: { q: { ...fixtureServer("asks-user.mjs"), directTools: true } } };
+  const made = await home({ mcp });
+  const written = join(made.tmpDir, "written.log");
+  // As over SSH, so that no browser of this machine is started.
+  const remote = { SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", PI_TUI_WRITE_LOG: written, BROWSER: "none" };
+  const at = { ...made, env: (extra = {}) => made.env({ ...remote, ...extra }) };
+  const script = [
+    call("q__ask", { ask: FORM }),
+    { text: "answered." },
+    call("q__ask", { ask: FORM }),
+    { text: "escaped." },
+    call("q__ask", { ask: { mode: "url", message: "Sign in.", url: URL_OF_PAGE, elicitationId: "1" } }),
+    { text: "opened." },
+  ];
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([...script, ...script]),
+    extension: ENTRY,
+    columns: 60,
+  });
+  onCleanup(() => terminal.close());
+  for (const columns of [60, 120]) {
+    if (columns !== 60) await terminal.startAnew(columns);
+    const linksBefore = await linksIn(written);
 
     await terminal.prompt("ask me");
     await terminal.until(
@@ -66,10 +76,11 @@ test.each([60, 120])(
     const asked = (await terminal.until(/→ Open it in the browser\s+I open it myself\s+Decline/)).join("\n");
     expect(asked).toMatch(/Host: xn--pple-43d\.com\n The name holds foreign letters/);
     // Each row of the address is a link to the whole address.
-    const links = (await readFile(written, "utf8")).split(`\u001b]8;;${HREF}\u001b\\`).length - 1;
-    expect(links).toBeGreaterThanOrEqual(Math.ceil(HREF.length / (columns - 2)));
+    expect((await linksIn(written)) - linksBefore).toBeGreaterThanOrEqual(
+      Math.ceil(HREF.length / (columns - 2)),
+    );
     await terminal.press("Enter");
     const screen = (await terminal.until(/^ opened\./m)).join("\n");
     expect(screen).toContain("No browser could be started.");
-  },
-);
+  }
+});

@@ -102,13 +102,16 @@ test("RPC -> the commands are listed; values, a question for a missing one, an i
   expect(extensionErrors(rpc.events)).toEqual([]);
 });
 
-test.each([60, 120])(
-  "a terminal of %i columns -> commands, arguments and values are completed",
-  async (columns) => {
-    const at = await home({ mcp: MCP, settings });
-    const scripted = await model(() => ({ text: "answered." }));
-    const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns });
-    onCleanup(() => terminal.close());
+test("a terminal of 60 columns, then of 120 -> commands, arguments and values are completed", async () => {
+  // The second session knows the prompts, but only a connected server completes values.
+  const eager = { lifecycle: "eager" };
+  const mcpServers = { everything: { ...SERVERS.everything, ...eager }, drawing: { ...drawing, ...eager } };
+  const at = await home({ mcp: { mcpServers }, settings });
+  const scripted = await model(() => ({ text: "answered." }));
+  const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
+  onCleanup(() => terminal.close());
+  for (const columns of [60, 120]) {
+    if (columns !== 60) await terminal.startAnew(columns);
     await terminal.until(/MCP 2\/2/);
     // Without a snapshot the commands come a moment after the servers.
     for (;;) {
@@ -131,5 +134,5 @@ test.each([60, 120])(
     await terminal.until(/^ answered\./m);
     expect(lastOfUser(scripted.requests.at(-1))).toBe("Please promote Kim to the head of the Support team.");
     expect(await readLog(at)).not.toContain("internal");
-  },
-);
+  }
+});

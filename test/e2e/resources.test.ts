@@ -32,14 +32,14 @@ test("pi -p without a snapshot -> the model gets the resource with the message, 
   expect(text).toContain("[@everything:demo://nothing could not be read: ");
 });
 
-test.each([60, 120])(
-  "a terminal of %i columns -> a resource is found behind an @, put in, and handed over; /mcp resources lists it",
-  async (columns) => {
-    const at = await home({ mcp });
-    const scripted = await model(() => ({ text: "answered." }));
-    const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns });
-    onCleanup(() => terminal.close());
-    await terminal.until(/MCP 1\/1/);
+test("a terminal of 60 columns, then of 120 -> a resource is found behind an @, put in, and handed over; /mcp resources lists it", async () => {
+  const at = await home({ mcp });
+  const scripted = await model(() => ({ text: "answered." }));
+  const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
+  onCleanup(() => terminal.close());
+  for (const columns of [60, 120]) {
+    if (columns !== 60) await terminal.startAnew(columns);
+    await terminal.until(/MCP \d\/1 · /);
     // A worker that is slow to answer leaves the list away, until the next key.
     for (;;) {
       await terminal.type("explain @archit");
@@ -60,5 +60,5 @@ test.each([60, 120])(
     await terminal.press("Enter");
     await terminal.until(/Write such an @ into a message/);
     expect(await readLog(at)).not.toContain("internal");
-  },
-);
+  }
+});

@@ -1,6 +1,7 @@
 /**
- * Owns: tests of the screen: the real Pi in a narrow, an ordinary and a wide real terminal. Pi ends with an error if a
- * line is too wide, so a session that continues proves that no line is too wide.
+ * Owns: tests of the screen: the real Pi in a real terminal that is narrow, then ordinary, then wide. Pi draws every row
+ * again for each width, and ends with an error if a line is too wide, so a session that continues proves that no line is
+ * too wide.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -42,25 +43,117 @@ const SCRIPT: ModelTurn[] = [
   ...CALLS.flatMap(([name, args], i) => [call(name, args), { text: `answer${i}.` }]),
 ];
 
-/** Returns the lines of the newest row, from the call's title to the empty lines after it. */
-function newestRow(screen: readonly string[], title: string): string[] {
-  const from = screen.findLastIndex((line) => line.startsWith(` ${title}`));
+const WIDTHS = [60, 80, 200] as const;
+/** Enough for all rows at the smallest width. */
+const ROWS = 250;
+
+/**
+ * Returns the rows of calls with this title, the oldest first: the lines from the title to the empty lines after it. An
+ * empty line follows the title, which it does not in the table of `/mcp stats`.
+ */
+function rowsOf(screen: readonly string[], title: string): string[][] {
+  return screen.flatMap((line, at) =>
+    line.startsWith(` ${title}`) && screen[at + 1] === "" ? [rowAt(screen, at)] : [],
+  );
+}
+const newestRow = (screen: readonly string[], title: string): string[] => rowsOf(screen, title).at(-1) ?? [];
+
+function rowAt(screen: readonly string[], from: number): string[] {
   const row = screen.slice(from);
   const end = row.findIndex((line, i) => line === "" && row[i + 1] === "");
   return row.slice(0, end === -1 ? undefined : end).map((line) => line.slice(1));
 }
 
-test.each([60, 80, 200])("%i columns -> calls, progress, errors, a resumed session fit", async (columns) => {
+const FOOTER = /^\d+(\.\d)? m?s · [\d.]+ [KM]?B/;
+
+/** What a row shows at every width. */
+const expectEcho = (row: string[]): void => {
+  expect(row.slice(0, 3)).toEqual([
+    'everything · echo  message: "日本語 and 👨‍👩‍👧"',
+    "",
+    "Echo: 日本語 and 👨‍👩‍👧",
+  ]);
+  expect(row[3]).toMatch(FOOTER);
+};
+const expectLong = (row: string[]): void => {
+  expect(row[0]).toMatch(/^own · show {2}text: "line 0 .*…$/);
+  expect(row[2]).toBe("line 0");
+  expect(row.at(-2)).toMatch(/^… 25 more lines \(ctrl\+o to expand\)$/);
+  expect(row.at(-1)).toMatch(FOOTER);
+};
+const expectImage = (row: string[]): void =>
+  expect(row.join("\n")).toMatch(/\n\[Image: image\/png, 3\.9 KB\]\n/);
+const expectFailed = (row: string[]): void =>
+  expect(row.join(" ")).toContain(
+    " it burns Expected parameters: own__show(text?: string, isError?: boolean)",
+  );
+const expectMixed = (row: string[]): void =>
+  expect(row.slice(2, -1).join(" ")).toMatch(/^(日本語のテキスト 한국어 👩‍🚀 )+/);
+const expectEscapes = (row: string[]): void => expect(row.join("\n")).toContain("\na link red 2J end\n");
+const expectSteps = (row: string[]): void => expect(row.slice(2, 3)).toEqual(["steps is over"]);
+const expectCounted = (row: string[]): void => {
+  expect(row.slice(2, 3)).toEqual(["count is over"]);
+  expect(row.at(-1)).toMatch(FOOTER);
+};
+const expectStored = (row: string[]): void => {
+  const text = row.join("\n");
+  expect(text).toMatch(/\n\d+(\.\d)? m?s · 49\.\d KB of 87\.9 KB\nFull text: /);
+  expect(text.replaceAll("\n", "")).toMatch(/Full text: \/.*own-show-[0-9a-f]{8}\.txt$/);
+};
+
+/** Resolves when Pi has drawn the whole screen for a wider terminal. */
+async function widen(terminal: Terminal, columns: number): Promise<string[]> {
+  await terminal.resize(columns);
+  // The editor and the footer come last, and no line of the old width becomes longer by itself.
+  return terminal.until(new RegExp(`^─{${columns}}$[\\s\\S]*^─{${columns}}$[\\s\\S]*stub-model`, "m"));
+}
+
+/** Asks for the table of `/mcp stats` and reads it at the terminal's width. */
+async function expectStats(terminal: Terminal, columns: number): Promise<void> {
+  // The status takes the place of an earlier table. The first Enter may only accept the completion; a second Enter on an
+  // empty line does nothing.
+  await terminal.prompt("/mcp status");
+  await terminal.press("Enter");
+  await terminal.until(/^(?![\s\S]*tokens saved\.)[\s\S]*2 of 2 servers connected/);
+  await terminal.prompt("/mcp stats");
+  await terminal.press("Enter");
+  const narrow = columns === 60;
+  const title = narrow ? "^ tool$" : "^ tool {3,}calls {2}errors {2}received +shown +mean$";
+  const stats = await terminal.until(new RegExp(`${title}[\\s\\S]*^ About [\\d,]+ tokens saved\\.$`, "m"));
+  const head = stats.findLastIndex((line) => /^ tool\b/.test(line));
+  const [, numbers = "", ...rows] = stats.slice(head);
+  if (narrow) {
+    expect(numbers).toMatch(/^ {3,}calls {2}errors {2}received +shown +mean$/);
+    expect(rows.slice(0, 2)).toEqual([
+      " own · show",
+      expect.stringMatching(/^ {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/),
+    ]);
+  } else {
+    expect(numbers).toMatch(/^ own · show {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/);
+    expect(rows.findIndex((line) => line.startsWith(" About"))).toBe(4);
+  }
+}
+
+test("60, 80 and 200 columns -> calls, progress, errors, a resumed session fit", async () => {
+  const [narrow, ...wider] = WIDTHS;
   const at = await home({ mcp: { mcpServers, settings: { captureStats: true } } });
   const scripted = await model(SCRIPT);
   const opened: Terminal[] = [];
   onCleanup(() => Promise.all(opened.map((one) => one.close())));
   const open = async (args: string[] = []): Promise<Terminal> => {
-    const one = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns, args });
+    const one = await openTerminal({
+      home: at,
+      model: scripted,
+      extension: ENTRY,
+      columns: narrow,
+      rows: ROWS,
+      args,
+    });
     opened.push(one);
     return one;
   };
   const terminal = await open();
+  await terminal.until(/MCP 2\/2/);
   await terminal.prompt("go");
   const searched = newestRow(await terminal.until(/^ searched\./m), "ToolSearch");
   expect(searched[0]).toMatch(/^ToolSearch {2}query: "select:everything__/);
@@ -79,35 +172,17 @@ test.each([60, 80, 200])("%i columns -> calls, progress, errors, a resumed sessi
     expect(screen.join("\n")).toContain("stub-model");
     return newestRow(screen, title);
   };
-  const FOOTER = /^\d+(\.\d)? m?s · [\d.]+ [KM]?B/;
 
-  const echo = await shown(0, "everything · echo");
-  expect(echo.slice(0, 3)).toEqual([
-    'everything · echo  message: "日本語 and 👨‍👩‍👧"',
-    "",
-    "Echo: 日本語 and 👨‍👩‍👧",
-  ]);
-  expect(echo[3]).toMatch(FOOTER);
-
-  const long = await shown(1, "own · show");
-  expect(long[0]).toMatch(/^own · show {2}text: "line 0 .*…$/);
-  expect(long[2]).toBe("line 0");
-  expect(long.at(-2)).toMatch(/^… 25 more lines \(ctrl\+o to expand\)$/);
-  expect(long.at(-1)).toMatch(FOOTER);
+  expectEcho(await shown(0, "everything · echo"));
+  expectLong(await shown(1, "own · show"));
   await terminal.press("C-o");
   const expanded = await terminal.until(/line 29 word/);
   expect(expanded.join("\n")).not.toContain("more lines (");
   await terminal.press("C-o");
   await terminal.until(/… 25 more lines/);
 
-  expect((await shown(2, "everything · get-tiny-image")).join("\n")).toMatch(
-    /\n\[Image: image\/png, 3\.9 KB\]\n/,
-  );
-
-  const failed = await shown(3, "own · show");
-  expect(failed.join(" ")).toContain(
-    " it burns Expected parameters: own__show(text?: string, isError?: boolean)",
-  );
+  expectImage(await shown(2, "everything · get-tiny-image"));
+  expectFailed(await shown(3, "own · show"));
   // The error has another colour of the theme than the row before.
   const colours = (await terminal.colours()).split("\n");
   const colourOf = (text: string): string | undefined =>
@@ -118,55 +193,39 @@ test.each([60, 80, 200])("%i columns -> calls, progress, errors, a resumed sessi
   expect(colourOf("it burns")).toBeDefined();
   expect(colourOf("it burns")).not.toBe(colourOf("[Image: image/png"));
 
-  const mixed = (await shown(4, "own · show")).slice(2, -1);
-  expect(mixed.join(" ")).toMatch(/^(日本語のテキスト 한국어 👩‍🚀 )+/);
+  expectMixed(await shown(4, "own · show"));
+  expectEscapes(await shown(5, "own · show"));
+  expectSteps(await shown(6, "own · steps", [/^ step \d+ of unknown$/m, "steps-end"]));
+  expectCounted(await shown(7, "own · count", [/^ █+░+ {1,2}\d+% 2 of 3$/m, "count-ends"]));
+  expectStored(await shown(8, "own · show"));
+  await expectStats(terminal, narrow);
 
-  const escapes = (await shown(5, "own · show")).join("\n");
-  expect(escapes).toContain("\na link red 2J end\n");
-
-  const steps = await shown(6, "own · steps", [/^ step \d+ of unknown$/m, "steps-end"]);
-  expect(steps.slice(2, 3)).toEqual(["steps is over"]);
-
-  const counted = await shown(7, "own · count", [/^ █+░+ {1,2}\d+% 2 of 3$/m, "count-ends"]);
-  expect(counted.slice(2, 3)).toEqual(["count is over"]);
-  expect(counted.at(-1)).toMatch(FOOTER);
-
-  const stored = (await shown(8, "own · show")).join("\n");
-  expect(stored).toMatch(/\n\d+(\.\d)? m?s · 49\.\d KB of 87\.9 KB\nFull text: /);
-  expect(stored.replaceAll("\n", "")).toMatch(/Full text: \/.*own-show-[0-9a-f]{8}\.txt$/);
-
-  await terminal.prompt("/mcp stats");
-  // The first Enter may only accept the completion; a second Enter on an empty line does nothing.
-  await terminal.press("Enter");
-  const stats = await terminal.until(/^ About [\d,]+ tokens saved\.$/m);
-  const head = stats.findIndex((line) => /^ tool\b/.test(line));
-  const [names = "", numbers = "", ...rows] = stats.slice(head);
-  if (columns === 60) {
-    expect([names, numbers]).toEqual([
-      " tool",
-      expect.stringMatching(/^ {3,}calls {2}errors {2}received +shown +mean$/),
-    ]);
-    expect(rows.slice(0, 2)).toEqual([
-      " own · show",
-      expect.stringMatching(/^ {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/),
-    ]);
-  } else {
-    expect(names).toMatch(/^ tool {3,}calls {2}errors {2}received +shown +mean$/);
-    expect(numbers).toMatch(/^ own · show {3,}5 +1 +[\d.]+ KB +[\d.]+ KB +[\d.]+ m?s$/);
-    expect(rows.findIndex((line) => line.startsWith(" About"))).toBe(4);
+  for (const columns of wider) {
+    const screen = await widen(terminal, columns);
+    expectEcho(newestRow(screen, "everything · echo"));
+    const [long = [], failed = [], mixed = [], escapes = [], stored = []] = rowsOf(screen, "own · show");
+    expectLong(long);
+    expectImage(newestRow(screen, "everything · get-tiny-image"));
+    expectFailed(failed);
+    expectMixed(mixed);
+    expectEscapes(escapes);
+    expectSteps(newestRow(screen, "own · steps"));
+    expectCounted(newestRow(screen, "own · count"));
+    expectStored(stored);
+    await expectStats(terminal, columns);
   }
-
-  // A narrower terminal draws every row again.
-  const narrow = Math.max(40, columns - 30);
-  await terminal.resize(narrow);
-  await terminal.until(new RegExp(`^─{${narrow}}$`, "m"));
+  await terminal.resize(40);
+  await terminal.until(/^─{40}$/m);
   await terminal.close();
 
   // The resumed session has neither the servers nor the snapshot.
   await at.writeMcp({ mcpServers: {} });
   await rm(join(at.agentDir, "mcp-snapshots"), { recursive: true });
   const resumed = await open(["--continue"]);
-  const screen = await resumed.until(/answer8\./);
-  expect(newestRow(screen, "own · count").at(-1)).toMatch(FOOTER);
-  expect(newestRow(screen, "own · show").join("\n")).toMatch(/49\.\d KB of 87\.9 KB\nFull text: /);
+  let screen = await resumed.until(/answer8\.[\s\S]*stub-model/);
+  for (const columns of WIDTHS) {
+    if (columns !== narrow) screen = await widen(resumed, columns);
+    expectCounted(newestRow(screen, "own · count"));
+    expectStored(newestRow(screen, "own · show"));
+  }
 });

@@ -44,6 +44,8 @@ export interface Terminal {
   /** Presses one key, by its name in tmux, for example `C-o`. */
   press(key: string): Promise<void>;
   resize(columns: number): Promise<void>;
+  /** Begins another session of the same Pi in a terminal of this width: once, because its notice tells them apart. */
+  startAnew(columns: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -78,24 +80,32 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       await sleep(50);
     }
   };
+  const prompt = async (text: string): Promise<void> => {
+    await tmux("send-keys", "-l", text);
+    await tmux("send-keys", "Enter");
+  };
+  const resize = async (width: number): Promise<void> => {
+    await tmux("resize-window", "-x", String(width), "-y", String(rows));
+  };
   await until(new RegExp(STUB_MODEL));
   return {
     screen,
     colours: () => tmux("capture-pane", "-p", "-e", "-N"),
     title: () => tmux("display-message", "-p", "#{pane_title}"),
     until,
-    prompt: async (text) => {
-      await tmux("send-keys", "-l", text);
-      await tmux("send-keys", "Enter");
-    },
+    prompt,
     type: async (text) => {
       await tmux("send-keys", "-l", text);
     },
     press: async (key) => {
       await tmux("send-keys", key);
     },
-    resize: async (width) => {
-      await tmux("resize-window", "-x", String(width), "-y", String(rows));
+    resize,
+    startAnew: async (width) => {
+      await resize(width);
+      await until(new RegExp(`^─{${width}}$`, "m"));
+      await prompt("/new");
+      await until(/New session started/);
     },
     close: async () => {
       await tmux("kill-server").catch(() => undefined);
