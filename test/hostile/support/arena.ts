@@ -125,17 +125,17 @@ export class Arena {
     return arena;
   }
 
-  /** Begins another attack: `notices`, `dialogs` and `requests` start empty. */
-  begin(): void {
-    this.#sinceRecord = this.rpc.events.length;
+  /** Begins another attack, with the record `at`: `notices`, `dialogs` and `requests` start empty. */
+  begin(at = this.rpc.events.length): void {
+    this.#sinceRecord = at;
     this.#sinceRequest = this.#requests.length;
   }
 
   /** Begins another attack, in another home. */
-  moveTo(place: Place, proxy: boolean): void {
+  moveTo(place: Place, proxy: boolean, at: number): void {
     this.#place = place;
     this.#proxy = proxy;
-    this.begin();
+    this.begin(at);
   }
 
   /** The notices since the current attack began. */

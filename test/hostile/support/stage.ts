@@ -24,13 +24,16 @@ export interface Scene {
 
 export interface Stage {
   readonly arena: Arena;
-  /** Ends the session that runs, and starts one in another home. Resolves once Pi is ready there. */
+  /**
+   * Ends the session that runs, and starts one in the home of `scene`, unless `leave` has started the first one there.
+   * Resolves once Pi is ready there.
+   */
   enter(scene: Scene): Promise<Arena>;
   /**
-   * Ends the session that runs, and starts one without any server. Resolves with a text for each process that the
-   * session has left behind.
+   * Ends the session that runs, and starts the next one: in the home that will be entered next, or without any server.
+   * Resolves with a text for each process that the session has left behind.
    */
-  leave(): Promise<string[]>;
+  leave(next?: Scene): Promise<string[]>;
   /** Ends Pi. Resolves with a text for each problem. */
   end(): Promise<string[]>;
   kill(): Promise<void>;
@@ -50,6 +53,8 @@ export async function openStage(
   const arena = await Arena.start({ place: first, extension, stageFile });
   /** What the environment of Pi has beyond that of any home. */
   let added: readonly string[] = [];
+  /** The home that `leave` has entered. */
+  let ahead: Place | undefined;
 
   const go = async ({ place, env = {}, cwd = place.home.cwd, proxy = false }: Scene): Promise<void> => {
     const { home } = place;
@@ -57,25 +62,33 @@ export async function openStage(
     added = Object.keys(env);
     await writeFile(stageFile, JSON.stringify({ cwd, env: { ...removed, ...home.env(env) } }));
     for (const name of READ_BY_PI) await takeOver(join(home.agentDir, name), join(first.home.agentDir, name));
-    arena.moveTo(place, proxy);
+    // A question that is still open would be answered in the next session.
+    arena.rpc.answerUi({ cancelled: true });
+    arena.rpc.answerUi(() => undefined);
+    const since = arena.rpc.events.length;
     await arena.rpc.request(
       { type: "switch_session", sessionPath: await sessionFile(home.dir, cwd) },
       SWITCH_MS,
     );
+    const ended = arena.rpc.events.findIndex(
+      (event, i) => i >= since && event.message === "the session has ended",
+    );
+    if (ended === -1) throw new Error("the earlier session has not ended");
+    arena.moveTo(place, proxy, ended + 1);
   };
 
   return {
     arena,
     enter: async (scene) => {
-      await go(scene);
+      const isThere = ahead === scene.place;
+      ahead = undefined;
+      if (!isThere) await go(scene);
       return arena;
     },
-    leave: async () => {
+    leave: async (next) => {
       const left = arena.place;
-      // A question that is still open would be answered in the next row.
-      arena.rpc.answerUi({ cancelled: true });
-      arena.rpc.answerUi(() => undefined);
-      await go({ place: idle });
+      await go(next ?? { place: idle });
+      ahead = next?.place;
       return arena.survivors(left);
     },
     end: async () => {

@@ -5,18 +5,24 @@
  */
 import { messageOf, type Outcome } from "./problems.ts";
 import type { Row } from "./row.ts";
-import { type FilePi, type RowContext, runAlone, startFilePi } from "./run-row.ts";
+import { type FilePi, prepare, type RowContext, runAlone, startFilePi } from "./run-row.ts";
 import type { Round } from "./together.ts";
 
 /** Attacks that are in the configuration at the same time. */
 const BESIDE = 8;
 const NOTHING = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
 
-/** Rows that share a session come first: the Pi of the file begins with their session, and leaves it only once. */
-export const inTurn = (rows: readonly Row[]): Row[] => [
-  ...rows.filter(({ alone }) => alone === undefined),
-  ...rows.filter(({ alone }) => alone !== undefined),
-];
+/** True if the row's own session is the first thing that needs its home, so that the row before may start it. */
+const startsAtOnce = ({ alone, story }: Row): boolean => alone === "home" && story === undefined;
+
+/**
+ * Rows that share a session come first: the Pi of the file begins with their session, and leaves it only once. Then the
+ * rows whose sessions follow each other.
+ */
+export const inTurn = (rows: readonly Row[]): Row[] => {
+  const rank = (row: Row): number => (row.alone === undefined ? 0 : startsAtOnce(row) ? 1 : 2);
+  return rows.toSorted((a, b) => rank(a) - rank(b));
+};
 
 /** The first row and the rows after it that run beside it. */
 function roundOf([first, ...others]: readonly Row[]): Row[] {
@@ -59,11 +65,11 @@ export function createTurns(rows: readonly Row[], context: RowContext): Turns {
     await replaceIf(ended.together.length > 0 || ended.outcomes.some(({ list }) => list.length > 0));
     return ended;
   };
-  const again = async (row: Row): Promise<Outcome> => {
-    if (row.alone === "process") return runAlone(row, context);
+  const again = async (row: Row, next?: Row): Promise<Outcome> => {
+    if (row.alone === "process") return runAlone(await prepare(row, context.caches), context);
     if (row.alone === "home") {
       pi ??= await startFilePi(context);
-      const outcome = await pi.runInHome(row);
+      const outcome = await pi.runInHome(row, next);
       await replaceIf(outcome.list.length > 0);
       return outcome;
     }
@@ -90,7 +96,10 @@ export function createTurns(rows: readonly Row[], context: RowContext): Turns {
   };
   return {
     run: async (row) => {
-      if (row.alone !== undefined) return again(row);
+      if (row.alone !== undefined) {
+        const next = rows[rows.indexOf(row) + 1];
+        return again(row, next && startsAtOnce(next) ? next : undefined);
+      }
       if (!known.has(row)) {
         const after = rows.slice(rows.indexOf(row) + 1);
         await runRound(roundOf([row, ...after.filter((one) => !known.has(one))]));
@@ -99,7 +108,7 @@ export function createTurns(rows: readonly Row[], context: RowContext): Turns {
       if (outcome === undefined) throw new Error(`no outcome of ${row.name}`);
       return outcome;
     },
-    again,
+    again: (row) => again(row),
     end: async () => {
       const ended = pi;
       pi = undefined;
