@@ -218,6 +218,14 @@ describe("a call of a tool that is not available", () => {
     expect(answer).toMatch(expected);
     expect(search).toContain(`${server}__echo: ${answer.replace(`Tool ${server}__echo not found: `, "")}`);
   });
+
+  test("print mode, a project's server -> refused with one line on stderr, no server runs", async () => {
+    const { stderr, log } = await told("theirs");
+    expect(stderr).toBe(
+      "MCP server theirs of this project is not started: nobody can be asked for consent here.\n",
+    );
+    expect(log).not.toContain("theirs connected over");
+  });
 });
 
 describe("a server whose message ends the connection worker", () => {

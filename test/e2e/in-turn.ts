@@ -14,7 +14,7 @@ import { type Opened, type OpenOptions, open, PATIENCE_MS } from "./rpc-support.
 import { ENTRY, home, onCleanup, root } from "./support.ts";
 
 /** Replaces the home between two sessions; it comes last, so that the extension has ended before. */
-const NEXT_HOME = join(root, "test", "fixtures", "next-home.mjs");
+export const NEXT_HOME = join(root, "test", "fixtures", "next-home.mjs");
 
 /**
  * What the session finds. Pi asks once whether it trusts a project with a `.pi` folder, so all turns with one give the

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { filesBelow, unlessGone } from "../support/files-below.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
-import { type PiHome, runPrint } from "../support/pi-run.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { extensionErrors, notices, type RpcDialog, type RpcToolEnd } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
@@ -20,7 +20,7 @@ import {
   open,
   PATIENCE_MS,
 } from "./rpc-support.ts";
-import { call, ENTRY, fixtureServer, home, model, onCleanup, once, readLog, searchFor } from "./support.ts";
+import { call, fixtureServer, onCleanup, once, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
@@ -313,18 +313,6 @@ describe("consent", () => {
     await pi.statusLine("MCP 1/1 · 1 tool", since);
     expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
     expectClean(pi);
-  });
-
-  test("print mode -> refused with one line on stderr, no server runs", async () => {
-    const at = await home({ files: { ".mcp.json": project({ s: live() }) } });
-    const scripted = await model([searchFor("select:s__work"), { text: "ok" }]);
-    const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
-    expect(run.stderr).toBe(
-      "MCP server s of this project is not started: nobody can be asked for consent here.\n",
-    );
-    expect(scripted.requests[1] && toolResultTexts(scripted.requests[1])[0]).toContain("No such tool");
-    expect(await readLog(at)).not.toContain("connected over");
   });
 });
 

@@ -1,4 +1,8 @@
-/** Owns: tests of the main job in the real Pi: search, load, call; with both builds of the extension. */
+/**
+ * Owns: tests of the main job in the real Pi: search, load, call; with both builds of the extension. The story in print
+ * mode runs with the packed package and the one over RPC with the raw TypeScript, whose start costs a second of
+ * processor time; `MAIN_FLOW_ALL=1` runs both with each.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -8,103 +12,117 @@ import { processesWithMarker } from "../support/processes.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
 import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, searchFor } from "./support.ts";
 
-describe.each(BUILDS)("%s", (build) => {
-  test("print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call", async () => {
-    const scripted = await model([
-      searchFor("echo"),
-      call("everything__echo", { message: "through threads" }),
-      {
-        toolCalls: [
-          ...Array.from({ length: 8 }, (_, i) => ({ name: "everything__echo", args: { message: `m${i}` } })),
-          { name: "everything__get-sum", args: { a: 2, b: 40 } },
-        ],
-      },
-      { text: "finished" },
-    ]);
-    const everything = { ...SERVERS.everything, directTools: ["get-sum"] };
-    const at = await home({ mcp: { mcpServers: { ...SERVERS, everything } } });
-    const entry = await entryOf(build);
-    const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
+const ALL = process.env.MAIN_FLOW_ALL === "1";
 
-    expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
-    const [first, second] = scripted.requests;
-    const builtIn = ["read", "bash", "edit", "write", "ToolSearch"];
-    expect(first?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
-    expect(second?.toolNames).toContain("everything__echo");
-    const declared = second?.tools.find((tool) => tool.function.name === "everything__echo");
-    expect(declared?.function.parameters).toMatchObject({
-      type: "object",
-      properties: { message: { type: "string" } },
-      required: ["message"],
-    });
-    const last = scripted.requests.at(-1);
-    const [searched, echoed, ...sideBySide] = last ? toolResultTexts(last) : [];
-    expect(searched).toContain("everything__echo(message: string)");
-    // The server's instructions come once, with the answer that loads its first tool, and in no declaration.
-    expect(searched).toMatch(
-      /\nInstructions of the MCP server everything, in the server's own words .*\n> #/,
-    );
-    expect(JSON.stringify(last?.messages).match(/Instructions of the MCP server/g)).toHaveLength(1);
-    expect(JSON.stringify(last?.tools)).not.toContain("Key Features");
-    expect(echoed).toBe("Echo: through threads");
-    expect(sideBySide.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
-    expect(sideBySide[8]).toContain("42");
-    expect(await processesWithMarker(at.dir)).toEqual([]);
-    expect(existsSync(join(at.agentDir, "mcp-cache.json"))).toBe(true);
+const IN_PRINT_MODE = ALL ? BUILDS : (["packed package"] as const);
+const OVER_RPC = ALL ? BUILDS : (["raw TypeScript"] as const);
 
-    const before = (await readLog(at)).length;
-    const later = await model([
-      searchFor("select:memory__read_graph"),
-      // A direct tool of the snapshot is called without a search.
-      call("everything__get-sum", { a: 1, b: 2 }),
-      { text: "ok" },
-    ]);
-    const next = await runPrint({ home: at, model: later, extensions: entry, prompt: "go" });
-    expect(next.code).toBe(0);
-    expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
-    expect(later.requests[1]?.toolNames).toContain("memory__read_graph");
-    const [, sum] = later.requests[2] ? toolResultTexts(later.requests[2]) : [];
-    expect(sum).toMatch(/\b3\b[\s\S]*\nInstructions of the MCP server everything, .*\n> #/);
-    const log = (await readLog(at)).slice(before);
-    expect(log).toContain("started");
-    expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
-  });
+describe("the main flow", () => {
+  test.each(IN_PRINT_MODE)(
+    "%s, print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call",
+    async (build) => {
+      const scripted = await model([
+        searchFor("echo"),
+        call("everything__echo", { message: "through threads" }),
+        {
+          toolCalls: [
+            ...Array.from({ length: 8 }, (_, i) => ({
+              name: "everything__echo",
+              args: { message: `m${i}` },
+            })),
+            { name: "everything__get-sum", args: { a: 2, b: 40 } },
+          ],
+        },
+        { text: "finished" },
+      ]);
+      const everything = { ...SERVERS.everything, directTools: ["get-sum"] };
+      const at = await home({ mcp: { mcpServers: { ...SERVERS, everything } } });
+      const entry = await entryOf(build);
+      const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
 
-  test("RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left", async () => {
-    const scripted = await model([
-      searchFor("select:everything__get-tiny-image"),
-      call("everything__get-tiny-image", {}),
-      { text: "seen" },
-      call("everything__get-tiny-image", {}),
-    ]);
-    const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-    const rpc = await startRpc({ home: at, model: scripted, extensions: await entryOf(build) });
-    onCleanup(() => rpc.stop());
+      expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
+      const [first, second] = scripted.requests;
+      const builtIn = ["read", "bash", "edit", "write", "ToolSearch"];
+      expect(first?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
+      expect(second?.toolNames).toContain("everything__echo");
+      const declared = second?.tools.find((tool) => tool.function.name === "everything__echo");
+      expect(declared?.function.parameters).toMatchObject({
+        type: "object",
+        properties: { message: { type: "string" } },
+        required: ["message"],
+      });
+      const last = scripted.requests.at(-1);
+      const [searched, echoed, ...sideBySide] = last ? toolResultTexts(last) : [];
+      expect(searched).toContain("everything__echo(message: string)");
+      // The server's instructions come once, with the answer that loads its first tool, and in no declaration.
+      expect(searched).toMatch(
+        /\nInstructions of the MCP server everything, in the server's own words .*\n> #/,
+      );
+      expect(JSON.stringify(last?.messages).match(/Instructions of the MCP server/g)).toHaveLength(1);
+      expect(JSON.stringify(last?.tools)).not.toContain("Key Features");
+      expect(echoed).toBe("Echo: through threads");
+      expect(sideBySide.slice(0, 8)).toEqual(Array.from({ length: 8 }, (_, i) => `Echo: m${i}`));
+      expect(sideBySide[8]).toContain("42");
+      expect(await processesWithMarker(at.dir)).toEqual([]);
+      expect(existsSync(join(at.agentDir, "mcp-cache.json"))).toBe(true);
 
-    const ends = toolEnds(await rpc.prompt("show me"));
-    const image = ends.find((end) => end.toolName === "everything__get-tiny-image");
-    expect(image?.isError).toBe(false);
-    expect(JSON.stringify(image?.result)).toContain('"mimeType":"image/png"');
+      const before = (await readLog(at)).length;
+      const later = await model([
+        searchFor("select:memory__read_graph"),
+        // A direct tool of the snapshot is called without a search.
+        call("everything__get-sum", { a: 1, b: 2 }),
+        { text: "ok" },
+      ]);
+      const next = await runPrint({ home: at, model: later, extensions: entry, prompt: "go" });
+      expect(next.code).toBe(0);
+      expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
+      expect(later.requests[1]?.toolNames).toContain("memory__read_graph");
+      const [, sum] = later.requests[2] ? toolResultTexts(later.requests[2]) : [];
+      expect(sum).toMatch(/\b3\b[\s\S]*\nInstructions of the MCP server everything, .*\n> #/);
+      const log = (await readLog(at)).slice(before);
+      expect(log).toContain("started");
+      expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
+    },
+  );
 
-    const [status] = notices(await rpc.command("/mcp"));
-    expect(status?.message).toMatch(
-      /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources, MCP [\d-]+\)$/,
-    );
+  test.each(OVER_RPC)(
+    "%s, RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left",
+    async (build) => {
+      const scripted = await model([
+        searchFor("select:everything__get-tiny-image"),
+        call("everything__get-tiny-image", {}),
+        { text: "seen" },
+        call("everything__get-tiny-image", {}),
+      ]);
+      const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+      const rpc = await startRpc({ home: at, model: scripted, extensions: await entryOf(build) });
+      onCleanup(() => rpc.stop());
 
-    await rpc.request({ type: "new_session" });
-    const again = toolEnds(await rpc.prompt("again"));
-    expect(again.map((end) => end.isError)).toEqual([true]);
-    await rpc.command("/mcp");
-    const servers = (await processesWithMarker(at.dir)).filter(({ command }) =>
-      command.includes("server-everything"),
-    );
-    expect(servers.length).toBeLessThanOrEqual(1);
+      const ends = toolEnds(await rpc.prompt("show me"));
+      const image = ends.find((end) => end.toolName === "everything__get-tiny-image");
+      expect(image?.isError).toBe(false);
+      expect(JSON.stringify(image?.result)).toContain('"mimeType":"image/png"');
 
-    expect(extensionErrors(rpc.events)).toEqual([]);
-    expect(rpc.strayLines).toEqual([]);
-    const exit = await rpc.stop();
-    expect(exit.code).toBe(0);
-    expect(await processesWithMarker(at.dir)).toEqual([]);
-    expect(rpc.stderr).toBe("");
-  });
+      const [status] = notices(await rpc.command("/mcp"));
+      expect(status?.message).toMatch(
+        /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources, MCP [\d-]+\)$/,
+      );
+
+      await rpc.request({ type: "new_session" });
+      const again = toolEnds(await rpc.prompt("again"));
+      expect(again.map((end) => end.isError)).toEqual([true]);
+      await rpc.command("/mcp");
+      const servers = (await processesWithMarker(at.dir)).filter(({ command }) =>
+        command.includes("server-everything"),
+      );
+      expect(servers.length).toBeLessThanOrEqual(1);
+
+      expect(extensionErrors(rpc.events)).toEqual([]);
+      expect(rpc.strayLines).toEqual([]);
+      const exit = await rpc.stop();
+      expect(exit.code).toBe(0);
+      expect(await processesWithMarker(at.dir)).toEqual([]);
+      expect(rpc.stderr).toBe("");
+    },
+  );
 });

@@ -1,47 +1,41 @@
 /**
- * Owns: servers of the stateless era (MCP 2026-07-28) in the real Pi: found, loaded and called in print mode, over stdio
- * and over HTTP, and called again by the next start with a single request; questions over RPC.
+ * Owns: servers of the stateless era (MCP 2026-07-28) in the real Pi: found, loaded and called over stdio and over
+ * HTTP, and called again in the next session with a single request; questions.
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { serveFixture } from "../support/modern-http.ts";
 import { oneFile } from "../support/one-file.ts";
-import { runPrint } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
-import { call, ENTRY, home, model, readLog, root, searchFor } from "./support.ts";
+import { call, readLog, root, searchFor } from "./support.ts";
 
 const turn = inTurn();
 const program = oneFile("server-of-both-eras", join(root, "test/fixtures/modern/stdio.mjs"));
 const stdio = { command: process.execPath, args: [program.file], env: { ...program.env, ERAS: "modern" } };
 
-test("print mode -> the model finds and calls tools over both transports; the next start calls with one request", async () => {
+test("the model finds and calls tools over both transports; the next session calls with one request", async () => {
   const server = await serveFixture();
-  const at = await home({ mcp: { mcpServers: { local: stdio, remote: { url: server.url } } } });
-  const scripted = await model([
+  const pi = await turn({ mcp: { mcpServers: { local: stdio, remote: { url: server.url } } } });
+  await pi.prompt(
     searchFor("select:local__echo,remote__echo"),
     call("local__echo", { text: "by a pipe" }),
     call("remote__echo", { text: "by a request" }),
-    { text: "finished" },
-  ]);
-  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
-  const last = scripted.requests.at(-1);
+  );
+  expect(pi.rpc.stderr).toBe("");
+  const last = pi.scripted.requests.at(-1);
   const [found, ...called] = last ? toolResultTexts(last) : [];
   expect(found).toContain("remote__echo(text: string)");
   expect(found).toContain("The fixture of both eras.");
   expect(called[0]).toBe("by a pipe");
   expect(called[1]).toContain("by a request");
 
+  await pi.again();
   const before = server.asked.length;
-  const later = await model([
-    searchFor("select:remote__echo"),
-    call("remote__echo", { text: "again" }),
-    { text: "ok" },
-  ]);
-  const next = await runPrint({ home: at, model: later, extensions: ENTRY, prompt: "go" });
-  expect(next).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
+  const ends = await pi.prompt(searchFor("select:remote__echo"), call("remote__echo", { text: "again" }));
+  expect(ends.map(({ isError }) => isError)).toEqual([false, false]);
+  expect(pi.rpc.stderr).toBe("");
   const [first, ...others] = server.log.slice(before);
   expect(first).toBe("POST tools/call");
   expect(others.filter((line) => !line.endsWith("/list"))).toEqual([]);

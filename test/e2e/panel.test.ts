@@ -2,26 +2,28 @@
  * Owns: the panel of `/mcp` in the real Pi in a real terminal, key by key: what a person sees of servers that run, fail,
  * ask and change, and that the screen is as before when the panel is closed.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { startAuthorizationServer } from "../support/authorization-server.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, root, SERVERS } from "./support.ts";
+import { type Screen, terminalInTurn } from "./terminal-in-turn.ts";
 
 const EAGER = { lifecycle: "eager" };
 
+// As over SSH, so that no browser of this machine is started.
+const turn = terminalInTurn({ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22" });
+
 async function open(
   mcpServers: Record<string, unknown> | undefined,
-  { columns, rows }: { columns: number; rows: number },
+  size: { columns: number; rows: number },
   files: Record<string, unknown> = {},
-) {
-  const at = await home({ ...(mcpServers ? { mcp: { mcpServers } } : {}), files });
-  const terminal = await openTerminal({ home: at, model: await model([]), extension: ENTRY, columns, rows });
-  onCleanup(() => terminal.close());
-  return { at, terminal };
+): Promise<Screen> {
+  return turn({ ...(mcpServers ? { mcp: { mcpServers } } : {}), files }, size);
 }
 
 const press = async (terminal: Terminal, ...keys: string[]): Promise<void> => {
@@ -86,15 +88,7 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
   // Kept.
   "mcpServers": { "everything": ${JSON.stringify({ ...SERVERS.everything, ...EAGER })} }
 }`;
-  const at = await home({ mcp });
-  const terminal = await openTerminal({
-    home: at,
-    model: await model([]),
-    extension: ENTRY,
-    columns: 100,
-    rows: 40,
-  });
-  onCleanup(() => terminal.close());
+  const { at, terminal } = await turn({ mcp }, { columns: 100, rows: 40 });
   await terminal.until(/MCP 1\/1/);
   await terminal.prompt("/mcp");
   await terminal.until(/→ ● everything/);
@@ -176,22 +170,18 @@ test("a project's server asks for consent while the panel is open -> the questio
 
 test("a call asks while the panel is open -> the question covers the panel, is answered, and the panel comes back", async () => {
   const own = { ...fixtureServer("shows.mjs"), directTools: true, approve: { show: "ask" } };
-  const at = await home({ mcp: { mcpServers: { own } } });
-  const file = join(at.tmpDir, "steps-end");
-  const script = [call("own__steps", { file }), call("own__show", { text: "shown" }), { text: "done." }];
-  const terminal = await openTerminal({
-    home: at,
-    model: await model(script),
-    extension: ENTRY,
-    columns: 100,
-    rows: 40,
-  });
-  onCleanup(() => terminal.close());
+  const ends = "steps-end";
+  const script = (at: PiHome) => [
+    call("own__steps", { file: join(at.cwd, ends) }),
+    call("own__show", { text: "shown" }),
+    { text: "done." },
+  ];
+  const { at, terminal } = await turn({ mcp: { mcpServers: { own } } }, { columns: 100, rows: 40 }, script);
   await terminal.prompt("go");
   await terminal.until(/step \d+ of unknown/);
   await terminal.prompt("/mcp");
   await terminal.until(/→ ● own/);
-  await writeFile(file, "");
+  await at.writeFile(ends, "");
   await terminal.until(/Run show of the MCP server own\?[\s\S]*→ Allow once/);
   await press(terminal, "Enter");
   await terminal.until(/done\.[\s\S]*→ ● own/);
@@ -207,20 +197,8 @@ test("a sign-in from the panel -> its dialog covers the panel, and the panel com
     check: (token, resource) => trusted.book.check(token, resource),
   });
   onCleanup(() => guarded.close());
-  const made = await home({ mcp: { mcpServers: { web: { url: guarded.url, ...EAGER } } } });
-  // As over SSH, so that no browser of this machine is started.
-  const at = {
-    ...made,
-    env: (extra = {}) => made.env({ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", ...extra }),
-  };
-  const terminal = await openTerminal({
-    home: at,
-    model: await model([]),
-    extension: ENTRY,
-    columns: 100,
-    rows: 40,
-  });
-  onCleanup(() => terminal.close());
+  const mcpServers = { web: { url: guarded.url, ...EAGER } };
+  const { terminal } = await open(mcpServers, { columns: 100, rows: 40 });
   await terminal.prompt("/mcp");
   await terminal.until(/→ ! web +needs sign-in/);
   await press(terminal, "Enter");

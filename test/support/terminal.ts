@@ -18,8 +18,8 @@ const PATIENCE_MS = 30_000;
 export interface TerminalOptions {
   home: PiHome;
   model: ScriptedModel;
-  /** Path for `-e`; without it, Pi loads what its settings name. */
-  extension?: string;
+  /** Paths for `-e`; without it, Pi loads what its settings name. */
+  extension?: string | readonly string[];
   columns: number;
   rows?: number;
   /** More arguments of Pi, for example `["--continue"]`. */
@@ -43,7 +43,8 @@ export interface Terminal {
   type(text: string): Promise<void>;
   /** Presses one key, by its name in tmux, for example `C-o`. */
   press(key: string): Promise<void>;
-  resize(columns: number): Promise<void>;
+  /** Without `rows`, their number stays. */
+  resize(columns: number, rows?: number): Promise<void>;
   /** Begins another session of the same Pi in a terminal of this width: once, because its notice tells them apart. */
   startAnew(columns: number): Promise<void>;
   close(): Promise<void>;
@@ -64,7 +65,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     return stdout;
   };
   const pi = [process.execPath, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
-  if (extension !== undefined) pi.push("-e", extension);
+  pi.push(...[extension ?? []].flat().flatMap((path) => ["-e", path]));
   const size = ["-x", String(columns), "-y", String(rows)];
   await tmux("new-session", "-d", ...size, "-c", home.cwd, ...pi, ...(options.args ?? []));
 
@@ -84,8 +85,10 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     await tmux("send-keys", "-l", text);
     await tmux("send-keys", "Enter");
   };
-  const resize = async (width: number): Promise<void> => {
-    await tmux("resize-window", "-x", String(width), "-y", String(rows));
+  let height = rows;
+  const resize = async (width: number, newHeight = height): Promise<void> => {
+    height = newHeight;
+    await tmux("resize-window", "-x", String(width), "-y", String(height));
   };
   await until(new RegExp(STUB_MODEL));
   return {

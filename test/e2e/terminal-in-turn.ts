@@ -1,0 +1,90 @@
+/**
+ * Owns: one Pi in a real terminal for several tests. Each test gets a new session from a home of its own content in the
+ * same place, and a screen of its own size.
+ * Must not: know what is on the screen, but for the panel that a test may leave open.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { onTestFailed } from "vitest";
+import { forWholeFile } from "../support/cleanup.ts";
+import type { ModelTurn } from "../support/model.ts";
+import { fillHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
+import { openTerminal, type Terminal } from "../support/terminal.ts";
+import { NEXT_HOME } from "./in-turn.ts";
+import { ENTRY, home, model, onCleanup } from "./support.ts";
+
+export interface Screen {
+  at: PiHome;
+  terminal: Terminal;
+}
+
+interface Size {
+  columns: number;
+  rows: number;
+}
+
+type Script = (at: PiHome) => readonly ModelTurn[];
+type TakeScreen = (turn: HomeOptions, size: Size, script?: Script) => Promise<Screen>;
+
+/** Tells the sessions apart: the chat of each one begins with its number. */
+const NUMBERS = `
+export default (pi) => pi.on("session_start", (event, ctx) => {
+  globalThis.sessionsOfTest = (globalThis.sessionsOfTest ?? 0) + 1;
+  ctx.ui.notify("session " + globalThis.sessionsOfTest + " of this test file", "warning");
+});`;
+
+/** Returns a function that begins a session. After a test that failed, the next one gets another Pi. */
+export function terminalInTurn(env: Readonly<Record<string, string>> = {}): TakeScreen {
+  let shared: Screen | undefined;
+  let sessions = 0;
+  const turns: ModelTurn[] = [];
+
+  const start = async (turn: HomeOptions, size: Size): Promise<Screen> => {
+    const at = await home(turn);
+    const numbers = join(at.tmpDir, "numbers.mjs");
+    await writeFile(numbers, NUMBERS);
+    const extensions = [ENTRY, numbers, NEXT_HOME];
+    const scripted = await model(() => turns.shift());
+    const terminal = await openTerminal({ home: at, model: scripted, extension: extensions, env, ...size });
+    onCleanup(() => terminal.close());
+    return { at, terminal };
+  };
+  const next = async ({ at, terminal }: Screen, turn: HomeOptions, size: Size): Promise<void> => {
+    await leavePanel(terminal);
+    await fillHome(join(at.dir, "next"), turn, at.cwd);
+    await terminal.resize(size.columns, size.rows);
+    // The test may have left a text.
+    await terminal.press("C-u");
+    await terminal.prompt("/new");
+    // The first Enter may only accept the completion; a second Enter on an empty line does nothing.
+    await terminal.press("Enter");
+  };
+
+  return async (turn, size, script) => {
+    onTestFailed(() => {
+      shared = undefined;
+    });
+    turns.length = 0;
+    sessions++;
+    if (shared) {
+      await next(shared, turn, size);
+    } else {
+      shared = await forWholeFile(() => start(turn, size));
+      sessions = 1;
+    }
+    await shared.terminal.until(new RegExp(`session ${sessions} of this test file`));
+    turns.push(...(script?.(shared.at) ?? []));
+    return shared;
+  };
+}
+
+/** Goes back until no page of the panel is on the screen: each of them says what Escape does. */
+async function leavePanel(terminal: Terminal): Promise<void> {
+  for (;;) {
+    const before = (await terminal.screen()).join("\n");
+    if (!/ {2}esc (close|back|clear)|^ esc back/m.test(before)) return;
+    await terminal.press("Escape");
+    while ((await terminal.screen()).join("\n") === before) await sleep(20);
+  }
+}
