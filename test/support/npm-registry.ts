@@ -1,7 +1,7 @@
 /**
- * Owns: a registry for npm on loopback with one package, so that an installation needs no network.
+ * Owns: a registry for npm on loopback with a few packages, so that an installation needs no network.
  * Must not: serve anything else.
- * Called by: the tests of an installation, and the hostile rows about npx.
+ * Called by: the tests of an installation and of npx, and the hostile rows about npx.
  */
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
@@ -20,18 +20,29 @@ export interface Published {
   tarball: Uint8Array;
 }
 
-export async function startRegistry({ manifest, tarball }: Published): Promise<Registry> {
-  const { name, version } = manifest;
-  const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
+const tarballPath = ({ name, version }: Published["manifest"]): string => `/${name}/-/${version}.tgz`;
+
+/** What npm reads of a package: all its versions, the last of which is the newest. */
+function document(name: string, published: readonly Published[], origin: string): unknown {
+  const versions = published.map(({ manifest, tarball }) => {
+    const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
+    const dist = { tarball: `${origin}${tarballPath(manifest)}`, integrity };
+    return [manifest.version, { ...manifest, dist }] as const;
+  });
+  return { name, "dist-tags": { latest: versions.at(-1)?.[0] }, versions: Object.fromEntries(versions) };
+}
+
+/** Serves these packages. Of several versions of one package, the last is the newest. */
+export async function startRegistry(...published: readonly Published[]): Promise<Registry> {
   const server = createServer((request, response) => {
-    const url = `http://${request.headers.host}`;
-    if (request.url === `/${name}.tgz`) response.writeHead(200).end(tarball);
-    else if (request.url?.startsWith(`/${name}`)) {
-      const packed = { ...manifest, dist: { tarball: `${url}/${name}.tgz`, integrity } };
+    const path = decodeURIComponent(request.url ?? "");
+    const packed = published.find(({ manifest }) => path === tarballPath(manifest));
+    const versions = published.filter(({ manifest }) => path === `/${manifest.name}`);
+    const [first] = versions;
+    if (packed) response.writeHead(200).end(packed.tarball);
+    else if (first) {
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({ name, "dist-tags": { latest: version }, versions: { [version]: packed } }),
-      );
+      response.end(JSON.stringify(document(first.manifest.name, versions, `http://${request.headers.host}`)));
     } else response.writeHead(404).end("{}");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

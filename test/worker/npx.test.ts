@@ -1,6 +1,8 @@
 /**
  * Owns: npx commands with the real npm: the resolved program is the one that npx itself runs, and no npm process stays.
- * All tests share one folder as npm's cache, which is empty at first; each test has its own cache file and project.
+ * All tests share one folder as npm's cache, which is empty at first; each test has its own cache file and project. The
+ * packages come from a registry on loopback, which has them as small as npm allows. `npm run test:long` takes them from
+ * npm's own registry.
  */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -11,14 +13,18 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
+import { forWholeFile } from "../support/cleanup.ts";
 import { repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
+import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
 
-const MEMORY = "@modelcontextprotocol/server-memory";
+/** 1: npm's own registry, with packages of many files and versions. */
+const isReal = process.env.NPX_REAL_REGISTRY === "1";
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const live = new AbortController().signal;
 
 let root: string;
+let registry: Record<string, string>;
 let npmCache: string;
 let cwd: string;
 let cacheFile: string;
@@ -32,6 +38,7 @@ let count = 0;
 beforeAll(async () => {
   root = await mkdtemp(join(await realpath(tmpdir()), "pmt-npx-"));
   npmCache = join(root, "npm-cache");
+  registry = isReal ? {} : { npm_config_registry: (await forWholeFile(startNpxRegistry)).url };
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 beforeEach(async () => {
@@ -42,7 +49,7 @@ beforeEach(async () => {
   await mkdir(join(folder, "agent"), { recursive: true });
   await mkdir(cwd, { recursive: true });
   // The settings of the person who runs the tests are left out: `yes=false` there would refuse installs.
-  env = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc") };
+  env = { npm_config_cache: npmCache, npm_config_userconfig: join(root, "npmrc"), ...registry };
   notes = [];
   spawned = [];
   exited = [];
@@ -92,7 +99,7 @@ async function outputOf(command: string, args: string[], more: Record<string, st
   return text;
 }
 
-test("an empty npm cache -> the server is installed and found at the path that npx itself starts", async () => {
+test("an empty npm cache -> the server is installed and found at the path that npx itself starts, then for 24 hours without npm", async () => {
   const launch = await npx(["-y", MEMORY, "an argument", "--", "-x"]);
   expect(notes).toEqual([]);
   expect(fileOf(launch)).toBe(".bin/mcp-server-memory");
@@ -114,38 +121,69 @@ test("an empty npm cache -> the server is installed and found at the path that n
   } finally {
     process.kill(-(child.pid ?? 0), "SIGKILL");
   }
+  await secondResolutions(await npx(["-y", MEMORY]));
 });
 
-test("a second resolution -> runs no npm, for the user's own servers also in another project", async () => {
-  const first = await npx(["-y", MEMORY]);
+/** A second resolution runs no npm, for the user's own servers also in another project. */
+async function secondResolutions(first: NpxLaunch | undefined): Promise<void> {
   const users = await npx(["-y", MEMORY], { neutral: neutralFolder });
   spawned = [];
   expect(await npx(["-y", MEMORY])).toEqual(first);
   expect(await npx(["-y", MEMORY], { neutral: neutralFolder })).toEqual(users);
+  const own = cwd;
   cwd = join(root, "another");
   await mkdir(cwd);
   expect((await npx(["-y", MEMORY], { neutral: neutralFolder }))?.args).toEqual(first?.args);
   expect(spawned).toEqual([]);
-});
 
-/** How many of the rows npx itself runs as well. A run of npx takes half a second of processor time. */
+  // npm looks for the newest version again.
+  cwd = own;
+  const later = Date.now() + DAY_MS + 60_000;
+  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
+  expect(spawned).toHaveLength(2);
+  spawned = [];
+  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
+  expect(spawned).toEqual([]);
+}
+
+const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
+
+async function versionOf(launch: NpxLaunch | undefined): Promise<string> {
+  const manifest = await readFile(join(modulesOf(launch), "semver", "package.json"), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** How many of the lines npx itself runs as well. A run of npx takes half a second of processor time. */
 const COMPARED = repeats("NPX_COMPARED", 1);
 
-test.each(
-  [
-    ["-y semver@7.7.2 1.2.3 -i minor", "1.3.0"],
-    ["-y semver@^6 1.2.3 2.0.0 -r ^2", "2.0.0"],
-    ["-y -p semver@7.7.2 -- semver v1.2.3", "1.2.3"],
-    ["--package=semver@~7.6 semver 1.2.3", "1.2.3"],
-    ["semver@latest 3.2.1", "3.2.1"],
-  ].map(([line = "", expected = ""], row) => [line, expected, row < COMPARED] as const),
-)("npx %s -> %s, compared with npx itself: %s", async (line, expected, isCompared) => {
-  const launch = await npx(line.split(" "));
+const LINES = [
+  { line: "-y semver@7.7.2 1.2.3 -i minor", output: "1.3.0", version: /^7\.7\.2$/ },
+  { line: "-y semver@^6 1.2.3 2.0.0 -r ^2", output: "2.0.0", version: /^6\./ },
+  { line: "--package=semver@~7.6 semver 1.2.3", output: "1.2.3", version: /^7\.6\./ },
+  { line: "semver@latest 3.2.1", output: "3.2.1", version: /^7\.\d+\.\d+$/ },
+  { line: "-y -p semver@7.7.2 -- semver v1.2.3", output: "1.2.3", version: /^7\.7\.2$/ },
+];
+
+test("lines of npx -> each program is the one that npx itself starts, in a version of the range or none", async () => {
+  const resolved = (list: typeof LINES) => Promise.all(list.map(({ line }) => npx(line.split(" "))));
+  // The last line takes what the first one has installed; the others share one run that tells npm's folders.
+  const launches = [...(await resolved(LINES.slice(0, -1))), ...(await resolved(LINES.slice(-1)))];
   expect(notes).toEqual([]);
-  expect(fileOf(launch)).toBe(".bin/semver");
-  const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
-  expect(ours.trim()).toBe(expected);
-  if (isCompared) expect(await outputOf("npx", line.split(" "))).toBe(ours);
+  for (const [row, { line, output, version }] of LINES.entries()) {
+    const launch = launches[row];
+    expect(fileOf(launch)).toBe(".bin/semver");
+    expect(await versionOf(launch)).toMatch(version);
+    const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
+    expect({ line, output: ours.trim() }).toEqual({ line, output });
+    if (row < COMPARED) expect(await outputOf("npx", line.split(" "))).toBe(ours);
+  }
+
+  // An installed version outside of the range is not used.
+  const file = join(modulesOf(launches[1]), "semver", "package.json");
+  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...manifest, version: "5.0.0" }));
+  expect(await npx(["-y", "semver@^6"])).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
 });
 
 test("npm exec -> resolved like npx", async () => {
@@ -158,62 +196,38 @@ test("npm exec -> resolved like npx", async () => {
   expect(fileOf(launch)).toBe(".bin/semver");
 });
 
-test("an exact version in npm's cache -> no install", async () => {
-  await npx(["-y", "semver@7.7.2"]);
+test("an exact version in npm's cache -> no install, as long as the package is there", async () => {
+  const args = ["-y", "semver@7.7.2"];
+  const first = await npx(args);
   await rm(cacheFile);
   spawned = [];
   // npm is asked for its folders only: it cannot reach a registry.
-  env.npm_config_registry = "http://127.0.0.1:9/";
-  expect(fileOf(await npx(["-y", "semver@7.7.2"]))).toBe(".bin/semver");
+  const reached = env;
+  env = { ...env, npm_config_registry: "http://127.0.0.1:9/" };
+  expect(fileOf(await npx(args))).toBe(".bin/semver");
   expect(spawned).toHaveLength(1);
-});
 
-test("no version, 24 hours later -> npm looks for the newest version again", async () => {
-  await npx(["-y", "semver"]);
-  spawned = [];
-  const later = Date.now() + DAY_MS + 60_000;
-  expect(await npx(["-y", "semver"], { now: () => later })).toBeDefined();
-  expect(spawned).toHaveLength(2);
-  spawned = [];
-  expect(await npx(["-y", "semver"], { now: () => later })).toBeDefined();
-  expect(spawned).toEqual([]);
-});
-
-test("a corrupt cache file -> one run of npm, and the file is replaced", async () => {
+  // A corrupt cache file: one run of npm, and the file is replaced.
   await writeFile(cacheFile, '{"version":1,"entries":{"x":');
-  expect(await npx(["-y", "semver@7.7.2"])).toBeDefined();
+  spawned = [];
+  expect(await npx(args)).toBeDefined();
   expect(spawned).toHaveLength(1);
   expect(JSON.parse(await readFile(cacheFile, "utf8"))).toMatchObject({ version: 1 });
   spawned = [];
-  expect(await npx(["-y", "semver@7.7.2"])).toBeDefined();
+  expect(await npx(args)).toBeDefined();
   expect(spawned).toEqual([]);
-});
 
-const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
-
-test("a package was deleted from npm's cache -> installed again", async () => {
-  const first = await npx(["-y", "semver@7.7.2"]);
+  // A package was deleted: installed again.
+  env = reached;
   await rm(modulesOf(first), { recursive: true });
-  spawned = [];
-  expect(await npx(["-y", "semver@7.7.2"])).toEqual(first);
+  expect(await npx(args)).toEqual(first);
   expect(spawned).toHaveLength(2);
-});
 
-test("a binary was deleted but not its package, which npx does not repair -> npx itself is started", async () => {
-  const first = await npx(["-y", "semver@7.7.2"]);
+  // A binary was deleted but not its package, which npx does not repair: npx itself is started.
   await rm(first?.args[0] ?? "");
-  expect(await npx(["-y", "semver@7.7.2"])).toBeUndefined();
+  expect(notes).toEqual([]);
+  expect(await npx(args)).toBeUndefined();
   expect(notes).toEqual([expect.stringMatching(/is missing$/)]);
-  await rm(modulesOf(first), { recursive: true });
-});
-
-test("an installed version outside the range -> not used", async () => {
-  const first = await npx(["-y", "semver@^6"]);
-  const file = join(modulesOf(first), "semver", "package.json");
-  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
-  await writeFile(file, JSON.stringify({ ...manifest, version: "5.0.0" }));
-  expect(await npx(["-y", "semver@^6"])).toBeUndefined();
-  expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
   await rm(modulesOf(first), { recursive: true });
 });
 
@@ -224,16 +238,11 @@ test("npm's settings refuse installs -> no install without -y", async () => {
   expect(await npx(["-y", "semver@7.5.3"])).toBeDefined();
 });
 
-test("five resolutions of one spec at once -> one shared install", async () => {
-  const launches = await Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
-  expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(1);
-  // One run of npm tells its folders, the other installs.
-  expect(spawned).toHaveLength(2);
-});
-
-test("two specs at once -> one shared run that tells npm's folders", async () => {
-  const launches = await Promise.all(["7.5.0", "7.5.1"].map((version) => npx(["-y", `semver@${version}`])));
-  expect(launches.every((launch) => launch !== undefined)).toBe(true);
+test("resolutions of two specs at once -> one shared run that tells npm's folders, one shared install each", async () => {
+  const versions = [...Array.from({ length: 5 }, () => "7.7.1"), "7.5.1"];
+  const launches = await Promise.all(versions.map((version) => npx(["-y", `semver@${version}`])));
+  expect(await Promise.all(launches.map(versionOf))).toEqual(versions);
+  expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(2);
   expect(spawned).toHaveLength(3);
 });
 

@@ -1,4 +1,4 @@
-/** Owns: the list of all rows, and the test file in which each row runs. */
+/** Owns: the list of all rows, and the test file in which each row runs. A bench takes rows by their names. */
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { APPROVAL } from "./approval.ts";
 import { CATALOGS } from "./catalogs.ts";
@@ -10,7 +10,7 @@ import { HTTP } from "./http.ts";
 import { MANNERS } from "./manners.ts";
 import { MODERN } from "./modern.ts";
 import { NAMES } from "./names.ts";
-import { STARTS } from "./npx.ts";
+import { EACH_TRAP, STARTS } from "./npx.ts";
 import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
 import { RESOURCE_ROWS } from "./resources.ts";
@@ -48,4 +48,4 @@ export const GROUPS = {
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
-export const ROWS: readonly Row[] = Object.values(GROUPS).flat();
+export const ROWS: readonly Row[] = [...new Set([...Object.values(GROUPS).flat(), ...EACH_TRAP])];

@@ -1,19 +1,32 @@
 /** Attacks by files of a clone on the user's own servers, which start in that clone. */
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
 import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { executable, link, required, script } from "./laying.ts";
 
 const NPM_MS = 30_000;
 
-/** Returns a row that attacks the user's own npx server: the server must work, and nothing of the clone may run. */
-const npxRow = (name: string, lay: (place: Place) => Promise<void>, trusted?: boolean): Row => ({
-  name: `a clone with ${name}: the user's own npx server runs nothing of the clone`,
+interface Trap {
+  /** What the clone has. */
+  name: string;
+  lay(place: Place): Promise<void>;
+}
+
+/**
+ * Returns a row that attacks the user's own npx server: the server must work, and nothing of the clone may run.
+ * `what`: what the clone has.
+ */
+const npxRow = (what: string, traps: readonly Trap[], trusted?: boolean): Row => ({
+  name: `a clone with ${what}: the user's own npx server runs nothing of the clone`,
   finding: "C1",
   alone: "home",
   ...(trusted === undefined ? {} : { trusted }),
   checks: CLONE_CHECKS,
   servers: async (place) => ({ mine: await place.npx() }),
-  lay,
+  lay: async (place) => {
+    for (const { lay } of traps) await lay(place);
+  },
   act: async (arena) => {
     // npm may take longer than a search waits.
     let text = "";
@@ -34,51 +47,59 @@ const commitsPackage = async (place: Place): Promise<void> => {
   await link(`../${PACKAGE}/evil.cjs`, place, `node_modules/.bin/${PACKAGE}`);
 };
 
-const NPX: readonly Row[] = [
-  npxRow(
-    "node_modules/.bin/node and no trust",
-    (place) => executable(place, "node_modules/.bin/node", script(place, `exec "${process.execPath}" "$@"`)),
-    false,
-  ),
-  npxRow("node_modules/.bin/node and no question about trust", (place) =>
+/** Adds a line to the clone's settings of npm. */
+const setting = (place: Place, line: string): Promise<void> =>
+  appendFile(join(place.home.cwd, ".npmrc"), `${line}\n`);
+
+const BIN_NODE: Trap = {
+  name: "node_modules/.bin/node",
+  lay: (place) =>
     executable(place, "node_modules/.bin/node", script(place, `exec "${process.execPath}" "$@"`)),
-  ),
-  npxRow(
-    ".npmrc with script-shell",
-    async (place) => {
-      await place.home.writeFile(".npmrc", "script-shell=./sh.sh\n");
+};
+
+/** Whatever way leads into the clone, at least one trap of it fires, also beside the others. */
+const TRAPS: readonly Trap[] = [
+  BIN_NODE,
+  {
+    name: ".npmrc with script-shell",
+    lay: async (place) => {
+      await setting(place, "script-shell=./sh.sh");
       await executable(place, "sh.sh", script(place, 'exec /bin/sh "$@"'));
     },
-    false,
-  ),
-  npxRow(
-    ".npmrc with node-options",
-    async (place) => {
-      await place.home.writeFile(".npmrc", "node-options=--require=./evil.cjs\n");
-      await place.home.writeFile("evil.cjs", required(place));
+  },
+  {
+    name: ".npmrc with node-options",
+    lay: async (place) => {
+      await setting(place, "node-options=--require=./options.cjs");
+      await place.home.writeFile("options.cjs", required(place));
     },
-    false,
-  ),
-  npxRow(
-    ".npmrc with another registry and another cache",
-    async (place) => {
-      await place.home.writeFile(
-        ".npmrc",
-        `registry=${place.canary.origin}/\ncache=./cache\nprefix=./prefix\n`,
-      );
-    },
-    false,
-  ),
-  npxRow("a committed node_modules with a package of the same name", commitsPackage, false),
-  npxRow(
-    "a package.json with the same name and another bin",
-    async (place) => {
+  },
+  {
+    name: ".npmrc with another registry and another cache",
+    lay: (place) => setting(place, `registry=${place.canary.origin}/\ncache=./cache\nprefix=./prefix`),
+  },
+  { name: "a committed node_modules with a package of the same name", lay: commitsPackage },
+  {
+    name: "a package.json with the same name and another bin",
+    lay: async (place) => {
       const manifest = { name: PACKAGE, version: "9.0.0", bin: { [PACKAGE]: "./evil.cjs" } };
       await place.home.writeFile("package.json", manifest);
       await executable(place, "evil.cjs", `#!/usr/bin/env node\n${required(place)}`);
     },
-    false,
-  ),
+  },
+];
+
+/** Each trap in a clone of its own. */
+export const EACH_TRAP: readonly Row[] = TRAPS.map((trap) =>
+  npxRow(trap === BIN_NODE ? `${trap.name} and no trust` : trap.name, [trap], false),
+);
+
+/** Every row installs a package with npm and starts it, which takes two seconds of processor time. */
+const isEachAlone = process.env.NPX_TRAPS_ALONE === "1";
+
+const NPX: readonly Row[] = [
+  npxRow("node_modules/.bin/node and no question about trust", [BIN_NODE]),
+  ...(isEachAlone ? EACH_TRAP : [npxRow("every trap for npm and no trust", TRAPS, false)]),
 ];
 
 const ENV_ATTACK = "NODE_OPTIONS=--require=./evil.cjs\nGREETING=hello\n";
