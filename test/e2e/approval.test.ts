@@ -48,21 +48,17 @@ describe("print mode", () => {
 
   test("the proxy tool -> the same", async () => {
     const at = await home({ mcp: { mcpServers: { s: destructive }, settings: { proxyTool: true } } });
-    // Without a snapshot the plan may come after the first request, which then declares ToolSearch.
-    const first = await model([
+    const scripted = await model([
+      // Without a snapshot the plan may come after the first request, which then declares ToolSearch.
       ({ toolNames }) =>
         toolNames.includes("mcp") ? call("mcp", { search: "measure" }) : searchFor("measure"),
-      { text: "ok" },
-    ]);
-    await runPrint({ home: at, model: first, extensions: ENTRY, prompt: "go" });
-    const scripted = await model([
       call("mcp", { tool: "s__search", args: { q: "x" } }),
       call("mcp", { tool: "s__measure" }),
       { text: "ok" },
     ]);
     await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
     const last = scripted.requests.at(-1);
-    const [refused, measured] = last ? toolResultTexts(last) : [];
+    const [, refused, measured] = last ? toolResultTexts(last) : [];
     expect(refused).toMatch(NOBODY);
     expect(measured).toMatch(/^measure \{\}/);
   });

@@ -1,6 +1,6 @@
 /** Owns: tests that prove that the harness runs the real Pi: print mode, RPC prompts, commands, dialogs, cleanup. */
 import { existsSync } from "node:fs";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, inject, test } from "vitest";
 import { type ScriptedModel, startModel, toolResultTexts } from "../support/model.ts";
 import { ensurePi } from "../support/pi-host.ts";
 import { createHome, type PiHome, runPrint, startRpc } from "../support/pi-run.ts";
@@ -48,7 +48,11 @@ async function setUp(
 ): Promise<{ home: PiHome; model: ScriptedModel; extension: string }> {
   const model = await startModel(script);
   cleanups.push(() => model.close());
-  const home = await createHome({ mcp: { mcpServers: {} }, ...(settings && { settings }) });
+  const home = await createHome({
+    caches: inject("piCaches"),
+    mcp: { mcpServers: {} },
+    ...(settings && { settings }),
+  });
   cleanups.push(() => home.dispose());
   return { home, model, extension: await home.writeFile("ext.mjs", EXTENSION) };
 }

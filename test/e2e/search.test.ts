@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { inTurn } from "./in-turn.ts";
-import { type Opened, open } from "./rpc-support.ts";
+import type { Opened } from "./rpc-support.ts";
 import { inSession, tellTogether } from "./stories.ts";
 import { call, fixtureServer, searchFor } from "./support.ts";
 
@@ -192,16 +192,6 @@ test("2,000 tools -> the right tool is found, loaded and called, from the list a
     }
     expect(declared(requests[0], "ToolSearch")?.description).toMatch(/- many \[thing_0, .*\d+ more\]$/);
   }
-});
-
-test("--tools leaves out a tool that a search finds -> the answer says so, and the tool is not loaded", async () => {
-  const pi = await open({
-    mcp: { mcpServers: { fs: listed([READ]) } },
-    args: ["--tools", "read,ToolSearch"],
-  });
-  const { answers, requests } = await run(pi, searchFor("read file"));
-  expect(answers[0]).toContain("Found, but Pi does not allow them in this session (--tools): fs__read_file");
-  expect(requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
 });
 
 test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers" -> the next start\'s description lists servers only', async () => {

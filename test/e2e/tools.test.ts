@@ -236,15 +236,25 @@ const returned = (output = ""): unknown => {
   return JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1));
 };
 
-test("codemode active, cold and warm -> a script finds MCP tools and gets the whole result, or a server's error with code and data", async () => {
+test("codemode and the built-in tool_search active, cold and warm -> a script finds MCP tools and gets the whole result, or a server's error with code and data; tool_search finds and loads an MCP tool, which answers", async () => {
   const own = fixtureServer("results.mjs", { SECRET: "s3cr3t-of-the-test" });
-  const defaultTools = ["read", "bash", "edit", "write", "ToolSearch", "codemode"];
+  const defaultTools = ["read", "bash", "edit", "write", "ToolSearch", "codemode", "tool_search"];
   const pi = await turn({ mcp: { mcpServers: { own, s: shapes } }, settings: { defaultTools } });
   for (const start of ["cold", "warm"]) {
     if (start === "warm") await pi.again();
-    await pi.prompt(call("codemode", { code: SCRIPT }), call("codemode", { code: FAILING_SCRIPT }));
-    expect(pi.scripted.requests[0]?.toolNames).toContain("codemode");
-    const [found, failed] = read(pi);
+    await pi.prompt(
+      call("codemode", { code: SCRIPT }),
+      call("codemode", { code: FAILING_SCRIPT }),
+      call("tool_search", { query: "measure" }),
+      call("s__measure", {}),
+    );
+    const { requests } = pi.scripted;
+    expect(requests[0]?.toolNames).toEqual(expect.arrayContaining(["codemode", "tool_search"]));
+    // Only tool_search loads a tool.
+    expect(requests[2]?.toolNames).not.toContain("s__measure");
+    expect(requests[3]?.toolNames, start).toContain("s__measure");
+    const [found, failed, , loaded] = read(pi);
+    expect(loaded).toMatch(/^measure \{\}/);
     expect(returned(found), start).toEqual({
       found: ["s__measure"],
       known: 6,
@@ -264,18 +274,6 @@ test("codemode active, cold and warm -> a script finds MCP tools and gets the wh
       said: { content: [{ type: "text", text: "bad" }], isError: true },
       unanswered: { message: expect.stringMatching(/^own\/exit got no answer: /) },
     });
-  }
-});
-
-test("the built-in tool_search active, cold and warm -> it finds and loads an MCP tool, and the tool answers", async () => {
-  const defaultTools = ["ToolSearch", "tool_search"];
-  const pi = await turn({ mcp: { mcpServers: { s: shapes } }, settings: { defaultTools } });
-  for (const start of ["cold", "warm"]) {
-    if (start === "warm") await pi.again();
-    await pi.prompt(call("tool_search", { query: "measure" }), call("s__measure", {}));
-    expect(pi.scripted.requests[0]?.toolNames).toContain("tool_search");
-    expect(pi.scripted.requests[1]?.toolNames, start).toContain("s__measure");
-    expect(read(pi)[1]).toMatch(/^measure \{\}/);
   }
 });
 
@@ -318,8 +316,21 @@ describe("a permission extension that reads the hints of tools", () => {
   });
 });
 
-test("a call of the proxy tool for a tool that --tools leaves out -> the answer says that Pi does not allow the tool", async () => {
-  const pi = await proxied(inTurn({ args: ["--tools", "read,mcp"] }));
-  await pi.prompt(call("mcp", { tool: "s__measure" }));
-  expect(read(pi)[0]).toMatch(/^Pi does not allow s__measure in this session/);
+describe("a tool that --tools leaves out", () => {
+  const limited = inTurn({ args: ["--tools", "read,ToolSearch,mcp"] });
+
+  test("a call through the proxy tool -> the answer says that Pi does not allow the tool", async () => {
+    const pi = await proxied(limited);
+    await pi.prompt(call("mcp", { tool: "s__measure" }));
+    expect(read(pi)[0]).toMatch(/^Pi does not allow s__measure in this session/);
+  });
+
+  test("a search that finds it -> the answer says so, and the tool is not loaded", async () => {
+    const pi = await limited({ mcp: { mcpServers: { s: shapes } } });
+    await pi.prompt(searchFor("measure"));
+    expect(read(pi)[0]).toMatch(
+      /Found, but Pi does not allow them in this session \(--tools\): .*s__measure/,
+    );
+    expect(pi.scripted.requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
+  });
 });

@@ -52,7 +52,7 @@ const OUTPUT_GRACE_MS = 300;
  * Pi's Node gets the first size of V8's young generation that this process has, as `fork` would pass it on: the Vitest
  * configuration sets it to save processor time. A bench has none, so its Pi runs as the Pi of users.
  */
-const ROOM_AT_START = process.execArgv.filter((flag) => flag.startsWith("--min-semi-space-size="));
+export const ROOM_AT_START = process.execArgv.filter((flag) => flag.startsWith("--min-semi-space-size="));
 
 /** Starts Pi with `--provider`, `--model`, the extensions and `modeArgs`. */
 export async function startPi(

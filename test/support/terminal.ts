@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import type { ScriptedModel } from "./model.ts";
 import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
 import { ensurePi } from "./pi-host.ts";
+import { ROOM_AT_START } from "./pi-process.ts";
 
 const run = promisify(execFile);
 
@@ -64,7 +65,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     });
     return stdout;
   };
-  const pi = [process.execPath, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
+  const pi = [process.execPath, ...ROOM_AT_START, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
   pi.push(...[extension ?? []].flat().flatMap((path) => ["-e", path]));
   const size = ["-x", String(columns), "-y", String(rows)];
   await tmux("new-session", "-d", ...size, "-c", home.cwd, ...pi, ...(options.args ?? []));
