@@ -2,7 +2,7 @@
  * Owns: tests of servers that a model wrote into `.pi/mcp.json`, across starts of the real Pi: such a server never runs
  * without consent. Also tests of an open question when the connection worker ends.
  */
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
@@ -22,7 +22,7 @@ import { call, ENTRY, home, model, searchFor } from "./support.ts";
 
 const config = (servers: Record<string, unknown>) => ({ mcpServers: servers });
 
-const recordOf = (at: PiHome): string => join(at.cwd, "record");
+const recordOf = (at: PiHome): string => join(at.dir, "record");
 const evil = (at: PiHome) => live(["evil"], { RECORD: recordOf(at) });
 const projectFile = (at: PiHome): string => join(at.cwd, ".pi", "mcp.json");
 /** Returns the model's turn that adds a server to the project's servers. */
@@ -55,14 +55,23 @@ async function print(at: PiHome, ...turns: ReturnType<typeof call>[]) {
   return runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go", timeoutMs: PATIENCE_MS });
 }
 
-test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts again and again -> it is asked for until the user allows it, then it runs without a question", async () => {
+/** Renames the project folder, which Pi trusts under its new name. Returns the home with that folder. */
+async function renamed(at: PiHome): Promise<PiHome> {
+  const moved = { ...at, cwd: `${at.cwd}-renamed` };
+  await rename(at.cwd, moved.cwd);
+  const trust = join(at.agentDir, "trust.json");
+  await writeFile(trust, (await readFile(trust, "utf8")).replaceAll(at.cwd, moved.cwd));
+  return moved;
+}
+
+test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts again and again, at last in a renamed folder -> asked for until the user allows it, then it runs without a question", async () => {
   const at = await home({ trusted: true });
   expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
   expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
 
-  const killed = await isAskedAgain(at);
-  killed.rpc.kill("SIGKILL");
-  await killed.rpc.exited;
+  const asked = await isAskedAgain(at);
+  asked.answer(await asked.dialog(), { value: "Not now" });
+  await asked.rpc.stop();
 
   // The search waits for the configuration; a run without a search may end before that.
   expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
@@ -71,17 +80,22 @@ test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts 
     stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
   });
 
-  const asked = await isAskedAgain(at);
-  asked.answer(await asked.dialog(), { value: "Not now" });
-  await asked.rpc.stop();
+  const killed = await isAskedAgain(at);
+  killed.rpc.kill("SIGKILL");
+  await killed.rpc.exited;
 
-  const allowing = await isAskedAgain(at);
+  const moved = await renamed(at);
+  const allowing = await isAskedAgain(moved);
+  expect(await allowing.status()).toContain("waits for your consent: evil: ");
+  expect(await hasRun(moved)).toBe(false);
   allowing.answer(await allowing.dialog(), { value: "Allow" });
   await allowing.statusLine("MCP 1/1 · 1 tool");
-  expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
+  expect(await trustOf(moved)).toContainEqual(
+    expect.objectContaining({ server: "evil", decision: "allowed" }),
+  );
   await allowing.rpc.stop();
 
-  const last = await open({ at });
+  const last = await open({ at: moved });
   await last.prompt(searchFor("select:evil__work"));
   expect((await last.ask("evil__work")).argv).toEqual(["evil"]);
   expect(dialogsOf(last.rpc)).toEqual([]);

@@ -3,14 +3,14 @@
  * user's own servers run. For a project's servers it sets only what the user has seen and allowed, also after an edit.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PiHome } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
 import { type InTurn, inTurn } from "./in-turn.ts";
-import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { dialogsOf, live, type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { call, readLog, searchFor } from "./support.ts";
 
 const EVIL = "NODE_OPTIONS=--require=./evil.cjs\n";
@@ -199,24 +199,4 @@ describe("a project's server with an envFile", () => {
       /c: .*, which cannot be used now: NOT_SET is not set.*uses \$NOT_SET of your environment/,
     );
   });
-});
-
-test("Not now, then the folder is renamed -> asked for in the new folder, although Pi trusts that folder", async () => {
-  const pi = await open({ trusted: true });
-  const { at } = pi;
-  await pi.status();
-  const content = JSON.stringify(config({ evil: live(["evil"], { RECORD: join(at.dir, "record") }) }));
-  await pi.prompt(call("write", { path: join(at.cwd, ".pi", "mcp.json"), content }));
-  pi.answer(await pi.dialog(), { value: "Not now" });
-  await pi.rpc.stop();
-  const moved = { ...at, cwd: `${at.cwd}-renamed` };
-  await rename(at.cwd, moved.cwd);
-  const trust = join(at.agentDir, "trust.json");
-  await writeFile(trust, (await readFile(trust, "utf8")).replaceAll(at.cwd, moved.cwd));
-  const again = await open({ at: moved });
-  expect((await again.dialog()).title).toContain("live.mjs evil");
-  expect(await again.status()).toContain("waits for your consent: evil: ");
-  await expect(stat(join(at.dir, "record"))).rejects.toThrow("ENOENT");
-  await again.rpc.stop();
-  await rm(moved.cwd, { recursive: true });
 });
