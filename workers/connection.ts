@@ -4,9 +4,9 @@
  */
 import { parentPort, threadId, workerData } from "node:worker_threads";
 import { expose } from "comlink";
-import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../src/shared/protocol/events.ts";
+import { createTurnEndpoint, type Port } from "../src/shared/protocol/turn-endpoint.ts";
 import { createHandlers, serve } from "./connection/rpc/rpc.ts";
 import { createTalkers } from "./connection/servers/servers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
@@ -40,5 +40,5 @@ process.on("unhandledRejection", (reason) => {
 
 const talkers = createTalkers(boot.talk, emit);
 const handlers = createHandlers({ emit, log, talkers, compileCache: boot.compileCache });
-expose(serve(handlers, log), nodeEndpoint(parentPort));
+expose(serve(handlers, log), createTurnEndpoint(parentPort as Port));
 log.info("started");

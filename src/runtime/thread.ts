@@ -6,13 +6,13 @@ import * as nodeModule from "node:module";
 import { dirname } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
-import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import type { ConnectionApi } from "../shared/protocol/api.ts";
 import type { WorkerBoot } from "../shared/protocol/boot.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { createTalkMemory } from "../shared/protocol/talk.ts";
+import { createTurnEndpoint, type Port } from "../shared/protocol/turn-endpoint.ts";
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;
@@ -81,7 +81,7 @@ export function startThread(options: {
     outOfMemory = (error as NodeJS.ErrnoException | null)?.code === "ERR_WORKER_OUT_OF_MEMORY";
   });
   events.on("message", (event: WorkerEvent) => options.onEvent(event));
-  const api = wrap<ConnectionApi>(nodeEndpoint(worker));
+  const api = wrap<ConnectionApi>(createTurnEndpoint(worker as Port));
   worker.unref();
   events.unref();
   const unread = (): WorkerEvent | undefined =>

@@ -45,7 +45,7 @@ async function compile(programs: Record<string, string>): Promise<(file: string)
           typebox: [join(typesDir, "typebox/build/index.d.mts")],
         },
       },
-      files: [...files, join(root, "src", "shared", "protocol", "comlink-node.d.ts")],
+      files,
     }),
   );
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");

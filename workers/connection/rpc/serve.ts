@@ -15,9 +15,13 @@ export type Handlers = { [M in ConnectionMethod]: Handler<M> };
 
 type AnyHandler = (params: unknown, signal: AbortSignal) => Promise<unknown>;
 
+/** Fewer bytes are copied sooner than their buffer changes its thread. */
+const TRANSFERRED_BYTES = 16 * 1024;
+
 function replyWith(value: unknown): Reply<unknown> {
   const reply: Reply<unknown> = { ok: true, value };
-  return value instanceof Uint8Array ? transfer(reply, [value.buffer as ArrayBuffer]) : reply;
+  const isLarge = value instanceof Uint8Array && value.byteLength >= TRANSFERRED_BYTES;
+  return isLarge ? transfer(reply, [value.buffer as ArrayBuffer]) : reply;
 }
 
 export function serve(handlers: Handlers, log: Log, collector = createCollector()): ConnectionApi {
