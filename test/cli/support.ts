@@ -8,6 +8,9 @@ import type { PiHome } from "../support/pi-home.ts";
 const root = join(import.meta.dirname, "..", "..");
 export const CLI = join(root, "dist", "cli.js");
 
+/** Room for what a worker makes at its start: nothing is collected meanwhile. As in vitest.config.ts. */
+const ROOM_AT_START = "--min-semi-space-size=16";
+
 export interface Run {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -30,7 +33,7 @@ export interface Running {
 }
 
 export function startCli(home: PiHome, args: readonly string[], options: RunOptions = {}): Running {
-  const child = spawn(process.execPath, [...(options.node ?? []), CLI, ...args], {
+  const child = spawn(process.execPath, [ROOM_AT_START, ...(options.node ?? []), CLI, ...args], {
     cwd: home.cwd,
     env: home.env(options.env),
   });
