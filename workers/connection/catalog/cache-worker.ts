@@ -96,8 +96,6 @@ export function createCachePool(
       attempt({ entries: {}, used: {} }, async () => {
         const { problems, ...found } = await run<CacheAnswer>("readCache", query);
         logOnce(problems);
-        // A server of which nothing is known will list its tools, for a snapshot that the thread makes.
-        if (Object.keys(found.entries).length < Object.keys(query.definitions).length) warm();
         return found;
       }),
     storeEntries: (task) =>

@@ -31,7 +31,9 @@ export interface PlanCarrierOptions {
   supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect">;
   catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
   hashes: DefinitionHashes;
-  cache: Pick<CachePool, "readCache">;
+  cache: Pick<CachePool, "readCache" | "warm">;
+  /** Nothing connects before a request needs it. */
+  onDemand?: boolean | undefined;
   emit: (event: WorkerEvent) => void;
   /** A plan after the first one changed something and is carried out. */
   onChanged: (change: Plan) => void;
@@ -71,13 +73,22 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   } = options;
   let isFirst = true;
 
+  const read = async (query: CacheQuery): ReturnType<CachePool["readCache"]> => {
+    const found = await cache.readCache(query);
+    const isAllKnown = Object.keys(found.entries).length === Object.keys(query.definitions).length;
+    // A server of which nothing is known will list its tools, for a snapshot that the thread makes. On demand, this one
+    // may never be asked for.
+    if (!isAllKnown && !options.onDemand) cache.warm();
+    return found;
+  };
+
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
   const start = async (names: ReadonlySet<string>, hashed: Promise<void>): Promise<void> => {
     const definitions = supervisor.servers
       .map(({ definition }) => definition)
       .filter(({ name }) => names.has(name));
     const query = cacheQuery(cachePath, definitions, cwd);
-    const reading = Promise.all([cache.readCache(query), hashed]);
+    const reading = Promise.all([read(query), hashed]);
     const known = await abortable(reading, signal, "The plan").catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });

@@ -97,7 +97,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     asks: facts.canAsk ? asks : undefined,
     limits,
     settings,
-    onStatus: (server) => emit({ type: "server", generation, status: server.status() }),
+    onStatus: (server) => {
+      const status = server.status();
+      // Its tools make a new snapshot: the thread for it starts beside the server.
+      if (facts.onDemand && status.state === "connecting" && !status.toolsKnown) cache.warm();
+      emit({ type: "server", generation, status });
+    },
     onTools: (server) => catalog.changed(server),
   });
   const catalog: CatalogPublisher = createCatalogPublisher({
@@ -136,6 +141,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       catalog,
       hashes,
       cache,
+      onDemand: facts.onDemand,
       emit,
       signal: lifetime.signal,
       firstRequestGone: first.gone,

@@ -45,6 +45,25 @@ describe("the first plan", () => {
     ]);
   });
 
+  test("an unknown server -> the cache worker's thread starts; on demand only when that server connects", async () => {
+    const unasked = await openWith({ a: {} });
+    await unasked.opening("a");
+    expect(unasked.warmed()).toBe(1);
+
+    const entries = { known: entry("known") };
+    const at = await openWith({ known: {}, a: {} }, { entries, facts: { onDemand: true } });
+    const reconnect = async (server: string): Promise<void> => {
+      const reconnected = at.session.requests.reconnect({ server }, never());
+      (await at.opening(server)).open();
+      await reconnected;
+    };
+    await at.session.planned;
+    await reconnect("known");
+    expect(at.warmed()).toBe(0);
+    await reconnect("a");
+    expect(at.warmed()).toBe(1);
+  });
+
   test("resources that another adapter stored -> checked like a server's", async () => {
     const resources = [{ name: "note", uri: "x://note" }, { name: 7 }, null];
     const at = await openWith(

@@ -32,6 +32,8 @@ export interface OpenedSession {
   lines: string[];
   stored: StoreTask[];
   published: PublishTask[];
+  /** How often the thread of the cache worker was started ahead of its work. */
+  warmed(): number;
   openings: readonly Opening[];
   /** The newest request of that server for a connection, past or to come. */
   opening(server: string): Promise<Opening>;
@@ -59,8 +61,11 @@ const textOf = (servers: Record<string, object>, settings: object = {}): string 
 function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: PublishTask) => boolean) {
   const stored: StoreTask[] = [];
   const published: PublishTask[] = [];
+  let warmed = 0;
   const cache: CachePool = {
-    warm: () => undefined,
+    warm: () => {
+      warmed++;
+    },
     hashDefinitions: async (definitions) => definitions.map((definition) => JSON.stringify(definition)),
     readCache: async ({ definitions }) => {
       const found = Object.entries(entries).filter(([name]) => Object.hasOwn(definitions, name));
@@ -81,7 +86,7 @@ function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: Publi
     keepSnapshot: async () => undefined,
     close: async () => undefined,
   };
-  return { cache, stored, published };
+  return { cache, stored, published, warmed: () => warmed };
 }
 
 /** A session with these servers of the user; not waited for. */
@@ -102,7 +107,7 @@ export async function openWith(
     for (const watcher of watchers) watcher();
   };
   const { connect, openings } = fakeConnect();
-  const { cache, stored, published } = fakeCache(entries, publish);
+  const { cache, stored, published, warmed } = fakeCache(entries, publish);
   const session = openSession(
     {
       generation: 1,
@@ -149,6 +154,7 @@ export async function openWith(
     lines,
     stored,
     published,
+    warmed,
     openings,
     opening: (server) => when(() => openings.findLast((one) => one.options.definition.name === server)),
     event: <T extends WorkerEvent["type"]>(type: T, since = 0) =>
