@@ -7,6 +7,7 @@ import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { createHttpFirstCall } from "../support/first-call-http.ts";
 import { type Prompted, startMeasured } from "../support/measured-pi.ts";
 import type { Window } from "../support/probe-report.ts";
+import { programAloneMs } from "../support/program-alone.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
 
@@ -15,11 +16,14 @@ const SHAPE = { servers: 5, toolsPerServer: 50, lifecycle: "lazy" } as const;
 const SERVER = "bench3";
 /** Time from the start of Pi to the first prompt. All work of a start has ended by then. */
 const SETTLED_MS = 2_000;
+const BEYOND_TARGET_MS = 10;
 
 interface Sample {
   findMs: number;
   firstMs: number;
   secondMs: number;
+  /** The server's program from its spawn to the answer of a first call, without any client. */
+  aloneMs: number;
   /** The prompt that finds the tool and calls it. */
   first: Window;
   /** The prompt that only calls the tool. */
@@ -44,6 +48,7 @@ async function measureOnce(variant: Variant, home: BenchHome): Promise<Sample> {
   try {
     await pi.ready();
     await pi.untilAge(SETTLED_MS);
+    const aloneMs = await programAloneMs();
     await pi.mark("first begins");
     const first = await pi.prompt(variant.find(SERVER, "echo"), echo("first"));
     check(first, "first", variant.label);
@@ -56,6 +61,7 @@ async function measureOnce(variant: Variant, home: BenchHome): Promise<Sample> {
       findMs: betweenMs(first, 0),
       firstMs: betweenMs(first, 1),
       secondMs: betweenMs(second, 0),
+      aloneMs,
       first: probe.between("first begins", "first ends"),
       second: probe.between("first ends", "second ends"),
     };
@@ -72,10 +78,17 @@ function rowsOf({ id, label }: Variant, samples: readonly Sample[]): Row[] {
     values: samples.map(pick),
     ...(id === "ours" ? {} : { ours: "ours" }),
   });
+  const alone = row("the server's program alone, until it has answered a call", ({ aloneMs }) => aloneMs);
+  // The second call is Pi's own work around a call, and the way to the server and back.
+  const beyond: Row = {
+    ...row("first call beyond that and a second call", (one) => one.firstMs - one.secondMs - one.aloneMs),
+    target: BEYOND_TARGET_MS,
+  };
   return [
     row("find the tool", ({ findMs }) => findMs),
     row("first call", ({ firstMs }) => firstMs),
     row("second call", ({ secondMs }) => secondMs),
+    ...(id === "ours" ? [alone, beyond] : []),
     row("main-thread CPU, find and first call", ({ first }) => first.cpuMs),
     row("longest stall, find and first call", ({ first }) => first.longestStallMs),
     row("most CPU in one stall, find and first call", ({ first }) => first.mostCpuInStallMs),

@@ -44,7 +44,7 @@ export function readJsonServer(text: string): JsonServer {
   if (first === undefined) return { problem: "The JSON names no server with a command or a url." };
   if (entries.length > 1)
     return {
-      problem: `The JSON holds ${entries.length} servers: add them one by one, or write them by /mcp edit.`,
+      problem: `The JSON holds ${entries.length} servers: add them one by one, or write them into your mcp.json.`,
     };
   return { name: first[0], entry: withUrl(first[1]) };
 }
