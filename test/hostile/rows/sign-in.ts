@@ -19,7 +19,7 @@ const row = (attack: string, says: RegExp, more: Partial<Row> = {}): Row => ({
   name: `a sign-in with this attack: ${attack}`,
   finding: "own",
   checks: CHECKS,
-  server: (place) => place.http("sign-in.mjs", attack, SECRET),
+  server: (place) => place.sharedHttp("sign-in.mjs", attack, SECRET),
   happened: "mcp",
   act: (arena) => signIn(arena),
   check: tells(says),
@@ -164,7 +164,7 @@ const FILES: Row = {
     }
   },
   servers: async (place) => {
-    const { url } = await place.http("sign-in.mjs", "none", SECRET);
+    const { url } = await place.sharedHttp("sign-in.mjs", "none", SECRET);
     return Object.fromEntries(Object.keys(TOKEN_FILES).map((name) => [name, { url, lifecycle: "eager" }]));
   },
   check: async (arena) => {

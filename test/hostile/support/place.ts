@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
 import type { Registry } from "../../support/npm-registry.ts";
 import { createHome, type HomeOptions } from "../../support/pi-home.ts";
 import { type Canary, startCanary } from "./canary.ts";
@@ -45,14 +46,20 @@ export const healthyServer = (seenFile?: string): Entry =>
 export const linesIn = async (seenFile: string): Promise<string[]> =>
   (await readFile(seenFile, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
-async function startHttp(name: string, args: readonly string[], env: Record<string, string>) {
+function startHttp(name: string, args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [join(SERVERS, "http", name), ...args], {
     env: { ...process.env, ...env },
     // The program ends when the pipe ends, so no program survives a killed test run.
     stdio: ["pipe", "pipe", "inherit"],
   });
-  const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
-  return { child, url: `http://127.0.0.1:${Number(line)}/mcp` };
+  child.stdout.setEncoding("utf8");
+  return child;
+}
+
+/** The address that the program tells on the next line of its output. */
+async function nextUrl({ stdout }: { stdout: Readable }): Promise<{ url: string }> {
+  const [line] = (await once(stdout, "data")) as [string];
+  return { url: `http://127.0.0.1:${Number(line)}/mcp` };
 }
 
 export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
@@ -60,6 +67,7 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
   let server = "evil";
   const canaries = new Map<string, Canary>([[server, await startCanary()]]);
   const children: ChildProcess[] = [];
+  const shared = new Map<string, ReturnType<typeof startHttp>>();
   let registry: Registry | undefined;
   const seenFile = (): string => join(home.dir, `seen-${server}`);
   const canaryFile = join(home.dir, "canary");
@@ -74,7 +82,8 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
     CANARY_URL: canary().origin,
   });
   const clear = async (): Promise<void> => {
-    for (const child of children.splice(0)) child.kill("SIGKILL");
+    for (const child of [...children.splice(0), ...shared.values()]) child.kill("SIGKILL");
+    shared.clear();
     const open = [...canaries.values()];
     canaries.clear();
     await Promise.all(open.map(({ close }) => close()));
@@ -94,9 +103,15 @@ export async function openPlace(options: HomeOptions = {}): Promise<OpenPlace> {
     seen: () => linesIn(seenFile()),
     hostile: (name, ...args) => program(name, args, env()),
     http: async (name, ...args) => {
-      const { child, url } = await startHttp(name, args, env());
+      const child = startHttp(name, args, env());
       children.push(child);
-      return { url };
+      return nextUrl(child);
+    },
+    sharedHttp: async (name, ...args) => {
+      const child = shared.get(name) ?? startHttp(name, [], {});
+      shared.set(name, child);
+      child.stdin.write(`${JSON.stringify({ args, env: env() })}\n`);
+      return nextUrl(child);
     },
     npx: async () => {
       registry ??= await startUserRegistry();

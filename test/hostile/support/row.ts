@@ -44,6 +44,8 @@ export interface Place {
   hostile(program: string, ...args: string[]): Entry;
   /** Starts a program in ../servers/http and resolves with its mcp.json entry. The program ends with the place. */
   http(program: string, ...args: string[]): Promise<{ url: string }>;
+  /** Does the same in one program for all attacks that use it: it begins one more server for each line of its stdin. */
+  sharedHttp(program: string, ...args: string[]): Promise<{ url: string }>;
   /** Gives the user's npm a registry with one package, a healthy server. Resolves with the server's mcp.json entry. */
   npx(): Promise<Entry>;
   /** Resolves with the absolute path of a file in the home. The file is written if `content` is given. */

@@ -34,9 +34,9 @@ const redirect =
     response.writeHead(302, { location }).end();
 
 const text =
-  (body) =>
+  (makeBody) =>
   ({ response }) =>
-    json(response).end(body);
+    json(response).end(makeBody());
 
 const fields = (count) =>
   `{${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(",")},"__proto__":{"polluted":1}}`;
@@ -45,15 +45,15 @@ const fields = (count) =>
 const DOCUMENTS = {
   "64 MiB": ({ response }) => flood(response, "x".repeat(MIB), 64),
   endless: ({ response }) => flood(response, "x".repeat(64 * 1024)),
-  deep: text(`${'{"a":'.repeat(30_000)}1${"}".repeat(30_000)}`),
-  "100,000 fields": text(fields(100_000)),
-  "20,000 fields": text(fields(20_000)),
+  deep: text(() => `${'{"a":'.repeat(30_000)}1${"}".repeat(30_000)}`),
+  "100,000 fields": text(() => fields(100_000)),
+  "20,000 fields": text(() => fields(20_000)),
   "a redirect to a file": redirect("file:///etc/passwd"),
   "a redirect to a private address": redirect("http://169.254.169.254/latest/meta-data/"),
-  "a redirect to another server": redirect(`${process.env.CANARY_URL}/stolen`),
+  "a redirect to another server": (asked) => redirect(`${asked.canary}/stolen`)(asked),
   "a redirect to itself": ({ request, response }) => response.writeHead(302, { location: request.url }).end(),
   "a byte a second": ({ response }) => drip(response),
-  "a list": text("[1,2,3]"),
+  "a list": text(() => "[1,2,3]"),
 };
 
 const on = (step, documents) =>

@@ -1,17 +1,16 @@
-// An MCP server that is its own authorization server, sound but for one attack: `sign-in.mjs "token: huge" secret`. All
-// that nobody may read begins with the secret.
+// MCP servers that are their own authorization servers, each sound but for one attack. A line of stdin begins one:
+// `{"args": ["token: huge", "secret"], "env": {"SEEN": "...", "CANARY_URL": "..."}}`. All that nobody may read begins with
+// the secret.
+import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { announce, answerWell, seen } from "./lib.mjs";
+import { createInterface } from "node:readline";
+import { announce, answerWell } from "./lib.mjs";
 import { ATTACKS } from "./sign-in-attacks.mjs";
-
-const [name, secret] = process.argv.slice(2);
-const attack = ATTACKS[name];
-if (!attack) throw new Error(`no such attack: ${name}`);
 
 const sendJson = (response, value, status = 200) =>
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 
-const SOUND = {
+const soundBut = (attack, secret) => ({
   resource: ({ response, origin }) =>
     sendJson(response, { resource: `${origin}/mcp`, authorization_servers: [origin], ...attack.resource }),
   metadata: ({ response, origin }) =>
@@ -48,7 +47,7 @@ const SOUND = {
     const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"${attack.challenge ?? ""}`;
     response.writeHead(401, { "www-authenticate": challenge }).end();
   },
-};
+});
 
 const stepOf = (path) => {
   if (path.startsWith("/.well-known/oauth-protected-resource")) return "resource";
@@ -56,20 +55,30 @@ const stepOf = (path) => {
   return path.slice(1);
 };
 
-const server = createServer((request, response) => {
-  let body = "";
-  request.setEncoding("utf8").on("data", (chunk) => {
-    body += chunk;
+function begin([name, secret], { SEEN, CANARY_URL: canary }) {
+  const attack = ATTACKS[name];
+  if (!attack) throw new Error(`no such attack: ${name}`);
+  const sound = soundBut(attack, secret);
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const origin = `http://${request.headers.host}`;
+      const { pathname, searchParams: query } = new URL(request.url, origin);
+      const step = stepOf(pathname);
+      appendFileSync(SEEN, `${step}\n`);
+      const answer = attack.on?.[step] ?? sound[step];
+      if (answer) answer({ request, response, body, query, origin, secret, canary, usual: sound[step] });
+      else response.writeHead(404).end();
+    });
+    response.on("error", () => undefined);
   });
-  request.on("end", () => {
-    const origin = `http://${request.headers.host}`;
-    const { pathname, searchParams: query } = new URL(request.url, origin);
-    const step = stepOf(pathname);
-    seen(step);
-    const answer = attack.on?.[step] ?? SOUND[step];
-    if (answer) answer({ request, response, body, query, origin, secret, usual: SOUND[step] });
-    else response.writeHead(404).end();
-  });
-  response.on("error", () => undefined);
+  announce(server);
+}
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { args, env } = JSON.parse(line);
+  begin(args, env);
 });
-announce(server);
