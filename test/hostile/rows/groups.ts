@@ -41,10 +41,8 @@ export const GROUPS = {
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,
-  elicitation: ELICITATION,
   files: FILES,
-  setup: SETUP_ROWS,
-  doctor: DOCTOR_ROWS,
+  user: [...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 

@@ -70,8 +70,8 @@ const SETS: readonly [string, Record<string, unknown>][] = [
 const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({
   name: `a server whose schema has ${what}: the tools of other servers are found`,
   finding: "H1",
-  // The first of these attacks is in mcp.json before Pi starts.
-  ...(at === 0 ? { alone: "process" as const } : {}),
+  // The first of these attacks is in mcp.json before the session starts.
+  ...(at === 0 ? { alone: "home" as const } : {}),
   checks: SERVER_CHECKS,
   server: withSchemas(schemas),
 }));

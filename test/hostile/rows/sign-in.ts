@@ -30,7 +30,6 @@ const rows = (says: RegExp, attacks: readonly string[]): Row[] => attacks.map((a
 
 const METADATA: readonly Row[] = [
   ...rows(UNUSABLE, ["resource: 64 MiB", "resource: endless"]),
-  row("resource: a byte a second", TOO_SLOW),
   // The server's own origin is asked in place of metadata that cannot be used, and nothing else.
   ...rows(SIGNED_IN, [
     "resource: deep",
@@ -103,13 +102,28 @@ const TOKENS: readonly Row[] = [
     "token: a line break in it",
     "token: 100 KB of it",
   ]),
-  row("token: a byte a second", TOO_SLOW),
   ...rows(SIGNED_IN, ["token: for 1e308 s", "token: for minus 1 s"]),
   row(
     "token: an error that repeats the code",
     /answered invalid_request: You sent .*code=\[redacted\]&code_verifier=\[redacted\]/,
   ),
 ];
+
+const second = (own: string): string => `${own}_token`;
+
+/** Each of the two sign-ins waits for 15 s: they wait at the same time. */
+const SLOW: Row = {
+  ...row("resource: a byte a second", TOO_SLOW),
+  name: "two sign-ins at once, with these attacks: resource: a byte a second; token: a byte a second",
+  servers: async (place) => ({
+    [second(place.server)]: await place.sharedHttp("sign-in.mjs", "token: a byte a second", SECRET),
+  }),
+  act: async (arena) => {
+    const { server } = arena.place;
+    await signIn(arena, undefined, [server, second(server)]);
+  },
+  check: async (arena) => [...(await tells(TOO_SLOW)(arena)), ...(await tells(TOO_SLOW, second)(arena))],
+};
 
 /** Two calls after the sign-in: each is repeated at most twice, and the model reads why it failed. */
 const refusedCalls =
@@ -192,6 +206,7 @@ export const SIGN_IN: readonly Row[] = [
   ...CLIENTS,
   ...ANSWERS,
   ...TOKENS,
+  SLOW,
   ...CALLS,
   FILES,
 ];

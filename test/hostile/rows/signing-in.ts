@@ -15,9 +15,13 @@ const OK = 200;
 
 /**
  * Agrees to everything in the browser and to no question, and cancels if the browser does not get through. `before`:
- * runs once the listener waits.
+ * runs once the listener waits. `servers`: all of them at the same time; the row's own if left out.
  */
-export async function signIn(arena: Arena, before?: (redirectUri: string) => Promise<void>): Promise<void> {
+export async function signIn(
+  arena: Arena,
+  before?: (redirectUri: string) => Promise<void>,
+  servers: readonly string[] = [arena.place.server],
+): Promise<void> {
   const open = async (url: string): Promise<void> => {
     await before?.(new URL(url).searchParams.get("redirect_uri") ?? "");
     const page = await browse(url).catch(() => undefined);
@@ -30,7 +34,7 @@ export async function signIn(arena: Arena, before?: (redirectUri: string) => Pro
     void open(url);
     return undefined;
   });
-  await arena.rpc.command(`/mcp auth ${arena.place.server}`, SIGN_IN_MS);
+  await Promise.all(servers.map((server) => arena.rpc.command(`/mcp auth ${server}`, SIGN_IN_MS)));
   // Pi has closed the dialog: without an answer to it, the next row would begin with its address.
   arena.rpc.answerUi({ cancelled: true });
   arena.rpc.answerUi(() => undefined);
@@ -85,9 +89,9 @@ export async function leaks({ place }: Arena): Promise<string[]> {
 
 /** One sentence at the end of the sign-in, and the secret in no place that anybody reads. */
 export const tells =
-  (says: RegExp) =>
+  (says: RegExp, nameOf = (own: string) => own) =>
   async (arena: Arena): Promise<string[]> => {
-    const { server } = arena.place;
+    const server = nameOf(arena.place.server);
     const status = await arena.status();
     const messages = arena.notices.map(({ message }) => message);
     const ends = messages.filter((message) => message.startsWith(`${server}: `));

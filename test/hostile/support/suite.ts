@@ -27,7 +27,8 @@ const figuresLine = ({ finding, name }: Row, { figures, list }: Outcome): string
   return `hostile: ${list.length === 0 ? "held" : "BROKE"}: main ${cpu} ms CPU over bare Pi's, ${gap} ms by the clock; healthy call ${call} ms: ${finding}: ${name}`;
 };
 
-export function hostileSuite(all: readonly Row[]): void {
+/** `beside`: how many attacks are in the configuration at the same time, if not the usual number. */
+export function hostileSuite(all: readonly Row[], { beside }: { beside?: number } = {}): void {
   const rows = inTurn(all);
   const titled = rows.map((row) => [`${row.finding}: ${row.name}`, row] as const);
   let context: RowContext;
@@ -45,6 +46,7 @@ export function hostileSuite(all: readonly Row[]): void {
     turns ??= createTurns(
       titled.filter(([title]) => selected.has(title)).map(([, one]) => one),
       context,
+      beside,
     );
     let outcome = await turns.run(row);
     for (let tries = 1; tries < TRIES && outcome.list.length > 0; tries++) {

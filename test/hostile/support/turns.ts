@@ -8,7 +8,7 @@ import type { Row } from "./row.ts";
 import { type FilePi, prepare, type RowContext, runAlone, startFilePi } from "./run-row.ts";
 import type { Round } from "./together.ts";
 
-/** Attacks that are in the configuration at the same time. */
+/** Attacks that are in the configuration at the same time, unless the file says otherwise. */
 const BESIDE = 8;
 const NOTHING = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
 
@@ -25,11 +25,11 @@ export const inTurn = (rows: readonly Row[]): Row[] => {
 };
 
 /** The first row and the rows after it that run beside it. */
-function roundOf([first, ...others]: readonly Row[]): Row[] {
+function roundOf([first, ...others]: readonly Row[], most: number): Row[] {
   if (first === undefined) return [];
   if (first.beside === false) return [first];
   const beside = others.filter((row) => row.alone === undefined && row.beside !== false);
-  return [first, ...beside.slice(0, BESIDE - 1)];
+  return [first, ...beside.slice(0, most - 1)];
 }
 
 export interface Turns {
@@ -42,8 +42,8 @@ export interface Turns {
   kill(): Promise<void>;
 }
 
-/** `rows`: what runs, in the order of `inTurn`. */
-export function createTurns(rows: readonly Row[], context: RowContext): Turns {
+/** `rows`: what runs, in the order of `inTurn`. `beside`: how many attacks are there at the same time. */
+export function createTurns(rows: readonly Row[], context: RowContext, beside = BESIDE): Turns {
   const known = new Map<Row, Outcome>();
   let pi: FilePi | undefined;
 
@@ -85,7 +85,7 @@ export function createTurns(rows: readonly Row[], context: RowContext): Turns {
     // One of the attacks broke something for all: each one runs by itself, so that the right row fails.
     for (const row of round) known.set(row, await again(row));
     if (round.some((row) => (known.get(row)?.list.length ?? 0) > 0)) return;
-    // What main computes for one attack decides; eight at a time may take longer.
+    // What main computes for one attack decides; many at a time may take longer.
     const wrong = together.filter(({ check }) => check !== "main");
     const names = round.map(({ name }) => name).join("; ");
     const list = wrong.map(({ check, text }) => ({
@@ -102,7 +102,7 @@ export function createTurns(rows: readonly Row[], context: RowContext): Turns {
       }
       if (!known.has(row)) {
         const after = rows.slice(rows.indexOf(row) + 1);
-        await runRound(roundOf([row, ...after.filter((one) => !known.has(one))]));
+        await runRound(roundOf([row, ...after.filter((one) => !known.has(one))], beside));
       }
       const outcome = known.get(row);
       if (outcome === undefined) throw new Error(`no outcome of ${row.name}`);

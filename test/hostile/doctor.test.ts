@@ -1,5 +1,0 @@
-/** Attacks on `/mcp doctor`. README.md says how to add a row. */
-import { GROUPS } from "./rows/groups.ts";
-import { hostileSuite } from "./support/suite.ts";
-
-hostileSuite(GROUPS.doctor);

@@ -1,5 +1,0 @@
-/** Attacks by the questions of a server to the user. README.md says how to add a row. */
-import { GROUPS } from "./rows/groups.ts";
-import { hostileSuite } from "./support/suite.ts";
-
-hostileSuite(GROUPS.elicitation);
