@@ -615,6 +615,11 @@ describe("secrets", () => {
       unset: live([], { TOKEN: variable.replace("SECRET", "UNSET") }),
     };
     const pi = await turn({ mcp: { mcpServers } });
+    // A search waits only a limited time for servers that start.
+    for (const name of Object.keys(mcpServers)) {
+      const settled = new RegExp(`^${name}: (connected|failed)`, "m");
+      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(settled);
+    }
     await pi.prompt(searchFor("select:variable__work,command__work"));
     expect((await pi.ask("variable__work")).token).toBe(hash(SECRET));
     expect((await pi.ask("command__work")).token).toBe(hash(PRINTED));
