@@ -6,7 +6,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROWS } from "../../test/hostile/rows/groups.ts";
 import { measureBare } from "../../test/hostile/support/baseline.ts";
 import type { Row as Attack } from "../../test/hostile/support/row.ts";
 import { attackClient, type CaseOutcome } from "../support/hostile-case.ts";
@@ -63,8 +62,14 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-function attackOf(name: string): Attack {
-  const found = ROWS.find((row) => row.name === name);
+/** The rows have their whole size only if the variable is there when their files load. */
+async function wholeRows(): Promise<readonly Attack[]> {
+  process.env.HOSTILE_WHOLE = "1";
+  return (await import("../../test/hostile/rows/groups.ts")).ROWS;
+}
+
+function attackOf(name: string, rows: readonly Attack[]): Attack {
+  const found = rows.find((row) => row.name === name);
   if (found === undefined) throw new Error(`test/hostile has no row "${name}"`);
   return found;
 }
@@ -85,6 +90,7 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   // Bare Pi has no server that could attack it.
   const variants = (await loadVariants(options)).filter(({ id }) => id !== "none");
   const rows: Row[] = [];
+  const attacks = await wholeRows();
   // The shared caches stand for a machine where Pi has run before, so that the figures contain no compilation.
   const caches = await mkdtemp(join(tmpdir(), "pmt-hostile-"));
   try {
@@ -93,7 +99,7 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
       for (const variant of variants) {
         const outcomes: CaseOutcome[] = [];
         for (let count = 0; count < runs; count++)
-          outcomes.push(await attackClient(attackOf(name), variant, { caches, bare }));
+          outcomes.push(await attackClient(attackOf(name, attacks), variant, { caches, bare }));
         const row = toRow(label, variant.label, outcomes);
         progress(`hostile: ${label}, ${variant.label}: ${row.note}`);
         rows.push(row);

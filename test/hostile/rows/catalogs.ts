@@ -1,7 +1,15 @@
 /** Attacks by the number and size of tools, and by the cost of a search over them on the main thread. */
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
-import { type Call, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { aTool, listing } from "./answering.ts";
+import { aloneIfWhole, shown, sized } from "./sizes.ts";
+
+/** Enough that a comparison of each name with an unknown one holds main up. */
+const MANY_TOOLS = sized(3_000, 10_000);
+/** More than `LIMITS.toolsPerServer`. */
+const TOO_MANY_TOOLS = sized(11_000, 100_000);
+/** A request to the model that held it would break the limit of the row. */
+const HUGE_DESCRIPTION_MB = sized(3, 10);
 
 /** Returns tools whose names have `length` characters and differ only in the last five. */
 const alike = (count: number, length: number): Record<string, unknown>[] =>
@@ -40,9 +48,9 @@ const unknownRow = (
 
 const SEARCHES: readonly Row[] = [
   unknownRow(
-    "a server with 10,000 names of 64 characters that share 54: the model asks for five unknown names",
-    [10_000, 57],
-    { alone: "home" },
+    `a server with ${shown(MANY_TOOLS)} names of 64 characters that share 54: the model asks for five unknown names`,
+    [MANY_TOOLS, 57],
+    aloneIfWhole,
   ),
   unknownRow(
     "a server with 100 names of 1,000 characters: the model asks for five unknown names",
@@ -105,7 +113,7 @@ const changed = async (arena: Arena): Promise<void> => {
 /** Returns a row in which the model calls tools and the user opens `/mcp tools` while the list changes. */
 const changingRow = (
   name: string,
-  { tools, calls }: { tools: () => readonly Record<string, unknown>[]; calls: readonly Call[] },
+  { tools, ...more }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "calls">,
 ): Row => ({
   name,
   finding: "M9",
@@ -113,7 +121,7 @@ const changingRow = (
   checks: SERVER_CHECKS,
   server: async (place) =>
     place.hostile("changes-list.mjs", await place.file("tools.json", JSON.stringify(tools()))),
-  calls,
+  ...more,
   act: async (arena) => {
     await changed(arena);
     await arena.status("tools");
@@ -122,11 +130,11 @@ const changingRow = (
 
 const MANY: readonly Row[] = [
   {
-    name: "a server with 100,000 tools: the list is cut, and the user is told",
+    name: `a server with ${shown(TOO_MANY_TOOLS)} tools: the list is cut, and the user is told`,
     finding: "own",
     alone: "home",
     checks: SERVER_CHECKS,
-    server: listing(Array.from({ length: 100_000 }, (_, i) => aTool(`tool_${i}`))),
+    server: listing(Array.from({ length: TOO_MANY_TOOLS }, (_, i) => aTool(`tool_${i}`))),
     calls: [{ tool: "tool_7" }],
     check: async (arena) => {
       const told = [await arena.status(), ...arena.notices.map(({ message }) => message)].join("\n");
@@ -143,11 +151,14 @@ const MANY: readonly Row[] = [
     calls: [{ tool: "tool_7" }, { tool: "tool_8" }],
   }),
   {
-    name: "a server whose tool has a description of 10 MB",
+    name: `a server whose tool has a description of ${HUGE_DESCRIPTION_MB} MB`,
     finding: "M9",
     checks: SERVER_CHECKS,
     server: listing([
-      aTool("work", { description: "words ".repeat(1_700_000), title: "t".repeat(1_000_000) }),
+      aTool("work", {
+        description: "words ".repeat(HUGE_DESCRIPTION_MB * 170_000),
+        title: "t".repeat(1_000_000),
+      }),
     ]),
     calls: [{ tool: "work" }],
     check: ({ requests }) => {

@@ -1,47 +1,59 @@
 /** Attacks by the amount that a server over stdio writes. */
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
-import { isGone, isShort, workerEnds } from "./seeing.ts";
+import { failsForValues, isGone, isShort, refusesValues, workerEnds } from "./seeing.ts";
+import { aloneIfWhole, besideIfSmall, shown, sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
+/** More values than `LIMITS.messageValues`. */
+const LIST_MIB = sized(16, 60);
+/** Longer than `LIMITS.unaskedBytes`, which does not count for an answer. */
+const TEXT_MIB = sized(17, 60);
+/** Many times what main, the log and the model's notices may get. */
+const RESPONSES = sized(10_000, 60_000);
+const STEPS = sized(6_000, 30_000);
+const NOTIFICATIONS = sized(3_000, 10_000);
+/** More than `LIMITS.serverRequestsOpen`, with some ids of 1 MB: their answers have more than `LIMITS.unsentReplyBytes`. */
+const REQUEST_ROUNDS = sized(140, 200);
+const REQUESTS = shown(REQUEST_ROUNDS * 8);
 
 export const FLOODS: readonly Row[] = [
   {
-    name: "a server that answers tools/list with 60 MiB of empty objects",
+    name: `a server that answers tools/list with ${LIST_MIB} MiB of empty objects`,
     finding: "C2",
     alone: "home",
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-list.mjs", "60", "{}"),
+    server: ({ hostile }) => hostile("floods-list.mjs", `${LIST_MIB}`, "{}"),
     happened: "sent",
     watchMs: 1_000,
     act: (arena) => arena.connected(),
-    check: workerEnds,
+    check: async (arena) => [...workerEnds(arena), ...(await failsForValues(arena))],
   },
   {
-    name: "a server that answers a call with 60 MiB of empty objects",
+    name: `a server that answers a call with ${LIST_MIB} MiB of empty objects`,
     finding: "C2",
-    alone: "home",
+    ...aloneIfWhole,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-result.mjs", "60", "{}"),
+    server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, "{}"),
     calls: WORK,
     watchMs: 1_500,
-    check: workerEnds,
+    check: (arena) => [...workerEnds(arena), ...refusesValues(arena)],
   },
   {
-    name: "a server that answers a call with 60 MiB of numbers as structured content",
+    name: `a server that answers a call with ${LIST_MIB} MiB of numbers as structured content`,
     finding: "C2",
-    alone: "home",
+    ...aloneIfWhole,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-result.mjs", "60", "0", "structured"),
+    server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, "0", "structured"),
     calls: WORK,
     watchMs: 1_500,
-    check: workerEnds,
+    check: (arena) => [...workerEnds(arena), ...refusesValues(arena)],
   },
   {
-    name: "no attack: a server answers a call with 60 MiB of plain text, and the model gets the start and the end",
+    name: `no attack: a server answers a call with ${TEXT_MIB} MiB of plain text, and the model gets the start and the end`,
     finding: "C2",
-    alone: "home",
+    ...aloneIfWhole,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("big-text.mjs", "60"),
+    server: ({ hostile }) => hostile("big-text.mjs", `${TEXT_MIB}`),
     act: async (arena) => {
       const { text } = await arena.use(arena.place.server, "work");
       if (!text.includes("first words") || !text.includes("last words"))
@@ -88,20 +100,26 @@ export const FLOODS: readonly Row[] = [
     calls: WORK,
   },
   {
-    name: "a server that sends 60,000 responses without any request",
+    name: `a server that sends ${shown(RESPONSES)} responses without any request`,
     finding: "own",
     beside: false,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("unasked-responses.mjs"),
+    server: ({ hostile }) => hostile("unasked-responses.mjs", `${RESPONSES}`),
     calls: WORK,
   },
   {
-    name: "a server that reports 30,000 steps of progress in one call",
+    name: `a server that reports ${shown(STEPS)} steps of progress in one call`,
     finding: "own",
     beside: false,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-progress.mjs"),
+    server: ({ hostile }) => hostile("floods-progress.mjs", `${STEPS}`),
     calls: WORK,
+    check: ({ rpc }) => {
+      const told = rpc.events.filter(
+        ({ type, toolName }) => type === "tool_execution_update" && String(toolName).endsWith("__work"),
+      ).length;
+      return told > STEPS / 10 ? [`main was told ${told} steps`] : [];
+    },
   },
   ...[
     ["notifications/tools/list_changed", "{}"],
@@ -111,11 +129,11 @@ export const FLOODS: readonly Row[] = [
     ["__proto__", '{"__proto__":{"polluted":true}}'],
   ].map(
     ([method = "", params = ""]): Row => ({
-      name: `a server that sends 10,000 notifications ${method}`,
+      name: `a server that sends ${shown(NOTIFICATIONS)} notifications ${method}`,
       finding: "own",
-      beside: false,
+      ...besideIfSmall,
       checks: SERVER_CHECKS,
-      server: ({ hostile }) => hostile("floods-notifications.mjs", "10000", method, params),
+      server: ({ hostile }) => hostile("floods-notifications.mjs", `${NOTIFICATIONS}`, method, params),
       happened: "sent",
     }),
   ),
@@ -128,19 +146,22 @@ export const FLOODS: readonly Row[] = [
     happened: "sent",
   },
   {
-    name: "a server that makes 1,600 requests with ids of every kind",
+    name: `a server that makes ${REQUESTS} requests with ids of every kind`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("asks-for-everything.mjs"),
+    server: ({ hostile }) => hostile("asks-for-everything.mjs", `${REQUEST_ROUNDS}`),
     calls: WORK,
   },
   {
-    name: "a server that is told folders, and makes 1,600 requests with ids of every kind",
+    name: `a server that is told folders, and makes ${REQUESTS} requests with ids of every kind`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
-    server: async ({ hostile }) => ({ ...(await hostile("asks-for-everything.mjs")), roots: true }),
+    server: async ({ hostile }) => ({
+      ...(await hostile("asks-for-everything.mjs", `${REQUEST_ROUNDS}`)),
+      roots: true,
+    }),
     calls: WORK,
   },
 ];

@@ -2,10 +2,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { failsForValues, refusesValues } from "./seeing.ts";
+import { aloneIfWhole, sized } from "./sizes.ts";
 
 /** A client without a pause sends hundreds of requests in this time. */
 const WATCH_MS = 500;
 const WORK = [{ tool: "work" }];
+/** More values than `LIMITS.messageValues`. */
+const LIST_MIB = sized(16, 60);
+/** An event may have 64 MiB, so it takes 64,000 such lines, or 800,000. */
+const LINE_CHARS = sized(1_000, 80);
 const SECRET = "t0p-s3cret";
 
 const over =
@@ -41,21 +47,23 @@ const tellsLittle = async (arena: Arena): Promise<string[]> => {
 
 const BODIES: readonly Row[] = [
   {
-    name: "a server that answers tools/list with 60 MiB of empty objects in 60 KB of gzip",
+    name: `a server that answers tools/list with ${LIST_MIB} MiB of empty objects in ${LIST_MIB} KB of gzip`,
     finding: "C2",
     alone: "home",
     checks: HTTP_CHECKS,
-    server: over("floods-gzip.mjs", "tools/list", "60", "{}"),
+    server: over("floods-gzip.mjs", "tools/list", `${LIST_MIB}`, "{}"),
     happened: "sent",
     act: (arena) => arena.connected(),
+    check: failsForValues,
   },
   {
-    name: "a server that answers a call with 60 MiB of empty objects in 60 KB of gzip",
+    name: `a server that answers a call with ${LIST_MIB} MiB of empty objects in ${LIST_MIB} KB of gzip`,
     finding: "C2",
-    alone: "home",
+    ...aloneIfWhole,
     checks: HTTP_CHECKS,
-    server: over("floods-gzip.mjs", "tools/call", "60", "{}"),
+    server: over("floods-gzip.mjs", "tools/call", `${LIST_MIB}`, "{}"),
     calls: WORK,
+    check: refusesValues,
     watchMs: 1_500,
   },
   {
@@ -84,7 +92,7 @@ const BODIES: readonly Row[] = [
       finding: "own",
       beside: false,
       checks: HTTP_CHECKS,
-      server: over("endless-event.mjs", "tools/list", kind),
+      server: over("endless-event.mjs", "tools/list", kind, `${LINE_CHARS}`),
       happened: "floods",
       act: (arena) => arena.connected(),
     }),
@@ -247,8 +255,7 @@ const AGAIN: readonly Row[] = [
     beside: false,
     checks: HTTP_CHECKS,
     server: over("event-flood.mjs"),
-    happened: "stream",
-    act: () => sleep(1_000),
+    happened: "flooded",
   },
   {
     name: "a legacy SSE server that never ends its answers to posts: the client closes them",

@@ -2,8 +2,12 @@
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, listOf } from "./answering.ts";
 import { isShort } from "./seeing.ts";
+import { sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
+/** Words and ids of a result: more than a hundred times what the model and the user may see of it. */
+const WORDS_MB = sized(1, 5);
+const WORDS = WORDS_MB * 1_000_000;
 const REFUSED = 'error {"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}';
 const question = { method: "elicitation/create", params: { message: "\u001b[2J sure?" } };
 
@@ -28,7 +32,7 @@ const task = (more: object): Record<string, unknown> => ({
 
 const ATTACKS: [name: string, server: (place: Place) => Promise<Entry>][] = [
   ["needs the same answer again and again", needing({ requestState: "again" })],
-  ["sends a state of 5 MB to be sent back", needing({ requestState: "x".repeat(5_000_000) })],
+  [`sends a state of ${WORDS_MB} MB to be sent back`, needing({ requestState: "x".repeat(WORDS) })],
   [
     "asks 10,000 questions in one result",
     needing({
@@ -40,27 +44,27 @@ const ATTACKS: [name: string, server: (place: Place) => Promise<Entry>][] = [
     needing({ inputRequests: { a: { method: "sampling/createMessage" } } }),
   ],
   [
-    "answers with a type of result of 5 MB",
-    modern({ "tools/call": { resultType: "\u001b[2J".repeat(1_000_000) } }),
+    `answers with a type of result of ${WORDS_MB} MB`,
+    modern({ "tools/call": { resultType: "\u001b[2J".repeat(WORDS / 5) } }),
   ],
   [
-    "makes a call a task with an id of 5 MB",
-    modern({ "tools/call": task({ taskId: "x".repeat(5_000_000) }) }),
+    `makes a call a task with an id of ${WORDS_MB} MB`,
+    modern({ "tools/call": task({ taskId: "x".repeat(WORDS) }) }),
   ],
   [
-    "fails a task with 10 MB of words",
+    `fails a task with ${2 * WORDS_MB} MB of words`,
     modern({
       "tools/call": task({
         status: "failed",
-        error: { code: 1, message: "\u001b[2J no ".repeat(1_000_000) },
+        error: { code: 1, message: "\u001b[2J no ".repeat(WORDS / 5) },
       }),
     }),
   ],
   [
-    "cancels a task whose status has 10 MB of words",
+    `cancels a task whose status has ${2 * WORDS_MB} MB of words`,
     modern({
-      "tools/call": task({ statusMessage: "\u001b[2J".repeat(2_000_000), pollIntervalMs: -1e300 }),
-      "tasks/get": { status: "cancelled", statusMessage: "x".repeat(10_000_000) },
+      "tools/call": task({ statusMessage: "\u001b[2J".repeat((2 * WORDS) / 5), pollIntervalMs: -1e300 }),
+      "tasks/get": { status: "cancelled", statusMessage: "x".repeat(2 * WORDS) },
     }),
   ],
 ];
@@ -84,7 +88,7 @@ export const MODERN: readonly Row[] = [
       "server/discover": {
         supportedVersions: ["2026-07-28", ...Array.from({ length: 100_000 }, (_, i) => [`v${i}`])],
         capabilities: { tools: [], prompts: 7, resources: { listChanged: "yes" }, logging: null },
-        instructions: "Call me first. ".repeat(1_000_000),
+        instructions: "Call me first. ".repeat(WORDS / 5),
         ttlMs: "for ever",
       },
     }),

@@ -1,4 +1,5 @@
 /** Owns: checks that several rows make after an attack. */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { toolResultTexts } from "../../support/model.ts";
 import type { Arena } from "../support/arena.ts";
 
@@ -9,6 +10,20 @@ const RESULT_CHARS = 60_000;
 export const isShort = (arena: Arena): string[] => {
   const long = arena.requests.flatMap(toolResultTexts).filter(({ length }) => length > RESULT_CHARS);
   return long.map(({ length }) => `the model was shown a result of ${length} characters`);
+};
+
+const TOO_MANY_VALUES = `keys and values, more than ${LIMITS.messageValues.toLocaleString("en")}`;
+
+/** Reports a call of a message with too many values that was not refused for them. */
+export const refusesValues = (arena: Arena): string[] => {
+  const isTold = arena.requests.flatMap(toolResultTexts).some((text) => text.includes(TOO_MANY_VALUES));
+  return isTold ? [] : ["the answer was not refused for its many values"];
+};
+
+/** Reports a tool list with too many values whose server does not fail for them. */
+export const failsForValues = async (arena: Arena): Promise<string[]> => {
+  const status = await arena.status();
+  return status.includes(TOO_MANY_VALUES) ? [] : [`the list was not refused for its many values: ${status}`];
 };
 
 /** Returns the notices about an end of the connection worker, which an attack must never cause. */

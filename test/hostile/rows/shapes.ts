@@ -3,8 +3,18 @@ import { callOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, nested } from "./answering.ts";
 import { isShort, workerEnds } from "./seeing.ts";
+import { shown, sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
+/** More than `LIMITS.imageChars`, and more images than `LIMITS.filesPerResult`. */
+const IMAGE_MB = sized(5, 8);
+const IMAGES = sized(1_000, 10_000);
+/** Words and data of an error: hundreds of times what may be kept of them. */
+const ERROR_MB = sized(1, 10);
+const ERROR_DATA_MB = sized(2, 20);
+/** Small, the pages end with the 200th; whole, they end with the 10,000th tool. */
+const PAGE_TOOLS = sized(10, 100);
+const INSTRUCTIONS_MB = sized(5, 50);
 
 export const SHAPES: readonly Row[] = [
   {
@@ -57,38 +67,38 @@ export const SHAPES: readonly Row[] = [
     check: isShort,
   },
   {
-    name: "a server that answers with 10,000 images and with images of a wrong size or type",
+    name: `a server that answers with ${shown(IMAGES)} images and with images of a wrong size or type`,
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({ "tools/call": JSON.stringify({ content: wrongImages() }) }),
     calls: WORK,
   },
   {
-    name: "a server that answers with an error message of 10 MB",
+    name: `a server that answers with an error message of ${ERROR_MB} MB`,
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
-      "tools/call": `error ${JSON.stringify({ code: -32000, message: `\u001b]0;x\u0007${"no ".repeat(3_000_000)}` })}`,
+      "tools/call": `error ${JSON.stringify({ code: -32000, message: `\u001b]0;x\u0007${"no ".repeat(ERROR_MB * 300_000)}` })}`,
     }),
     calls: WORK,
     check: isShort,
   },
   {
-    name: "a server that answers with error data of 20 MB",
+    name: `a server that answers with error data of ${ERROR_DATA_MB} MB`,
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
-      "tools/call": `error ${JSON.stringify({ code: -32000, message: "no", data: Array.from({ length: 2_000_000 }, () => "abcdefg") })}`,
+      "tools/call": `error ${JSON.stringify({ code: -32000, message: "no", data: Array.from({ length: ERROR_DATA_MB * 100_000 }, () => "abcdefg") })}`,
     }),
     calls: WORK,
     check: isShort,
   },
   {
-    name: "a server that refuses initialize with 10 MB of words",
+    name: `a server that refuses initialize with ${ERROR_MB} MB of words`,
     finding: "own",
     checks: SERVER_CHECKS,
     server: answered({
-      initialize: `error ${JSON.stringify({ code: 1, message: "\u001b[2J no\u2028 ".repeat(1_000_000) })}`,
+      initialize: `error ${JSON.stringify({ code: 1, message: "\u001b[2J no\u2028 ".repeat(ERROR_MB * 100_000) })}`,
     }),
     happened: "initialize",
     act: async (arena) => {
@@ -108,11 +118,11 @@ export const SHAPES: readonly Row[] = [
     check: workerEnds,
   },
   {
-    name: "a server that gives pages of 100 tools without end",
+    name: `a server that gives pages of ${PAGE_TOOLS} tools without end`,
     finding: "own",
     beside: false,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("endless-pages.mjs"),
+    server: ({ hostile }) => hostile("endless-pages.mjs", `${PAGE_TOOLS}`),
     happened: "twentieth page",
   },
   {
@@ -142,11 +152,13 @@ export const SHAPES: readonly Row[] = [
     },
   },
   {
-    name: "a server with instructions of 50 MB",
+    name: `a server with instructions of ${INSTRUCTIONS_MB} MB`,
     finding: "own",
-    alone: "home",
+    ...sized({}, { alone: "home" as const }),
     checks: SERVER_CHECKS,
-    server: answered({ initialize: helloOf({ instructions: "Call me first. ".repeat(3_500_000) }) }),
+    server: answered({
+      initialize: helloOf({ instructions: "Call me first. ".repeat(INSTRUCTIONS_MB * 70_000) }),
+    }),
     calls: WORK,
     check: workerEnds,
   },
@@ -197,11 +209,11 @@ function wrongImages(): Record<string, unknown>[] {
     image(pngOf(0, 0), "image/png"),
     image("not base64 at all \u001b[2J", "image/png"),
     image("", "image/png"),
-    image("A".repeat(8_000_000), "image/jpeg"),
+    image("A".repeat(IMAGE_MB * 1_000_000), "image/jpeg"),
     image(pngOf(10, 10), "image/../../../../evil"),
     image(pngOf(10, 10), 'image/png"\r\nx: y'),
     image(null, null),
     image({ length: 1e9 }, ["image/png"]),
-    ...Array.from({ length: 10_000 }, () => image(pngOf(10, 10), "image/png")),
+    ...Array.from({ length: IMAGES }, () => image(pngOf(10, 10), "image/png")),
   ];
 }

@@ -3,7 +3,9 @@
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
-const tools = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const [first, ...others] = JSON.parse(readFileSync(process.argv[2], "utf8"));
+/** The rest of each answer, made once: making it costs as much as reading it. */
+const rest = `${JSON.stringify(others).slice(1)}}}`;
 const CHANGES = 3;
 const MORE = 15;
 let count = 0;
@@ -11,13 +13,17 @@ let isTold = false;
 let isCalled = false;
 let left = MORE;
 serve({
-  "tools/list": () => {
+  "tools/list": ({ id }) => {
     // A client may skip changes, so the record needs several changes before a list.
     if (count >= CHANGES && !isTold) {
       isTold = true;
       seen("changed");
     }
-    return { tools: tools.map((one, at) => (at === 0 ? { ...one, description: `Version ${count}.` } : one)) };
+    const changed = JSON.stringify({ ...first, description: `Version ${count}.` });
+    process.stdout.write(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":[${changed},${rest}\n`,
+    );
+    return undefined;
   },
   "tools/call": () => {
     isCalled = true;

@@ -1,7 +1,7 @@
-// Reports 30,000 steps of progress in a call, each with a message, and then answers the call.
+// Reports steps of progress in a call, each with a message, and then answers the call: `floods-progress.mjs 30000`.
 import { seen, send, serve, text } from "./lib.mjs";
 
-const STEPS = 30_000;
+const STEPS = Number(process.argv[2]);
 serve({
   "tools/call": ({ id, params }) => {
     const token = JSON.stringify(params._meta?.progressToken ?? "none");

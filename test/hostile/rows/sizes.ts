@@ -1,0 +1,19 @@
+/**
+ * Owns: how large the attacks are. Under `npm run test:long` each has its whole size. By default it has the smallest size
+ * that still breaks a client without the limit that the row is about.
+ */
+import { repeats } from "../../support/long.ts";
+import type { Row } from "../support/row.ts";
+
+const IS_WHOLE = repeats("HOSTILE_WHOLE", 0) > 0;
+
+export const sized = <T>(small: T, whole: T): T => (IS_WHOLE ? whole : small);
+
+/** Whole, such an attack would disturb the next row of its session. */
+export const aloneIfWhole: Partial<Row> = sized({ beside: false }, { alone: "home" });
+
+/** Small, such attacks take no more than others and run beside them. */
+export const besideIfSmall: Partial<Row> = sized({}, { beside: false });
+
+/** The number as a row's name shows it. */
+export const shown = (count: number): string => count.toLocaleString("en-US");
