@@ -3,15 +3,14 @@
  * that name from the path of the file that it loads.
  */
 import { execFile } from "node:child_process";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { packInto } from "../support/npm-pack.ts";
 import { startRegistry } from "../support/npm-registry.ts";
 import { ensurePi } from "../support/pi-host.ts";
 import { type PiHome, startRpc } from "../support/pi-run.ts";
-import { packedEntry } from "../support/run-package.ts";
+import { packedEntry, packedTarball } from "../support/run-package.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { home, model, onCleanup, root } from "./support.ts";
 
@@ -48,9 +47,7 @@ async function sourceOfMcp(at: PiHome): Promise<CommandInfo["sourceInfo"] | unde
 
 test("pi install npm:pi-mcp-threads -> Pi lists pi-mcp-threads", async () => {
   const at = await home({});
-  const destination = join(at.dir, "packed");
-  await mkdir(destination);
-  const tarball = await readFile(await packInto({ cwd: root, destination }));
+  const tarball = await readFile(await packedTarball());
   const { devDependencies, scripts, ...manifest } = JSON.parse(
     await readFile(join(root, "package.json"), "utf8"),
   );

@@ -5,7 +5,7 @@
  * `.ts` to run, which Node refuses below `node_modules`, or if a dependency is not bundled.
  */
 import { existsSync, rmSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packInto, unpackAs } from "./npm-pack.ts";
@@ -30,7 +30,10 @@ export function unpackTarball(): Promise<UnpackedPackage> {
   return pending;
 }
 
-/** Packs the package and unpacks it to `<root>/node_modules/pi-mcp-threads`, whose path is the answer. */
+/** The name of the tarball in the folder below which its package is unpacked. */
+export const TARBALL = `${PACKAGE_NAME}.tgz`;
+
+/** Packs the package, as `TARBALL`, and unpacks it to `<root>/node_modules/pi-mcp-threads`, whose path is the answer. */
 export async function unpackBelow(root: string): Promise<string> {
   if (!existsSync(join(PROJECT_DIR, "index.js"))) {
     throw new Error("index.js is missing: run `npm run build` before the tests that use the package");
@@ -40,6 +43,7 @@ export async function unpackBelow(root: string): Promise<string> {
   await mkdir(destination);
   await mkdir(join(root, "node_modules"));
   const tarball = await packInto({ cwd: PROJECT_DIR, destination });
+  await copyFile(tarball, join(root, TARBALL));
   await unpackAs(tarball, dir);
   return dir;
 }

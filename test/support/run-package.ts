@@ -8,14 +8,20 @@ import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { madeOnce } from "./made-once.ts";
-import { unpackBelow } from "./package-under-node-modules.ts";
+import { TARBALL, unpackBelow } from "./package-under-node-modules.ts";
 
-/** Absolute path of the `index.js` that Pi loads. */
-export async function packedEntry(): Promise<string> {
+async function packed(): Promise<string> {
   const folder = join(inject("piCaches"), "package");
   await madeOnce(folder, async (unfinished) => {
     await mkdir(unfinished);
     await unpackBelow(unfinished);
   });
-  return join(await realpath(folder), "node_modules", "pi-mcp-threads", "index.js");
+  return realpath(folder);
 }
+
+/** Absolute path of the `index.js` that Pi loads. */
+export const packedEntry = async (): Promise<string> =>
+  join(await packed(), "node_modules", "pi-mcp-threads", "index.js");
+
+/** Absolute path of the tarball from which it was unpacked. */
+export const packedTarball = async (): Promise<string> => join(await packed(), TARBALL);
