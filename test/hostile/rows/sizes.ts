@@ -1,6 +1,6 @@
 /**
- * Owns: how large the attacks are. Under `npm run test:long` each has its whole size. By default it has the smallest size
- * that still breaks a client without the limit that the row is about.
+ * Owns: how large the attacks are. Under `npm run test:long` each has its whole size. By default it is
+ * just above the limit that the row is about.
  */
 import { repeats } from "../../support/long.ts";
 import type { Row } from "../support/row.ts";
