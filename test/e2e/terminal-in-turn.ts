@@ -79,12 +79,22 @@ export function terminalInTurn(env: Readonly<Record<string, string>> = {}): Take
   };
 }
 
+const LEAVE_TRIES = 20;
+/** A key that comes while a page opens may be lost: then it is pressed again. */
+const LOST_KEY_MS = 1_500;
+
 /** Goes back until no page of the panel is on the screen: each of them says what Escape does. */
 async function leavePanel(terminal: Terminal): Promise<void> {
-  for (;;) {
-    const before = (await terminal.screen()).join("\n");
-    if (!/ {2}esc (close|back|clear)|^ esc back/m.test(before)) return;
+  const shown = async (): Promise<string> => (await terminal.screen()).join("\n");
+  let before = await shown();
+  for (let tries = 0; / {2}esc (close|back|clear)|^ esc back/m.test(before); tries++) {
+    if (tries === LEAVE_TRIES) throw new Error(`the panel stays open:\n${before}`);
     await terminal.press("Escape");
-    while ((await terminal.screen()).join("\n") === before) await sleep(20);
+    let after = before;
+    for (const endsAt = performance.now() + LOST_KEY_MS; after === before && performance.now() < endsAt; ) {
+      await sleep(20);
+      after = await shown();
+    }
+    before = after;
   }
 }
