@@ -57,7 +57,7 @@ const BIN_NODE: Trap = {
     executable(place, "node_modules/.bin/node", script(place, `exec "${process.execPath}" "$@"`)),
 };
 
-/** Whatever way leads into the clone, at least one trap of it fires, also beside the others. */
+/** They lie beside each other in one clone; `npm run test:long` lays each one alone. */
 const TRAPS: readonly Trap[] = [
   BIN_NODE,
   {

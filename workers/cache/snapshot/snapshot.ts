@@ -1,9 +1,10 @@
 /**
  * The tasks around a snapshot. `publish` makes the snapshot of the whole catalog, which is then sent to main;
- * `publishStored` finds out whether it need not be made. `keepSnapshot` stores it in its file, as a task of its own, so that nobody waits for a disk. Owns what goes into a
- * snapshot, its fingerprint and its limits. Must not: know the connection worker or its threads. Called by the cache
- * worker (workers/cache.ts). To add a field: shared/snapshot/contract.ts, its column in shared/snapshot/columns.ts, its
- * value in prepare-tools.ts, and a new `SNAPSHOT_VERSION`.
+ * `publishStored` finds out whether it need not be made. `keepSnapshot` stores it in its file, as a task of its own, so
+ * that nobody waits for a disk. Owns what goes into a snapshot, its fingerprint and its limits. Must not: know the
+ * connection worker or its threads. Called by the cache worker (workers/cache.ts). To add a field:
+ * shared/snapshot/contract.ts, its column in shared/snapshot/columns.ts, its value in prepare-tools.ts, and a new
+ * `SNAPSHOT_VERSION`.
  */
 
 import { threadId } from "node:worker_threads";

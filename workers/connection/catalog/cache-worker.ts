@@ -6,6 +6,7 @@
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
+import { abortable } from "../../shared/pace/abort.ts";
 import { Recent } from "../../shared/recent.ts";
 import type {
   CacheAnswer,
@@ -69,10 +70,6 @@ export function createCachePool(
     const here = task.stored && (await small.find<PublishResult | undefined>("publishStored", task));
     return here?.();
   };
-  const publishOnThread = (task: PublishTask, { limitMs, signal }: PublishLimits): Promise<PublishResult> => {
-    const limit = AbortSignal.timeout(limitMs);
-    return thread.runOnce("publish", task, signal ? AbortSignal.any([signal, limit]) : limit);
-  };
 
   /** Answers what the task answers, or `otherwise` if the task failed, which is logged. */
   const attempt = async <T>(otherwise: T, task: () => Promise<T>): Promise<T> => {
@@ -108,13 +105,18 @@ export function createCachePool(
         logOnce(problems);
         return stored;
       }),
-    publish: async (task, limits) => {
-      const stored = attempt(undefined, () => publishStored(task));
+    publish: async (task, { limitMs, signal }) => {
+      const limit = AbortSignal.timeout(limitMs);
+      const end = signal ? AbortSignal.any([signal, limit]) : limit;
+      // The snapshot's file may lie on a disk that hangs.
+      const stored = attempt(undefined, () =>
+        abortable(publishStored(task), end, "The look at the snapshot"),
+      );
       const needs = stored.then((result) => result === undefined);
       needsThread = needs;
       const result = await attempt(
         undefined,
-        async () => (await stored) ?? (await publishOnThread(task, limits)),
+        async () => (await stored) ?? (await thread.runOnce<PublishResult>("publish", task, end)),
       );
       if (needsThread === needs) needsThread = Promise.resolve(false);
       if (!result) return undefined;
