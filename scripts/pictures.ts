@@ -1,6 +1,6 @@
 /**
  * Owns: `npm run pictures [name ...]`: the pictures of the documentation. Screens are those of the real Pi with the packed
- * extension, real servers and a scripted model, in tmux; the chart is made from the newest figures of all scenarios.
+ * extension, real servers and a scripted model, in tmux; the chart is made from the newest figures beside the peers.
  * Must not: need a key, or a network beyond the first fetch of Pi.
  * To add a screen: a scene in SCENES. Called by: people, after a change of what a screen shows.
  */
@@ -18,7 +18,7 @@ import { screenSvg } from "./pictures/screen-svg.ts";
 const ROOT = join(import.meta.dirname, "..");
 const OUT = join(ROOT, "docs", "pictures");
 /** The sitting in which all clients were measured in turn while nothing else ran. */
-const FIGURES = join(ROOT, "bench", "figures", "2026-11-21.md");
+const FIGURES = join(ROOT, "bench", "figures", "2026-11-23-peers.md");
 
 interface Scene {
   title: string;
