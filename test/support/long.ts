@@ -1,6 +1,6 @@
 /**
- * Owns: how often a repeated proof runs: seldom by default, and as often as the variables of `test/long.env` say under
- * `npm run test:long`.
+ * Owns: how much a repeated proof does. By default a repetition runs seldom and a family of rows runs one of them.
+ * `.ci/run` sets `ALL_ROWS`; `npm run test:long` sets all variables of `test/long.env`.
  */
 
 /**
@@ -13,3 +13,12 @@ export function repeats(variable: string, small: number): number {
   if (!Number.isInteger(count) || count < 1) throw new Error(`${variable}=${text} is not a positive number`);
   return count;
 }
+
+/** True under `ALL_ROWS=1`. */
+export const ALL_ROWS = repeats("ALL_ROWS", 0) > 0;
+
+/**
+ * Rows that prove one rule by different members: all of them under `ALL_ROWS=1`, else only the first one. Rows that
+ * reach different branches of the code are no family.
+ */
+export const family = <T>(rows: readonly [T, ...T[]]): readonly T[] => (ALL_ROWS ? rows : rows.slice(0, 1));
