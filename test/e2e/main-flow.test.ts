@@ -1,24 +1,20 @@
 /**
- * Owns: tests of the main job in the real Pi: search, load, call; with both builds of the extension. The story in print
- * mode runs with the packed package and the one over RPC with the raw TypeScript, whose start costs a second of
- * processor time; `MAIN_FLOW_ALL=1` runs both with each.
+ * Owns: tests of the main job in the real Pi: search, load, call. The builds of the extension are a family: each story
+ * runs with the packed package, which users have, and under `ALL_ROWS=1` with the raw TypeScript too, whose start costs a
+ * second of processor time.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { family } from "../support/long.ts";
 import { toolResultTexts } from "../support/model.ts";
 import { runPrint, startRpc } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { extensionErrors, notices, toolEnds } from "../support/rpc-events.ts";
 import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, searchFor } from "./support.ts";
 
-const ALL = process.env.MAIN_FLOW_ALL === "1";
-
-const IN_PRINT_MODE = ALL ? BUILDS : (["packed package"] as const);
-const OVER_RPC = ALL ? BUILDS : (["raw TypeScript"] as const);
-
 describe("the main flow", () => {
-  test.each(IN_PRINT_MODE)(
+  test.each(family(BUILDS))(
     "%s, print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call",
     async (build) => {
       const scripted = await model([
@@ -85,7 +81,7 @@ describe("the main flow", () => {
     },
   );
 
-  test.each(OVER_RPC)(
+  test.each(family(BUILDS))(
     "%s, RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left",
     async (build) => {
       const scripted = await model([

@@ -15,8 +15,8 @@ export const root = join(import.meta.dirname, "..", "..");
 /** The built extension, which users run. It loads much faster than the raw TypeScript. */
 export const ENTRY = join(root, "index.js");
 
-/** The raw TypeScript of the checkout, and the unpacked tarball alone in a folder named `node_modules`. */
-export const BUILDS = ["raw TypeScript", "packed package"] as const;
+/** The unpacked tarball alone in a folder named `node_modules`, and the raw TypeScript of the checkout. */
+export const BUILDS = ["packed package", "raw TypeScript"] as const;
 export type Build = (typeof BUILDS)[number];
 
 export async function entryOf(build: Build): Promise<string> {
