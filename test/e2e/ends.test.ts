@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { family } from "../support/long.ts";
-import type { ModelScript } from "../support/model.ts";
 import {
   type PiExit,
   type PiHome,
@@ -66,16 +65,13 @@ async function homeWithServers(more: Record<string, (at: PiHome) => Entry> = {})
 }
 
 /** Connects all servers with a search, then holds the model's next turn open. */
-function heldScript(): { script: ModelScript; held: Promise<void> } {
+function heldScript() {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const script: ModelScript = [
-    searchFor("work"),
-    () => {
-      resolve();
-      return new Promise(() => undefined);
-    },
-  ];
-  return { script, held: promise };
+  const hold = (): Promise<never> => {
+    resolve();
+    return new Promise(() => undefined);
+  };
+  return { script: [searchFor("work"), hold], held: promise };
 }
 
 type Mode = "print" | "rpc";
@@ -149,7 +145,7 @@ describe("Pi ends by a signal", () => {
   );
 
   test.each([...family(LEFT_TO_THE_SYSTEM), ...family(HANDLED_BY_PI)])(
-    "%s in %s mode, in print mode during a request to the model -> no process is left, and Pi ends as without this extension",
+    "%s in %s mode with servers connected -> no process is left, and Pi ends as without this extension",
     async (signal, mode) => {
       const at = await homeWithServers();
       let ended: Promise<PiExit>;

@@ -1,13 +1,13 @@
 /**
- * Owns: tests of ways to find tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool,
- * codemode.
+ * Owns: tests of ways to find tools in the real Pi: ToolSearch, calls of tools that are not loaded, the proxy tool.
+ * tools.test.ts tests codemode.
  */
 import { describe, expect, test } from "vitest";
 import { type ModelRequest, type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { inTurn } from "./in-turn.ts";
-import type { Opened } from "./rpc-support.ts";
+import { type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { inSession, tellTogether } from "./stories.ts";
-import { call, fixtureServer, searchFor } from "./support.ts";
+import { call, fixtureServer, readLog, searchFor } from "./support.ts";
 
 const LONG_NAME = `long_${"x".repeat(195)}`;
 
@@ -52,12 +52,6 @@ async function run({ prompt, scripted }: Opened, ...turns: ModelTurn[]): Promise
 const declared = (request: ModelRequest | undefined, name: string) =>
   request?.tools.find((tool) => tool.function.name === name)?.function;
 
-const SCRIPT = `
-const found = await searchTools("read a file from disk");
-const namespace = await describeNamespace("fs");
-const answer = await tools[found.find((tool) => tool.name.includes("read_file")).name]({ path: "c" });
-return { names: found.map((tool) => tool.name), namespace: namespace && namespace.name, answer };`;
-
 describe("in one session", () => {
   const told = tellTogether(
     {
@@ -90,10 +84,8 @@ describe("in one session", () => {
         },
       ],
       failed: [searchFor("read file zebra"), searchFor("!?")],
-      codemode: [call("codemode", { code: SCRIPT })],
     },
     inSession(turn, {
-      settings: { defaultTools: ["read", "bash", "edit", "write", "ToolSearch", "codemode"] },
       mcp: {
         mcpServers: {
           alpha: listed([READ]),
@@ -159,39 +151,49 @@ describe("in one session", () => {
     expect(answers[0]).toMatch(/Not available: bad: /);
     expect(answers[1]).toMatch(/^The query is empty\./);
   });
-
-  test("a codemode script -> it searches and calls MCP tools like Pi's own tools", async () => {
-    const { answers, requests } = await told("codemode");
-    expect(requests[0]?.toolNames).toContain("codemode");
-    expect(answers[0]).toMatch(/^Script completed/);
-    expect(answers[0]).toContain("fs__read_file");
-    expect(answers[0]).toContain('read_file {\\"path\\":\\"c\\"}');
-  });
 });
 
-test("2,000 tools -> the right tool is found, loaded and called, from the list and, in the next session, from the snapshot; a later search changes no byte of the earlier declarations", async () => {
-  const pi = await turn({ mcp: { mcpServers: { many: listed([READ], 1_999) } } });
+test("more tools than Pi is told of at the start -> the right tool is found, loaded and called, from the list and, in the next session, from the snapshot; a later search changes no byte of the earlier declarations; a resumed session has the tool from its first request on", async () => {
+  const pi = await turn({ mcp: { mcpServers: { many: listed([READ], 2_100) } } });
+  let sessionFile = "";
   for (const start of ["cold", "warm"]) {
+    const before = start === "warm" ? (await readLog(pi.at)).length : 0;
+    if (start === "warm") await pi.again();
     const { answers, requests } = await run(
       pi,
       searchFor("read a file from disk"),
       call("many__read_file", { path: "a" }),
       searchFor("select:thing_3"),
+      call("many__thing_7", {}),
+      call("many__thing_7", { b: 2 }),
     );
     expect(answers[0]).toContain(
       'many__read_file(path: string, mode?: "text" | "binary" = "text") - Reads a file from disk.',
     );
     expect(answers[1]).toBe('read_file {"path":"a"}');
+    expect(answers[3]).toContain("Tool many__thing_7 was not loaded. It is now");
+    expect(answers[4]).toBe('thing_7 {"b":2}');
     expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "ToolSearch"]);
-    const before = requests[1]?.tools.map((tool) => JSON.stringify(tool)) ?? [];
-    expect(requests[3]?.tools.map((tool) => JSON.stringify(tool)).slice(0, before.length)).toEqual(before);
+    const earlier = requests[1]?.tools.map((tool) => JSON.stringify(tool)) ?? [];
+    expect(requests[3]?.tools.map((tool) => JSON.stringify(tool)).slice(0, earlier.length)).toEqual(earlier);
     expect(requests[3]?.toolNames).toContain("many__thing_3");
     if (start === "cold") {
-      await pi.again();
+      const state = await pi.rpc.request({ type: "get_state" }, PATIENCE_MS);
+      ({ sessionFile } = state.data as { sessionFile: string });
       continue;
     }
     expect(declared(requests[0], "ToolSearch")?.description).toMatch(/- many \[thing_0, .*\d+ more\]$/);
+    expect((await readLog(pi.at)).slice(before)).toContain(
+      "registered 2101 tools of 1 servers from the snapshot",
+    );
   }
+
+  await pi.again({}, sessionFile);
+  const resumed = await run(pi, call("many__thing_3", { c: 3 }));
+  expect(resumed.requests[0]?.toolNames.filter((name) => name.startsWith("many__"))).toEqual(
+    expect.arrayContaining(["many__read_file", "many__thing_3", "many__thing_7"]),
+  );
+  expect(resumed.answers.at(-1)).toBe('thing_3 {"c":3}');
 });
 
 test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers" -> the next start\'s description lists servers only', async () => {
@@ -259,8 +261,8 @@ describe("the proxy tool", () => {
       /^The pattern cannot be used: Unterminated group at character 6: "\^fs__\("\.$/,
     ],
     ["server", { server: "fs" }, /^fs: 2 tools\nfs__read_file - .*\nfs__write_file - Writes a file\.$/],
-    ["status", {}, /^MCP: [01]\/2 servers, 2 tools\nfs: \w+, 2 tools\nbad: failed, tools unknown: /],
   ];
+  const STATUS = /^MCP: 1\/2 servers, 2 tools\nfs: connected, 2 tools\nbad: failed, tools unknown: /;
 
   test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in the next session works", async () => {
     const pi = await turn({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
@@ -271,9 +273,10 @@ describe("the proxy tool", () => {
     expect(cold.answers[0]).toMatch(/^fs__read_file - /);
 
     await pi.again();
-    const { answers, requests } = await run(pi, ...MODES.map(([, args]) => mcp(args)));
+    const each = { toolCalls: MODES.map(([, args]) => ({ name: "mcp", args })) };
+    const { answers, requests } = await run(pi, each, mcp({}));
     expect(requests[0]?.toolNames).toEqual(["read", "bash", "edit", "write", "mcp"]);
-    expect(answers).toHaveLength(MODES.length);
+    expect(answers.at(-1)).toMatch(STATUS);
     MODES.forEach(([name, , expected], i) => {
       expect(answers[i], name).toMatch(expected);
     });

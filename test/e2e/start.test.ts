@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { assignToolNames } from "../../src/shared/naming/names.ts";
+import { ALL_ROWS, family } from "../support/long.ts";
 import { type ModelRequest, type ModelScript, type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, type PrintResult, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
-import { notices } from "../support/rpc-events.ts";
+import { notices, type RpcEvent } from "../support/rpc-events.ts";
 import { type Change, inTurn } from "./in-turn.ts";
 import { keptState } from "./kept-state.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
@@ -70,12 +71,17 @@ const AB = { TOOLS: "a,b" };
 const servers = (x: Servers = {}, y: Servers = {}): Servers => ({ x: live([], AB, x), y: live([], AB, y) });
 const LEARN = [searchFor("select:x__a,y__a")];
 
+const GONE = live([], { TOOLS: "c" });
+const OFF = live([], { TOOLS: "d" });
+
 /** The settings and servers of a home in which a session learns the tools. */
 const DIRECT = {
   imports: ["cursor"],
   settings: { directTools: true },
-  mcpServers: servers({}, { directTools: false }),
+  mcpServers: { ...servers({}, { directTools: false }), gone: GONE, off: OFF },
 };
+/** The direct tools of these servers. */
+const DECLARED = ["gone__c", "off__d", "x__a", "x__b"];
 
 const turn = inTurn();
 const SNAPSHOTS = ".pi/agent/mcp-snapshots";
@@ -85,7 +91,7 @@ const MCP_FILE = ".pi/agent/mcp.json";
 /** A session after one that has learned the tools and loaded one. */
 const afterLearning = keptState(turn, { mcp: DIRECT }, async (pi) => {
   await pi.prompt(...LEARN);
-  expect(namesIn(pi.scripted.requests.at(-1)).sort()).toEqual(["x__a", "x__b", "y__a"]);
+  expect(namesIn(pi.scripted.requests.at(-1)).sort()).toEqual([...DECLARED, "y__a"]);
   return {};
 });
 
@@ -105,9 +111,9 @@ async function ask({ at, prompt, scripted }: Opened, ...turns: ModelTurn[]): Pro
 }
 
 /** The requests and the log of a session after learning, changed as asked. */
-async function askLearned(change: Change): Promise<Asked> {
+async function askLearned(change: Change, ...turns: ModelTurn[]): Promise<Asked> {
   const { pi } = await afterLearning(change);
-  return ask(pi);
+  return ask(pi, ...turns);
 }
 
 // test/unit/workers/connection/config/entry/direct-tools.test.ts tests which tools are direct.
@@ -115,21 +121,7 @@ describe("direct tools", () => {
   test("from the snapshot -> in the first request, the same each time, nothing is connected", async () => {
     const { pi } = await afterLearning();
     const { requests, log } = await ask(pi);
-    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
-    expect(log).not.toContain("connected over");
-    await pi.again();
-    const again = await ask(pi);
-    expect(declared(again.requests[0], /./)).toEqual(declared(requests[0], /./));
-  });
-
-  test("MCP_DIRECT_TOOLS -> wins over the file, without and from the snapshot, the same each time", async () => {
-    const withEnv = inTurn({ env: { MCP_DIRECT_TOOLS: "y/b" } });
-    const pi = await withEnv({ mcp: { mcpServers: servers({ directTools: true }) } });
-    const cold = await ask(pi, ...LEARN);
-    expect(namesIn(cold.requests[0])).toEqual(["y__b"]);
-    await pi.again();
-    const { requests, log } = await ask(pi);
-    expect(namesIn(requests[0])).toEqual(["y__b"]);
+    expect(namesIn(requests[0]).sort()).toEqual(DECLARED);
     expect(log).not.toContain("connected over");
     await pi.again();
     const again = await ask(pi);
@@ -138,15 +130,16 @@ describe("direct tools", () => {
 
   test("no snapshot, a warm cache -> in the first request, nothing is connected", async () => {
     const { requests, log } = await askLearned({ removed: [SNAPSHOTS] });
-    expect(namesIn(requests[0])).toEqual(["x__a", "x__b"]);
+    expect(namesIn(requests[0]).sort()).toEqual(DECLARED);
     expect(log).not.toContain("connected over");
   });
 
-  test("a server that is new since the snapshot -> waited for, its tools are in the first request beside the known tools", async () => {
-    const added = live([], { TOOLS: "c" }, { directTools: true });
+  test("servers that are new since the snapshot, in the file and of an imported host -> waited for, their tools are in the first request beside the known tools", async () => {
+    const added = live([], { TOOLS: "e" }, { directTools: true });
+    const imported = { mcpServers: { cur: live([], { TOOLS: "f" }) } };
     const mcp = { ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } };
-    const { requests } = await askLearned({ files: { [MCP_FILE]: mcp } });
-    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b", "z__c"]);
+    const { requests } = await askLearned({ files: { [MCP_FILE]: mcp, ".cursor/mcp.json": imported } });
+    expect(namesIn(requests[0]).sort()).toEqual([...DECLARED, "cur__f", "z__e"].sort());
   });
 
   test("a server of another extension that is new since the snapshot -> its tools are in the first request too", async () => {
@@ -157,25 +150,15 @@ describe("direct tools", () => {
         ".pi/agent/settings.json": { extensions: ["-builtin:mcp", "~/project/other.mjs"] },
       },
     });
-    expect(namesIn(requests[0]).sort()).toEqual(["ext__e", "x__a", "x__b"]);
-  });
-
-  test("a server of an imported host that is new since the snapshot -> its tools are in the first request too", async () => {
-    const imported = { mcpServers: { cur: live([], { TOOLS: "c" }) } };
-    const { requests } = await askLearned({ files: { ".cursor/mcp.json": imported } });
-    expect(namesIn(requests[0]).sort()).toEqual(["cur__c", "x__a", "x__b"]);
+    expect(namesIn(requests[0]).sort()).toEqual([...DECLARED, "ext__e"].sort());
   });
 
   test("a server removed and another disabled since the snapshot -> their tools are not in the first request", async () => {
-    const direct = { directTools: true };
-    const pi = await turn({
-      mcp: { mcpServers: { ...servers(direct, direct), z: live([], { TOOLS: "c" }, direct) } },
-    });
-    await pi.prompt(searchFor("select:x__a,y__a,z__c"));
-    await pi.again({ files: { [MCP_FILE]: { mcpServers: servers(direct, { ...direct, enabled: false }) } } });
-    const { requests, answers } = await ask(pi, call("z__c", {}));
+    const { gone, ...left } = DIRECT.mcpServers;
+    const mcp = { ...DIRECT, mcpServers: { ...left, off: { ...OFF, enabled: false } } };
+    const { requests, answers } = await askLearned({ files: { [MCP_FILE]: mcp } }, call("gone__c", {}));
     expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
-    expect(answers[0]).toMatch(/^Tool z__c not found: its server z was removed/);
+    expect(answers[0]).toMatch(/^Tool gone__c not found: its server gone was removed/);
   });
 
   // waits.test.ts tests the limit of the wait itself.
@@ -197,7 +180,7 @@ describe("direct tools", () => {
 });
 
 /**
- * Programs in the project that start a real server and a fixture server; `unplug` deletes them, so no server starts.
+ * Programs in the project that start a real server and a fixture server. Once they are deleted, no server starts.
  */
 const everythingEntry = pathToFileURL(SERVERS.everything.args[0] ?? "").href;
 const liveEntry = pathToFileURL((live().args as string[])[0] ?? "").href;
@@ -211,15 +194,13 @@ const MCP = {
     s: { command: process.execPath, args: ["live.mjs"] },
   },
 };
-const unplug = async (at: PiHome): Promise<void> => {
-  for (const name of Object.keys(PROGRAMS)) await rm(join(at.cwd, name));
-};
-
-/** What a change removes, for the same effect between two sessions. */
+/** The programs, as paths below the home. */
 const UNPLUGGED = Object.keys(PROGRAMS).map((name) => `project/${name}`);
 
 const TOOLS = "everything__echo,everything__get-sum,s__work";
-const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work")];
+/** The last search selects a tool that no session has activated. */
+const UNUSED = searchFor("select:everything__get-tiny-image");
+const FIND = [searchFor("echo message"), searchFor("select:everything__get-sum,s__work"), UNUSED];
 
 const stateOf = async ({ rpc }: Opened): Promise<{ sessionFile: string }> =>
   (await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as { sessionFile: string };
@@ -235,60 +216,54 @@ const afterActivating = keptState(turn, { mcp: MCP, files: PROGRAMS }, async (pi
   return { known, last, snapshotNames, session: await readFile((await stateOf(pi)).sessionFile, "utf8") };
 });
 
-describe("a warm cache and all servers unreachable", () => {
-  test.each<[string, string[]]>([
-    ["with its snapshot", []],
-    ["without a snapshot", [SNAPSHOTS]],
-  ])(
-    "%s -> ToolSearch finds and describes every tool; a call says why it cannot run",
-    async (_name, damaged) => {
-      const { pi, made } = await afterActivating({ removed: [...UNPLUGGED, ...damaged] });
-      const { known } = made;
-      expect(known[0]).toContain("everything__echo(message: string)");
-      expect(known[1]).toContain("everything__get-sum(a: number, b: number)");
+test("a snapshot and all servers unreachable -> ToolSearch finds and describes every tool; a call says why it cannot run", async () => {
+  const { pi, made } = await afterActivating({ removed: UNPLUGGED });
+  const { known } = made;
+  expect(known[0]).toContain("everything__echo(message: string)");
+  expect(known[1]).toContain("everything__get-sum(a: number, b: number)");
+  expect(known[2]).toContain("everything__get-tiny-image(");
 
-      const { answers } = await ask(
-        pi,
-        ...FIND,
-        call("everything__echo", { message: "x" }),
-        call("s__work", {}),
-      );
-      expect(answers.slice(0, 2)).toEqual(known);
-      expect(answers[2]).toMatch(/^everything .*exited with code 1/);
-      expect(answers[2]).toContain("everything.mjs");
-      expect(answers[2]).toMatch(/Expected parameters: everything__echo\(message: string\)$/);
-      expect(answers[3]).toMatch(/^s .*exited with code 1/);
-      const told = notices(pi.rpc.events).filter(({ message }) => message.includes("MCP server everything"));
-      expect(told).toHaveLength(1);
-    },
-  );
+  const calls = [call("everything__echo", { message: "x" }), call("s__work", {})];
+  const { answers } = await ask(pi, ...FIND, ...calls);
+  expect(answers.slice(0, 3)).toEqual(known);
+  expect(answers[3]).toMatch(/^everything .*exited with code 1/);
+  expect(answers[3]).toContain("everything.mjs");
+  expect(answers[3]).toMatch(/Expected parameters: everything__echo\(message: string\)$/);
+  expect(answers[4]).toMatch(/^s .*exited with code 1/);
+  const told = notices(pi.rpc.events).filter(({ message }) => message.includes("MCP server everything"));
+  expect(told).toHaveLength(1);
 });
 
 describe("a session that had activated tools, resumed", () => {
-  const broken = (names: readonly string[]) =>
-    Object.fromEntries(names.map((name) => [`${SNAPSHOTS}/${name}`, "PMTS broken"]));
-
-  test.each<[string, Change, boolean]>([
-    ["its servers down", { removed: UNPLUGGED }, true],
-    ["the snapshot deleted", { removed: [SNAPSHOTS] }, false],
-    ["its servers down, the snapshot deleted", { removed: [...UNPLUGGED, SNAPSHOTS] }, false],
-  ])("%s -> the first request declares the tools byte for byte", async (_name, change, alsoSearch) => {
-    const { pi, made } = await afterActivating(change, true);
+  test("its servers down -> the first request declares the tools byte for byte", async () => {
+    const { pi, made } = await afterActivating({ removed: UNPLUGGED }, true);
     const { requests } = await ask(pi);
     expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0])).toEqual(declared(made.last));
-    if (alsoSearch) expect(declared(requests[0], /./)).toEqual(declared(made.last, /./));
+    expect(declared(requests[0], /./)).toEqual(declared(made.last, /./));
   });
 
-  test("a broken snapshot -> the first request declares the tools byte for byte", async () => {
-    const { pi, made } = await afterActivating(
-      ({ snapshotNames }) => ({ files: broken(snapshotNames) }),
-      true,
-    );
-    const { requests } = await ask(pi);
-    expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0])).toEqual(declared(made.last));
-  });
+  // A snapshot that cannot be read counts as none (test/unit/catalog/file.test.ts).
+  test.each(
+    family<[string, (snapshotNames: string[]) => Change]>([
+      ["its servers down, the snapshot deleted", () => ({ removed: [...UNPLUGGED, SNAPSHOTS] })],
+      ["the snapshot deleted", () => ({ removed: [SNAPSHOTS] })],
+      [
+        "a broken snapshot",
+        (names) => ({
+          files: Object.fromEntries(names.map((name) => [`${SNAPSHOTS}/${name}`, "PMTS broken"])),
+        }),
+      ],
+    ]),
+  )(
+    "%s -> the first request declares the tools byte for byte, and ToolSearch describes another tool",
+    async (_name, change) => {
+      const { pi, made } = await afterActivating(({ snapshotNames }) => change(snapshotNames), true);
+      const { requests, answers } = await ask(pi, UNUSED);
+      expect(requests[0]?.messages.length).toBeGreaterThan(3);
+      expect(declared(requests[0])).toEqual(declared(made.last));
+      expect(answers.at(-1)).toBe(made.known[2]);
+    },
+  );
 
   test("its servers down, snapshot and cache deleted -> the first request declares the tools byte for byte; a call says why it fails", async () => {
     const { pi, made } = await afterActivating({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] }, true);
@@ -320,7 +295,7 @@ describe("a session that had activated tools, resumed", () => {
     expect(requests.at(-1)?.toolNames).toEqual(expect.arrayContaining(names));
     const { sessionFile } = await stateOf(pi);
     await pi.again({ removed: [SNAPSHOTS, CACHE] }, sessionFile);
-    const resumed = await ask(pi, ...names.map((name) => call(name, {})));
+    const resumed = await ask(pi, { toolCalls: names.map((name) => ({ name, args: {} })) });
     expect(resumed.requests[0]?.toolNames).toEqual(expect.arrayContaining(names));
     const answers = resumed.answers.slice(-names.length);
     expect(answers.map((answer) => (JSON.parse(answer) as { argv: string[] }).argv)).toEqual(
@@ -329,69 +304,45 @@ describe("a session that had activated tools, resumed", () => {
   });
 });
 
-describe("over RPC", () => {
-  const lastOf = ({ scripted }: Opened): ModelRequest | undefined => scripted.requests.at(-1);
-  const newSession = ({ rpc }: Opened) => rpc.request({ type: "new_session" }, PATIENCE_MS);
+test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte", async () => {
+  const { pi, made } = await afterActivating({}, true);
+  const { rpc, scripted } = pi;
+  const before = declared(made.last);
+  /** The declarations of the first request after a change of session. */
+  const after = async (record: RpcEvent): Promise<string[]> => {
+    await rpc.request(record, PATIENCE_MS);
+    const since = scripted.requests.length;
+    await pi.prompt({ text: "ok" });
+    expect(scripted.requests[since]?.toolNames).toContain("ToolSearch");
+    return declared(scripted.requests[since]);
+  };
+  const messages = async (): Promise<{ entryId: string }[]> => {
+    const { data } = await rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
+    return (data as { messages: { entryId: string }[] }).messages;
+  };
+  await pi.prompt({ text: "second" });
+  expect(declared(scripted.requests.at(-1))).toEqual(before);
+  const { sessionFile } = await stateOf(pi);
 
-  /** Activates tools. Resolves with the declarations of the last request. */
-  async function withTools(pi: Opened): Promise<string[]> {
-    await pi.prompt(searchFor("select:everything__echo,s__work"));
-    await pi.prompt({ text: "second" });
-    const before = declared(lastOf(pi));
-    expect(before).toHaveLength(2);
-    return before;
-  }
+  expect(await after({ type: "new_session" })).toEqual([]);
+  expect(await after({ type: "switch_session", sessionPath: sessionFile })).toEqual(before);
+  expect((await pi.ask("s__work")).argv).toEqual([]);
 
-  test("new_session, then switch_session back, with servers up, then down -> no tools, then the same tools byte for byte", async () => {
-    const pi = await turn({ mcp: MCP, files: PROGRAMS });
-    const before = await withTools(pi);
-    const { sessionFile } = await stateOf(pi);
-    for (const servers of ["up", "down"]) {
-      if (servers === "down") await unplug(pi.at);
-      await newSession(pi);
-      await pi.prompt({ text: "fresh" });
-      expect(declared(lastOf(pi))).toEqual([]);
-      expect(lastOf(pi)?.toolNames).toContain("ToolSearch");
+  expect(await after({ type: "clone" })).toEqual(before);
+  const { sessionFile: cloned } = await stateOf(pi);
+  expect(cloned).not.toBe(sessionFile);
 
-      const since = pi.scripted.requests.length;
-      await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
-      await pi.prompt({ text: "back" });
-      expect(declared(pi.scripted.requests[since]), servers).toEqual(before);
-      if (servers === "up") expect((await pi.ask("s__work")).argv).toEqual([]);
-    }
-    expect(pi.rpc.stderr).toBe("");
-  });
+  const [first, second] = await messages();
+  expect(await after({ type: "fork", entryId: second?.entryId })).toEqual(before);
+  const [root] = await messages();
+  expect(root).toEqual(first);
+  expect(await after({ type: "fork", entryId: root?.entryId })).toEqual([]);
 
-  test("fork from a later message -> its tools byte for byte, from the first message -> no tools; clone, then without snapshot, cache and servers -> its tools byte for byte", async () => {
-    const pi = await turn({ mcp: MCP, files: PROGRAMS });
-    const before = await withTools(pi);
-    const response = await pi.rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
-    const { messages } = response.data as { messages: { entryId: string }[] };
-    const { sessionFile } = await stateOf(pi);
-    const back = () => pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
-    await pi.rpc.request({ type: "fork", entryId: messages[1]?.entryId }, PATIENCE_MS);
-    await pi.prompt({ text: "forked" });
-    expect(declared(lastOf(pi))).toEqual(before);
-
-    await back();
-    await pi.rpc.request({ type: "fork", entryId: messages[0]?.entryId }, PATIENCE_MS);
-    await pi.prompt({ text: "forked at the root" });
-    expect(declared(lastOf(pi))).toEqual([]);
-
-    await back();
-    await pi.rpc.request({ type: "clone" }, PATIENCE_MS);
-    await pi.prompt({ text: "cloned" });
-    expect(declared(lastOf(pi))).toEqual(before);
-    const { sessionFile: cloned } = await stateOf(pi);
-    expect(cloned).not.toBe(sessionFile);
-
-    await pi.again({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] });
-    await pi.prompt({ text: "new" });
-    expect(declared(lastOf(pi))).toEqual([]);
-    await pi.rpc.request({ type: "switch_session", sessionPath: cloned }, PATIENCE_MS);
-    await pi.prompt({ text: "back" });
-    expect(declared(lastOf(pi))).toEqual(before);
-  });
+  expect(rpc.stderr).toBe("");
+  await pi.again({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] });
+  await pi.prompt({ text: "new" });
+  expect(declared(scripted.requests.at(-1))).toEqual([]);
+  expect(await after({ type: "switch_session", sessionPath: cloned })).toEqual(before);
 });
 
 describe("tools of a project's own servers", () => {
@@ -425,9 +376,6 @@ describe("tools of a project's own servers", () => {
     expect(namesIn(requests.at(-1))).toEqual(["own__work"]);
     expect(answers[0]).toContain("No such tool: proj__work");
 
-    await fresh(second);
-    second.scripted.forget();
-    expect(namesIn((await ask(second)).requests[0])).toEqual([]);
     await second.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
     second.scripted.forget();
     const resumed = await ask(second);
@@ -453,69 +401,44 @@ describe("tools of a project's own servers", () => {
   });
 });
 
-test("more tools than Pi is told of at the start -> a tool is found and called, a resumed session has it from its first request on", async () => {
-  const many = fixtureServer("listed.mjs", { COUNT: "2100" });
-  const pi = await turn({ mcp: { mcpServers: { many } } });
-  const learnt = await ask(pi, searchFor("select:thing_2050"), call("many__thing_2050", { a: 1 }));
-  expect(learnt.answers.at(-1)).toBe('thing_2050 {"a":1}');
-  const { sessionFile } = await stateOf(pi);
-
-  const before = (await readLog(pi.at)).length;
-  await pi.again();
-  expect(await readdir(snapshots(pi.at))).toHaveLength(1);
-  const known = await ask(pi, call("many__thing_7", {}), call("many__thing_7", { b: 2 }));
-  expect((await readLog(pi.at)).slice(before)).toContain(
-    "registered 2100 tools of 1 servers from the snapshot",
-  );
-  expect(namesIn(known.requests[0])).toEqual([]);
-  expect(known.answers[0]).toContain("Tool many__thing_7 was not loaded. It is now");
-  expect(known.answers[1]).toBe('thing_7 {"b":2}');
-
-  await pi.again({}, sessionFile);
-  const resumed = await ask(pi, call("many__thing_2050", { c: 3 }));
-  expect(namesIn(resumed.requests[0])).toEqual(["many__thing_2050"]);
-  expect(resumed.answers.at(-1)).toBe('thing_2050 {"c":3}');
-});
-
-test("starts of Pi itself: cold, with --mcp-config, anew, by --continue, by --session without servers, snapshot and cache -> the first request declares what it should", async () => {
+test("starts of Pi itself: cold, with --mcp-config, anew, resumed without servers, snapshot and cache; MCP_DIRECT_TOOLS from the second start on -> the first request declares what it should", async () => {
   const mcp = { ...MCP, mcpServers: { ...MCP.mcpServers, x: live([], AB, { directTools: true }) } };
-  const at = await home({
-    mcp,
-    files: {
-      ...PROGRAMS,
-      "my.json": { mcpServers: { mine: live([], { TOOLS: "m" }, { directTools: true }) } },
-    },
-  });
-  const alone = { args: ["--no-session"] };
-  const cold = await runOnce(at, [searchFor(`select:${TOOLS}`)], alone);
+  const mine = live([], { TOOLS: "m,n" }, { directTools: ["m"] });
+  const at = await home({ mcp, files: { ...PROGRAMS, "my.json": { mcpServers: { mine } } } });
+  const cold = await runOnce(at, [searchFor(`select:${TOOLS},x__a`)], { args: ["--no-session"] });
   expect(namesIn(cold.requests[0]).sort()).toEqual(["x__a", "x__b"]);
   expect(cold.run.stderr).toBe("");
 
+  // The variable wins over the files, without and from a snapshot.
+  const env = { MCP_DIRECT_TOOLS: "mine/n,x/b" };
   // A file of its own has a snapshot of its own; the usual snapshot stays as it is.
-  const mine = await runOnce(at, [], { args: ["--mcp-config=my.json", "--no-session"] });
-  expect(namesIn(mine.requests[0])).toEqual(["mine__m"]);
-  expect(JSON.stringify(mine.requests[0]?.tools)).not.toContain("- x");
+  const other = await runOnce(at, [], { args: ["--mcp-config=my.json", "--no-session"], env });
+  expect(namesIn(other.requests[0])).toEqual(["mine__n"]);
+  expect(JSON.stringify(other.requests[0]?.tools)).not.toContain("- x");
 
-  const anew = await runOnce(at, [call("x__b", {}), searchFor(`select:${TOOLS}`)]);
-  expect(namesIn(anew.requests[0]).sort()).toEqual(["x__a", "x__b"]);
+  const anew = await runOnce(at, [call("x__b", {}), searchFor(`select:${TOOLS}`)], { env });
+  expect(namesIn(anew.requests[0])).toEqual(["x__b"]);
   expect(JSON.parse(answersIn(anew.requests)[0] ?? "")).toMatchObject({ argv: [] });
   expect(anew.log.match(/\w+ connected over/g)).toEqual(["x connected over"]);
   const last = anew.requests.at(-1);
-  expect(namesIn(last)).toEqual(["x__a", "x__b", ...TOOLS.split(",")]);
+  expect(namesIn(last)).toEqual(["x__b", ...TOOLS.split(",")]);
 
-  const continued = await runOnce(at, [], { args: ["--continue"] });
-  expect(continued.requests[0]?.messages.length).toBeGreaterThan(3);
-  expect(declared(continued.requests[0], /./)).toEqual(declared(last, /./));
-  expect(continued.log).not.toContain("connected over");
+  if (ALL_ROWS) {
+    // The other member of the family of resumed starts.
+    const continued = await runOnce(at, [], { args: ["--continue"], env });
+    expect(continued.requests[0]?.messages.length).toBeGreaterThan(3);
+    expect(declared(continued.requests[0], /./)).toEqual(declared(last, /./));
+    expect(continued.log).not.toContain("connected over");
+  }
 
   const folder = join(at.agentDir, "sessions");
   const sessions = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
   expect(sessions).toHaveLength(1);
-  await unplug(at);
-  for (const path of [snapshots(at), join(at.agentDir, "mcp-cache.json")])
-    await rm(path, { recursive: true });
+  for (const path of UNPLUGGED) await rm(join(at.dir, path));
+  for (const path of [SNAPSHOTS, CACHE]) await rm(join(at.dir, path), { recursive: true });
   const resumed = await runOnce(at, [call("everything__echo", { message: "x" })], {
     args: ["--session", join(folder, sessions[0] ?? "")],
+    env,
   });
   expect(namesIn(resumed.requests[0])).toEqual(namesIn(last));
   expect(declared(resumed.requests[0])).toEqual(declared(last));
