@@ -2,14 +2,18 @@
  * Owns: servers of the stateless era over HTTP that fail: in a call, in a list, at any time. A call that may have run is
  * never sent a second time, no request goes to another origin, and the next call works.
  */
+import { stat } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { type Asked, answerWell, serve, startEvents, type TestServer } from "../support/http-server.ts";
+import { ALL_ROWS } from "../support/long.ts";
 import { type Fault, MODERN, sendMessage, sentTo, serveFixture } from "../support/modern-http.ts";
-import { forRows, type Started, start, textOf } from "./support.ts";
+import { forRows, type Started, start, textOf, until } from "./support.ts";
 
 const MEBIBYTE = 1024 * 1024;
+/** Just below the largest message, or well above what a model is shown. */
+const LARGE_MEBIBYTES = ALL_ROWS ? 60 : 4;
 const json = { "content-type": "application/json" };
 
 /** A fault of the first `tools/call`. Those after it are answered well. */
@@ -23,32 +27,22 @@ function firstCall(answer: (response: ServerResponse, asked: Asked) => void): Fa
   };
 }
 
-async function open(
-  fault: Fault,
-  entry: Record<string, unknown> = {},
-): Promise<{ at: Started; server: TestServer }> {
-  const server = await serveFixture("modern", fault);
-  const at = await start({ s: { url: server.url, protocol: MODERN, ...entry } });
-  await at.settled("s");
-  return { at, server };
-}
-
 /**
  * One worker with all these servers. Each row gets its own by its title, which is not the server's name: an error begins with
  * the name.
  */
 function openAll(
-  rows: [title: string, fault: Fault][],
+  rows: [title: string, fault: Fault, more?: Record<string, unknown>][],
 ): (title: string) => Promise<{ at: Started; name: string; server: TestServer }> {
   const servers = new Map<string, { name: string; server: TestServer }>();
   const shared = forRows(async () => {
-    for (const [i, [title, fault]] of rows.entries())
-      servers.set(title, { name: `s${i}`, server: await serveFixture("modern", fault) });
-    const entries = [...servers.values()].map(({ name, server }) => [
-      name,
-      { url: server.url, protocol: MODERN },
-    ]);
-    const at = await start(Object.fromEntries(entries));
+    const entries: Record<string, Record<string, unknown>> = {};
+    for (const [i, [title, fault, more]] of rows.entries()) {
+      const [name, server] = [`s${i}`, await serveFixture("modern", fault)];
+      servers.set(title, { name, server });
+      entries[name] = { url: server.url, protocol: MODERN, ...more };
+    }
+    const at = await start(entries);
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     return at;
   });
@@ -140,7 +134,40 @@ const ROWS: Record<string, Row> = {
 };
 
 describe("a server that, in a call,", () => {
-  const opened = openAll(Object.entries(ROWS).map(([title, { answer }]) => [title, firstCall(answer)]));
+  let redirectTarget = "";
+  const REDIRECTS = [301, 302, 303, 307, 308];
+  const ASKS = "sends a request of its own, and then the result";
+  const LARGE = "answers a large result";
+  const TOO_LARGE = "answers more than the largest message";
+  const opened = openAll([
+    ...Object.entries(ROWS).map(([title, { answer }]): [string, Fault] => [title, firstCall(answer)]),
+    ...REDIRECTS.map((status): [string, Fault, Record<string, unknown>] => [
+      `redirects ${status}`,
+      firstCall((response) => response.writeHead(status, { location: redirectTarget }).end()),
+      { headers: { "x-key": "header-secret-1" } },
+    ]),
+    [
+      ASKS,
+      firstCall((response, { message }) => {
+        const ask = { id: "ask-1", method: "elicitation/create", params: { message: "Who?" } };
+        const result = { resultType: "complete", content: [{ type: "text", text: "done" }] };
+        startEvents(response).end(event(ask) + event({ id: message.id, result }));
+      }),
+    ],
+    [LARGE, () => false, { timeout: 300 }],
+    [
+      TOO_LARGE,
+      firstCall((response, { message }) => {
+        response
+          .writeHead(200, json)
+          .write(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":{"a":"`);
+        const piece = "x".repeat(MEBIBYTE);
+        for (let sent = 0; sent <= LIMITS.messageBytes; sent += MEBIBYTE) response.write(piece);
+        response.end('"}}');
+      }),
+      { timeout: 300 },
+    ],
+  ]);
   test.each(Object.entries(ROWS))(
     "%s -> the call fails and is not repeated; the next one works",
     async (title, row) => {
@@ -155,55 +182,37 @@ describe("a server that, in a call,", () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])("redirects to another origin (%i) -> not followed", async (status) => {
+  test.each(REDIRECTS)("redirects to another origin (%i) -> not followed", async (status) => {
     const other = await serve(answerWell);
-    const { at } = await open(
-      firstCall((response) => response.writeHead(status, { location: `${other.origin}/steal` }).end()),
-      { headers: { "x-key": "header-secret-1" } },
-    );
-    const failed = await at.failedCall("s", "echo", { text: "a" });
+    redirectTarget = `${other.origin}/steal`;
+    const { at, name, server } = await opened(`redirects ${status}`);
+    const failed = await at.failedCall(name, "echo", { text: "a" });
     expect(failed.message).toMatch(/redirects to .* not followed/);
+    expect(sentTo(server, "tools/call")).toHaveLength(1);
     expect(other.asked).toEqual([]);
   });
 
-  test("sends a request of its own, and then the result -> the request gets no answer, the result counts", async () => {
-    const { at, server } = await open(
-      firstCall((response, { message }) => {
-        const ask = { id: "ask-1", method: "elicitation/create", params: { message: "Who?" } };
-        const result = { resultType: "complete", content: [{ type: "text", text: "done" }] };
-        startEvents(response).end(event(ask) + event({ id: message.id, result }));
-      }),
-    );
-    expect(textOf(await at.call("s", "echo", { text: "a" }))).toBe("done");
+  test(`${ASKS} -> the request gets no answer, the result counts`, async () => {
+    const { at, name, server } = await opened(ASKS);
+    expect(textOf(await at.call(name, "echo", { text: "a" }))).toBe("done");
     expect(at.events.filter(({ type }) => type === "ask")).toEqual([]);
     expect(server.asked.filter(({ message }) => message.method === undefined)).toEqual([]);
   });
 
-  test("answers 60 MiB -> the result is cut for the model and stored whole", async () => {
-    const { at } = await open(() => false, { timeout: 300 });
-    const result = await at.call("s", "big", { mebibytes: 60 });
-    expect(result.storedAt).toBeDefined();
+  test(`${LARGE} -> it is cut for the model and stored whole`, async () => {
+    const { at, name } = await opened(LARGE);
+    const result = await at.call(name, "big", { mebibytes: LARGE_MEBIBYTES });
+    expect((await stat(result.storedAt ?? "")).size).toBeGreaterThanOrEqual(LARGE_MEBIBYTES * MEBIBYTE);
     expect(textOf(result).length).toBeLessThan(MEBIBYTE);
     expect(at.crashes).toEqual([]);
   });
 
-  test("answers more than the largest message -> message_too_large, and the next call works", async () => {
-    const most = LIMITS.messageBytes;
-    const { at, server } = await open(
-      firstCall((response, { message }) => {
-        response
-          .writeHead(200, json)
-          .write(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":{"a":"`);
-        const piece = "x".repeat(MEBIBYTE);
-        for (let sent = 0; sent <= most; sent += MEBIBYTE) response.write(piece);
-        response.end('"}}');
-      }),
-      { timeout: 300 },
-    );
-    const failed = await at.failedCall("s", "echo", { text: "a" });
-    expect(failed).toMatchObject({ code: "message_too_large", data: { server: "s" } });
+  test(`${TOO_LARGE} -> message_too_large, and the next call works`, async () => {
+    const { at, name, server } = await opened(TOO_LARGE);
+    const failed = await at.failedCall(name, "echo", { text: "a" });
+    expect(failed).toMatchObject({ code: "message_too_large", data: { server: name } });
     expect(sentTo(server, "tools/call")).toHaveLength(1);
-    expect(textOf(await at.call("s", "echo", { text: "b" }))).toBe("b");
+    expect(textOf(await at.call(name, "echo", { text: "b" }))).toBe("b");
   });
 });
 
@@ -227,15 +236,24 @@ describe("a server whose first answer", () => {
       /2031-01-01/,
     ],
   ];
-  const opened = openAll(
-    DISCOVERS.map(([title, answer]) => [
+  const NEVER = "never comes";
+  const DENIES = "wants a sign-in";
+  const deny: Fault = (_asked, response) => {
+    response.writeHead(401).end();
+    return true;
+  };
+  const opened = openAll([
+    ...DISCOVERS.map(([title, answer]): [string, Fault] => [
       title,
       (asked, response) => {
         answer(response, asked);
         return true;
       },
     ]),
-  );
+    [NEVER, () => true, { startupTimeoutMs: 100 }],
+    [DENIES, deny],
+    [`${DENIES}, auto`, deny, { protocol: "auto" }],
+  ]);
   test.each(DISCOVERS)("%s -> the server failed, and the error says why", async (title, _answer, says) => {
     const { at, name, server } = await opened(title);
     const status = await at.settled(name);
@@ -244,57 +262,64 @@ describe("a server whose first answer", () => {
     expect(sentTo(server, "initialize")).toEqual([]);
   });
 
-  test("never comes -> connect_timeout", async () => {
-    const { at } = await open(() => true, { startupTimeoutMs: 100 });
-    expect(await at.settled("s")).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
+  test(`${NEVER} -> connect_timeout`, async () => {
+    const { at, name } = await opened(NEVER);
+    expect(await at.settled(name)).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
   });
 
-  test("wants a sign-in, also where the era is open -> needs-auth, not another era", async () => {
-    const deny: Fault = (_asked, response) => {
-      response.writeHead(401).end();
-      return true;
-    };
-    const server = await serveFixture("modern", deny);
-    const at = await start({ pinned: { url: server.url, protocol: MODERN }, open: { url: server.url } });
-    expect(await at.settled("pinned")).toMatchObject({ state: "needs-auth" });
-    expect(await at.settled("open")).toMatchObject({ state: "needs-auth" });
+  test.each([DENIES, `${DENIES}, auto`])("%s -> needs-auth, not another era", async (title) => {
+    const { at, name } = await opened(title);
+    expect(await at.settled(name)).toMatchObject({ state: "needs-auth" });
   });
 });
 
-test("one tool of the list is broken -> only that tool is missing", async () => {
-  const { at } = await open((asked, response) => {
-    if (asked.message.method !== "tools/list") return false;
-    const inputSchema = { type: "object" };
-    const region = (header: string) => ({
-      type: "object",
-      properties: { region: { type: "string", "x-mcp-header": header } },
-    });
-    const tools = [
-      { name: "echo", inputSchema },
-      { name: "bad-header", inputSchema: region("two words") },
-      { name: 7, inputSchema },
-      { name: "good-header", inputSchema: region("Region") },
-    ];
-    sendMessage(response, { id: asked.message.id, result: { resultType: "complete", tools } });
-    return true;
-  });
-  expect(await at.settled("s")).toMatchObject({ state: "connected", toolCount: 2 });
-  expect(await at.failedCall("s", "bad-header")).toMatchObject({ code: "unknown_tool" });
-  expect(await at.log()).toContain("bad-header");
-});
-
-test("the stream of changes ends again and again -> it is opened again, with pauses, and calls work", async () => {
+describe("a list of tools and a stream of changes", () => {
+  const BROKEN = "one tool of the list is broken";
+  const ENDS = "the stream of changes ends again and again";
   let streams = 0;
-  const { at } = await open(
-    ({ message }, response) => {
-      if (message.method !== "subscriptions/listen") return false;
-      streams++;
-      startEvents(response).end();
-      return true;
-    },
-    { lifecycle: "eager" },
-  );
-  await expect.poll(() => streams, { timeout: 30_000 }).toBeGreaterThan(1);
-  expect(textOf(await at.call("s", "echo", { text: "a" }))).toBe("a");
-  expect(streams).toBeLessThan(20);
+  const opened = openAll([
+    [
+      BROKEN,
+      (asked, response) => {
+        if (asked.message.method !== "tools/list") return false;
+        const inputSchema = { type: "object" };
+        const region = (header: string) => ({
+          type: "object",
+          properties: { region: { type: "string", "x-mcp-header": header } },
+        });
+        const tools = [
+          { name: "echo", inputSchema },
+          { name: "bad-header", inputSchema: region("two words") },
+          { name: 7, inputSchema },
+          { name: "good-header", inputSchema: region("Region") },
+        ];
+        sendMessage(response, { id: asked.message.id, result: { resultType: "complete", tools } });
+        return true;
+      },
+    ],
+    [
+      ENDS,
+      ({ message }, response) => {
+        if (message.method !== "subscriptions/listen") return false;
+        streams++;
+        startEvents(response).end();
+        return true;
+      },
+      { lifecycle: "eager" },
+    ],
+  ]);
+
+  test(`${BROKEN} -> only that tool is missing`, async () => {
+    const { at, name } = await opened(BROKEN);
+    expect(await at.settled(name)).toMatchObject({ state: "connected", toolCount: 2 });
+    expect(await at.failedCall(name, "bad-header")).toMatchObject({ code: "unknown_tool" });
+    expect(await at.log()).toContain("bad-header");
+  });
+
+  test(`${ENDS} -> it is opened again, with pauses, and calls work`, async () => {
+    const { at, name } = await opened(ENDS);
+    await until(async () => streams > 1 || undefined);
+    expect(textOf(await at.call(name, "echo", { text: "a" }))).toBe("a");
+    expect(streams).toBeLessThan(20);
+  });
 });

@@ -13,18 +13,53 @@ import {
   sentTo,
   serveFixture,
 } from "../support/modern-http.ts";
-import { currentCatalog, type Place, start, textOf, until } from "./support.ts";
+import { currentCatalog, forRows, type Place, start, textOf, until } from "./support.ts";
 
 const ENVELOPE = "io.modelcontextprotocol/";
 const placeOf = ({ agentDir, cwd }: Place): Place => ({ agentDir, cwd });
 
-test("every request -> the envelope, the headers that repeat it, an id of its own, and no session", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
-  await at.call("s", "echo", { text: "hi" });
-  await at.call("s", "get_note");
-  await at.runtime.ask("getPrompt", { server: "s", prompt: "weather", args: { city: "Bern" } });
+const HEADER_MISMATCH = { code: -32020, message: "Header mismatch" };
+
+/** One worker with a server for each test. */
+const shared = forRows(async () => {
+  let refusals = 1;
+  const servers = {
+    enveloped: await serveFixture(),
+    routed: await serveFixture(),
+    refusesOnce: await serveFixture("modern", (asked, response) => {
+      if (asked.message.method !== "tools/call" || refusals-- <= 0) return false;
+      sendMessage(response, { id: asked.message.id, error: HEADER_MISMATCH }, 400);
+      return true;
+    }),
+    refuses: await serveFixture(
+      "modern",
+      onCall(({ message }, response) =>
+        sendMessage(response, { id: message.id, error: HEADER_MISMATCH }, 400),
+      ),
+    ),
+    hangs: await serveFixture(),
+    times: await serveFixture(),
+    works: await serveFixture(),
+    grows: await serveFixture(),
+  };
+  const more: Record<string, object> = { times: { timeout: 0.2 }, grows: { lifecycle: "eager" } };
+  const entries = Object.entries(servers).map(([name, { url }]) => [
+    name,
+    { url, protocol: MODERN, ...more[name] },
+  ]);
+  const at = await start(Object.fromEntries(entries));
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return { at, servers };
+});
+
+test("every request -> the envelope, the headers that repeat it, an id of its own, and no session; no stream is held open for a lazy server", async () => {
+  const {
+    at,
+    servers: { enveloped: server },
+  } = await shared();
+  await at.call("enveloped", "echo", { text: "hi" });
+  await at.call("enveloped", "get_note");
+  await at.runtime.ask("getPrompt", { server: "enveloped", prompt: "weather", args: { city: "Bern" } });
 
   expect(new Set(server.asked.map(({ http }) => http))).toEqual(new Set(["POST"]));
   for (const asked of server.asked) {
@@ -57,14 +92,16 @@ test("every request -> the envelope, the headers that repeat it, an id of its ow
     "prompts/get": ["weather"],
   });
   expect(sentTo(server, "initialize")).toEqual([]);
+  expect(sentTo(server, "subscriptions/listen")).toEqual([]);
 });
 
 test("parameters with x-mcp-header -> repeated as headers, encoded where no header holds them; a server checks them", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
+  const {
+    at,
+    servers: { routed: server },
+  } = await shared();
   const args = { region: "eu wést", note: "x" };
-  expect(JSON.parse(textOf(await at.call("s", "routed", args)))).toEqual(args);
+  expect(JSON.parse(textOf(await at.call("routed", "routed", args)))).toEqual(args);
   const [sent] = sentTo(server, "tools/call");
   const encoded = Buffer.from(args.region, "utf8").toString("base64");
   expect(sent?.headers).toMatchObject({ "mcp-param-region": `=?base64?${encoded}?=` });
@@ -72,40 +109,33 @@ test("parameters with x-mcp-header -> repeated as headers, encoded where no head
 });
 
 test("the server refuses the headers once (-32020) -> the tools are listed again, and the call is sent once more", async () => {
-  let refusals = 1;
-  const server = await serveFixture("modern", (asked, response) => {
-    if (asked.message.method !== "tools/call" || refusals-- <= 0) return false;
-    sendMessage(response, { id: asked.message.id, error: { code: -32020, message: "Header mismatch" } }, 400);
-    return true;
-  });
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
+  const {
+    at,
+    servers: { refusesOnce: server },
+  } = await shared();
   const before = server.asked.length;
-  expect(textOf(await at.call("s", "routed", { region: "eu" }))).toBe('{"region":"eu"}');
+  expect(textOf(await at.call("refusesOnce", "routed", { region: "eu" }))).toBe('{"region":"eu"}');
   expect(server.log.slice(before)).toEqual(["POST tools/call", "POST tools/list", "POST tools/call"]);
 });
 
 test("the server refuses the headers for ever (-32020) -> the call fails after one repetition", async () => {
-  const server = await serveFixture(
-    "modern",
-    onCall(({ message }, response) =>
-      sendMessage(response, { id: message.id, error: { code: -32020, message: "Header mismatch" } }, 400),
-    ),
-  );
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
-  expect(await at.failedCall("s", "echo", { text: "a" })).toMatchObject({ code: "call_rejected" });
+  const {
+    at,
+    servers: { refuses: server },
+  } = await shared();
+  expect(await at.failedCall("refuses", "echo", { text: "a" })).toMatchObject({ code: "call_rejected" });
   expect(sentTo(server, "tools/call")).toHaveLength(2);
 });
 
 test("a call that is cancelled -> its exchange is closed, the server stops, and nothing is posted", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
+  const {
+    at,
+    servers: { hangs: server },
+  } = await shared();
   const counts = async (): Promise<{ hanging: number; cancelled: number }> =>
-    JSON.parse(textOf(await at.call("s", "counts")));
+    JSON.parse(textOf(await at.call("hangs", "counts")));
   const cancel = new AbortController();
-  const failed = at.failedCall("s", "hang", {}, cancel.signal);
+  const failed = at.failedCall("hangs", "hang", {}, cancel.signal);
   await until(async () => (await counts()).hanging === 1 || undefined);
   const before = server.asked.length;
   cancel.abort();
@@ -116,57 +146,65 @@ test("a call that is cancelled -> its exchange is closed, the server stops, and 
 });
 
 test("a call that takes too long -> call_timeout, and the server stops", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN, timeout: 0.2 } });
-  await at.settled("s");
-  expect(await at.failedCall("s", "hang")).toMatchObject({ code: "call_timeout" });
-  const cancelled = async () => JSON.parse(textOf(await at.call("s", "counts"))).cancelled;
+  const { at } = await shared();
+  expect(await at.failedCall("times", "hang")).toMatchObject({ code: "call_timeout" });
+  const cancelled = async () => JSON.parse(textOf(await at.call("times", "counts"))).cancelled;
   await until(async () => (await cancelled()) === 1 || undefined);
 });
 
 test("a long call -> its progress arrives", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
-  expect(textOf(await at.call("s", "work", { steps: 3, ms: 10 }))).toBe("3 steps");
+  const { at } = await shared();
+  expect(textOf(await at.call("works", "work", { steps: 3, ms: 10 }))).toBe("3 steps");
   expect(await at.event("progress")).toMatchObject({ message: "step 1", progress: 1, total: 3 });
 });
 
 test("a server that is kept up, and adds a tool -> one open stream tells it, and the tool can be called", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN, lifecycle: "eager" } });
-  await at.settled("s");
+  const {
+    at,
+    servers: { grows: server },
+  } = await shared();
   await until(async () => sentTo(server, "subscriptions/listen").length === 1 || undefined);
   const since = at.events.length;
-  await at.call("s", "grow");
+  await at.call("grows", "grow");
   await at.event("catalog", () => true, since);
-  await until(async () => (await currentCatalog(at)).get("s__grown"));
-  expect(textOf(await at.call("s", "grown"))).toBe("grown");
+  await until(async () => (await currentCatalog(at)).get("grows__grown"));
+  expect(textOf(await at.call("grows", "grown"))).toBe("grown");
   expect(sentTo(server, "subscriptions/listen")).toHaveLength(1);
 });
 
-test("a lazy server -> no stream is held open", async () => {
-  const server = await serveFixture();
-  const at = await start({ s: { url: server.url, protocol: MODERN } });
-  await at.settled("s");
-  await at.call("s", "echo", { text: "a" });
-  expect(sentTo(server, "subscriptions/listen")).toEqual([]);
+/** A session that has learned three lazy servers, and the next one with the same servers. */
+const twoSessions = forRows(async () => {
+  const handlers = { modern: fixtureHandler("modern"), legacy: fixtureHandler("legacy") };
+  let eras: keyof typeof handlers = "modern";
+  const servers = {
+    auto: await serveFixture(),
+    pinned: await serveFixture(),
+    changes: await serve((...asked) => handlers[eras](...asked)),
+  };
+  const entries = {
+    auto: { url: servers.auto.url, protocol: "auto" },
+    pinned: { url: servers.pinned.url, protocol: MODERN },
+    changes: { url: servers.changes.url },
+  };
+  const first = await start(entries);
+  await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  await first.runtime.stop();
+  eras = "legacy";
+  const before = new Map(Object.values(servers).map((server) => [server, server.asked.length]));
+  const at = await start(entries, { place: placeOf(first) });
+  return {
+    at,
+    askedOf: (name: keyof typeof servers) => servers[name].asked.slice(before.get(servers[name])),
+  };
 });
 
-test.each(["auto", MODERN])(
-  'protocol "%s", the second session of a lazy server -> its first call is one POST and nothing before it',
-  async (protocol) => {
-    const server = await serveFixture();
-    const servers = { s: { url: server.url, protocol } };
-    const first = await start(servers);
-    await first.settled("s");
-    await first.runtime.stop();
-    const before = server.asked.length;
-
-    const second = await start(servers, { place: placeOf(first) });
-    expect(await second.settled("s")).toMatchObject({ state: "idle" });
-    expect(textOf(await second.call("s", "routed", { region: "eu" }))).toBe('{"region":"eu"}');
-    const [call, ...later] = server.asked.slice(before);
+test.each(["auto", "pinned"] as const)(
+  "a lazy server with the protocol %s, its second session -> its first call is one POST and nothing before it",
+  async (name) => {
+    const { at, askedOf } = await twoSessions();
+    expect(await at.settled(name)).toMatchObject({ state: "idle" });
+    expect(textOf(await at.call(name, "routed", { region: "eu" }))).toBe('{"region":"eu"}');
+    const [call, ...later] = askedOf(name);
     expect(call?.message).toMatchObject({ method: "tools/call" });
     expect(call?.headers).toMatchObject({ "mcp-name": "routed", "mcp-param-region": "eu" });
     // A list that is no longer fresh may be read again beside the call.
@@ -175,19 +213,10 @@ test.each(["auto", MODERN])(
 );
 
 test("a server that was modern and now speaks the old era alone -> the first call finds out, and runs once", async () => {
-  const handlers = { modern: fixtureHandler("modern"), legacy: fixtureHandler("legacy") };
-  let eras: keyof typeof handlers = "modern";
-  const server = await serve((...asked) => handlers[eras](...asked));
-  const first = await start({ s: { url: server.url } });
-  await first.settled("s");
-  await first.runtime.stop();
-  eras = "legacy";
-  const before = server.asked.length;
-  const second = await start({ s: { url: server.url } }, { place: placeOf(first) });
-  await second.settled("s");
-  const seen = JSON.parse(textOf(await second.call("s", "sees")));
+  const { at, askedOf } = await twoSessions();
+  const seen = JSON.parse(textOf(await at.call("changes", "sees")));
   expect(seen.envelope).toBeNull();
-  const calls = server.asked.slice(before).filter(({ message }) => message.method === "tools/call");
+  const calls = askedOf("changes").filter(({ message }) => message.method === "tools/call");
   expect(calls.filter(({ headers }) => headers["mcp-protocol-version"] !== MODERN)).toHaveLength(1);
   expect(calls.length).toBeLessThanOrEqual(2);
 });
