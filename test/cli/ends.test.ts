@@ -1,21 +1,18 @@
 /** Owns: the end of the command in the middle of a call: no server process stays, and the exit code says why. */
 import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { createHome, type PiHome } from "../support/pi-home.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forWholeFile } from "../support/cleanup.ts";
+import { family } from "../support/long.ts";
+import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { everything, fixtureServer, type Running, runCli, startCli } from "./support.ts";
+import { everything, fixtureServer, makeHome, type Running, runCli, startCli } from "./support.ts";
 
 const PATIENCE_MS = 30_000;
 
 let home: PiHome;
 beforeAll(async () => {
-  home = await forWholeFile(async () => {
-    const made = await createHome({ caches: inject("piCaches") });
-    onCleanup(made.dispose);
-    return made;
-  });
+  home = await forWholeFile(() => makeHome());
   const mcpServers = {
     waits: fixtureServer("waits.mjs"),
     stays: fixtureServer("ignores-end.mjs"),
@@ -56,12 +53,15 @@ const serversOf = async (mark: string, { child }: Running): Promise<number[]> =>
     .filter((pid) => pid !== child.pid);
 
 describe("a signal in the middle of a call", () => {
-  test.each([
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-    ["SIGQUIT", 131],
-  ] as const)("%s -> code %d, nothing on stdout, no server stays", async (signal, code) => {
+  // A server that ignores its end, below, is left by SIGINT.
+  test.each(
+    family<readonly [NodeJS.Signals, number]>([
+      ["SIGTERM", 143],
+      ["SIGINT", 130],
+      ["SIGHUP", 129],
+      ["SIGQUIT", 131],
+    ]),
+  )("%s -> code %d, nothing on stdout, no server stays", async (signal, code) => {
     const call = await startCall("waits", signal);
     expect(call.servers.length).toBeGreaterThan(0);
     call.child.kill(signal);

@@ -2,22 +2,16 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { symlink } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { createHome, type PiHome } from "../support/pi-home.ts";
-import { CLI, everything, runCli } from "./support.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forWholeFile } from "../support/cleanup.ts";
+import { family } from "../support/long.ts";
+import type { PiHome } from "../support/pi-home.ts";
+import { CLI, fixtureServer, makeHome, runCli } from "./support.ts";
 
 let home: PiHome;
 let env: Record<string, string>;
 beforeAll(async () => {
-  home = await forWholeFile(async () => {
-    const made = await createHome({
-      caches: inject("piCaches"),
-      mcp: { mcpServers: { every: everything() } },
-    });
-    onCleanup(made.dispose);
-    return made;
-  });
+  home = await forWholeFile(() => makeHome({ mcp: { mcpServers: { every: fixtureServer("shapes.mjs") } } }));
   await symlink(CLI, join(home.dir, "pi-mcp-threads"));
   const base = home.env();
   env = { ...base, PATH: `${home.dir}${delimiter}${base.PATH}` };
@@ -47,13 +41,16 @@ describe("bash", () => {
     });
   });
 
-  test.each([
-    ["pi-mcp-threads lo", ["login", "logout", "logs"]],
-    ["pi-mcp-threads call ", ["every"]],
-    ["pi-mcp-threads call every ech", ["echo"]],
-    ["pi-mcp-threads call every get-sum ", ["a=", "b="]],
-    ["pi-mcp-threads list --ref", ["--refresh"]],
-  ])("%s", (line, expected) => {
+  // What a line is completed with: test/unit/cli/completion.test.ts.
+  test.each(
+    family([
+      ["pi-mcp-threads call every tree ", ["root=", "gone="]],
+      ["pi-mcp-threads lo", ["login", "logout", "logs"]],
+      ["pi-mcp-threads call ", ["every"]],
+      ["pi-mcp-threads call every measu", ["measure"]],
+      ["pi-mcp-threads list --ref", ["--refresh"]],
+    ]),
+  )("%s", (line, expected) => {
     expect(completed(line)).toEqual(expected);
   });
 });

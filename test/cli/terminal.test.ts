@@ -1,17 +1,16 @@
 /** Owns: the packed command in a real terminal: layout, colours, cleaning, questions, progress, Ctrl-C. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { createHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
-import { everything, fixtureServer, runCli } from "./support.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forWholeFile } from "../support/cleanup.ts";
+import type { PiHome } from "../support/pi-home.ts";
+import { everything, fixtureServer, makeHome, runCli } from "./support.ts";
 import { openShell } from "./tmux.ts";
 
-async function makeHome(options: HomeOptions = {}): Promise<PiHome> {
-  const home = await createHome({ caches: inject("piCaches"), ...options });
-  onCleanup(home.dispose);
-  return home;
-}
+const shows = fixtureServer("shows.mjs");
+/** A home whose project brings a server along. */
+const withProject = (): Promise<PiHome> =>
+  makeHome({ files: { ".mcp.json": { mcpServers: { ours: shows } } } });
 
 let home: PiHome;
 beforeAll(async () => {
@@ -20,9 +19,9 @@ beforeAll(async () => {
       mcp: {
         mcpServers: {
           every: everything(),
-          show: fixtureServer("shows.mjs"),
+          show: shows,
           asks: fixtureServer("asks-user.mjs"),
-          careful: { ...everything(), approve: "always" },
+          careful: { ...shows, approve: "always" },
         },
       },
     }),
@@ -48,13 +47,12 @@ describe("lists", () => {
 });
 
 describe("a call", () => {
-  test("text of a server cannot act on the terminal; --json shows such characters by their codes", async () => {
+  // test/unit/cli/console.test.ts has --json.
+  test("text of a server cannot act on the terminal", async () => {
     const shell = await openShell(home);
     await home.writeFile("text", "one\u001b]0;forged title\u0007 \u009b31mtwo\u202e");
     await shell.start("call show show text=@text");
     expect(await shell.until(/exit 0/)).toMatch(/^one 31mtwo$/m);
-    await shell.start("call show show text=@text --json");
-    expect(await shell.until(/exit 0/)).toMatch(/one\\u001b\]0;forged title\\u0007 \\u009b31mtwo\\u202e/);
   });
 
   test("progress stands in one line and is gone at the end; Ctrl-C ends a call with code 130", async () => {
@@ -70,56 +68,53 @@ describe("a call", () => {
 
 describe("questions", () => {
   test("a project's server: everything is shown; no -> code 5 and nothing runs, yes -> it runs, once for all", async () => {
-    const at = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
+    const at = await withProject();
     const shell = await openShell(at);
-    await shell.start("call every echo message=hi");
-    expect(await shell.until(/Allow it\? \[y\/N\]/)).toContain("server-everything/one-file/index.mjs");
+    await shell.start("call ours show text=hi");
+    expect(await shell.until(/Allow it\? \[y\/N\]/)).toContain("shows.mjs");
     await shell.type("");
-    expect(await shell.until(/exit 5/)).toContain("You did not allow every.");
+    expect(await shell.until(/exit 5/)).toContain("You did not allow ours.");
     expect(await readFile(join(at.agentDir, "mcp-threads.log"), "utf8")).not.toContain(
       "connected over stdio",
     );
     // A no is remembered, as in Pi. Only a person at a terminal takes it back.
-    const piped = await runCli(at, ["--yes", "call", "every", "echo", "message=hi"]);
+    const piped = await runCli(at, ["--yes", "call", "ours", "show", "text=hi"]);
     expect(piped).toMatchObject({ code: 5, stdout: "" });
     expect(piped.stderr).toMatch(/refused before[\s\S]*--yes takes back no refusal/);
-    await shell.start("--yes call every echo message=hi");
-    await shell.until(/You refused this[\s\S]*server-everything\/one-file\/index\.mjs[\s\S]*Allow it\?/);
+    await shell.start("--yes call ours show text=hi");
+    await shell.until(/You refused this[\s\S]*shows\.mjs[\s\S]*Allow it\?/);
     await shell.type("y");
-    await shell.until(/^Echo: hi$[\s\S]*exit 0/m);
-
-    const other = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
-    const second = await openShell(other);
-    await second.start("call every echo message=hi");
-    await second.until(/Allow it\?/);
-    await second.type("y");
-    await second.until(/^Echo: hi$[\s\S]*exit 0/m);
-    await second.start("call every echo message=again");
-    expect(await second.until(/^Echo: again$[\s\S]*exit 0/m)).not.toContain("Allow it?");
+    await shell.until(/^hi$[\s\S]*exit 0/m);
+    await shell.start("call ours show text=again");
+    expect(await shell.until(/^again$[\s\S]*exit 0/m)).not.toContain("Allow it?");
   });
 
-  test("the end of the input or of the time at the question -> code 5 or 6, and nothing is remembered", async () => {
-    const at = await makeHome({ files: { ".mcp.json": { mcpServers: { every: everything() } } } });
+  test("the end of the input or of the time at the question -> code 5 or 6, and nothing is remembered; a first yes -> it runs", async () => {
+    const at = await withProject();
     const shell = await openShell(at);
-    await shell.start("call every echo message=hi");
+    await shell.start("call ours show text=hi");
     await shell.until(/Allow it\? \[y\/N\]/);
     await shell.press("C-d");
-    await shell.until(/every waits for your consent[\s\S]*exit 5/);
-    await shell.start("--timeout 3 call every echo message=hi");
+    await shell.until(/ours waits for your consent[\s\S]*exit 5/);
+    await shell.start("--timeout 3 call ours show text=hi");
     expect(await shell.until(/exit 6/)).toContain("Allow it?");
     expect(await readdir(at.agentDir)).not.toContain("mcp-trust.json");
+    await shell.start("call ours show text=hi");
+    await shell.until(/Allow it\? \[y\/N\]/);
+    await shell.type("y");
+    await shell.until(/^hi$[\s\S]*exit 0/m);
   });
 
   test("a rule asks about a tool: no -> code 5, yes -> it runs", async () => {
     const shell = await openShell(home);
-    await shell.start("call careful echo message=secret-plan");
+    await shell.start("call careful show text=secret-plan");
     expect(await shell.until(/Allow it\? \[y\/N, a: always\]/)).toContain("secret-plan");
     await shell.type("n");
     await shell.until(/exit 5/);
-    await shell.start("call careful echo message=hi");
-    await shell.until(/message: "hi"\s+Allow it\?/);
+    await shell.start("call careful show text=hi");
+    await shell.until(/text: "hi"\s+Allow it\?/);
     await shell.type("y");
-    await shell.until(/^Echo: hi$[\s\S]*exit 0/m);
+    await shell.until(/^hi$[\s\S]*exit 0/m);
   });
 
   test("a server's question: values are asked, checked, and shown before they are sent", async () => {
@@ -155,8 +150,8 @@ describe("questions", () => {
 
 test("in a pipe nobody is asked: a rule denies with code 5, a server's question is declined", async () => {
   const [denied, allowed, asked] = await Promise.all([
-    runCli(home, ["call", "careful", "echo", "message=hi"]),
-    runCli(home, ["call", "careful", "echo", "message=hi", "--yes"]),
+    runCli(home, ["call", "careful", "show", "text=hi"]),
+    runCli(home, ["call", "careful", "show", "text=hi", "--yes"]),
     runCli(home, [
       "call",
       "asks",
@@ -166,8 +161,8 @@ test("in a pipe nobody is asked: a rule denies with code 5, a server's question 
     ]),
   ]);
   expect(denied).toMatchObject({ code: 5, stdout: "" });
-  expect(allowed).toMatchObject({ code: 0, stdout: "Echo: hi\n" });
-  expect(allowed.stderr).toContain("message");
+  expect(allowed).toMatchObject({ code: 0, stdout: "hi\n" });
+  expect(allowed.stderr).toContain("text");
   expect(asked.code).toBe(0);
   expect(asked.stdout).not.toContain("accept");
 });

@@ -2,6 +2,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { createConsole } from "../../../src/cli/console/console.ts";
+import { captureConsole } from "./captured-console.ts";
 
 function consoleOn(columns: number | undefined) {
   const size = columns === undefined ? {} : { columns };
@@ -30,4 +31,24 @@ test("a text with a newline on stderr -> its further lines are indented, so that
   expect(String(stderr.read())).toBe(
     "docs: no such file\n  pi-mcp-threads: all is well\n  Run this: x\none\n  two\n",
   );
+});
+
+const FOREIGN = "one\u001b]0;forged title\u0007 \u009b31mtwo\u202e";
+
+test("a result on a terminal -> no character can act on it; JSON shows such characters by their codes", () => {
+  const plain = captureConsole({ isTTY: true });
+  plain.console.result(FOREIGN);
+  expect(plain.stdout()).toBe("one 31mtwo\n");
+  const json = captureConsole({ isTTY: true, json: true });
+  json.console.document({ text: FOREIGN });
+  expect(json.stdout()).toContain(String.raw`"one\u001b]0;forged title\u0007 \u009b31mtwo\u202e"`);
+});
+
+test("a result in a pipe -> unchanged, also as JSON", () => {
+  const { console, stdout } = captureConsole();
+  console.result(FOREIGN);
+  expect(stdout()).toBe(`${FOREIGN}\n`);
+  const json = captureConsole({ json: true });
+  json.console.document({ text: FOREIGN });
+  expect(JSON.parse(json.stdout())).toEqual({ text: FOREIGN });
 });

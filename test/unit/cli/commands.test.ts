@@ -1,0 +1,93 @@
+/** Owns: what commands ask of the worker and what they refuse before that. The worker is a fake. */
+import { expect, test } from "vitest";
+import { type Context, loadCommand } from "../../../src/cli/commands/commands.ts";
+import { NO_OPTIONS, type Options } from "../../../src/cli/words/words.ts";
+import { captureConsole } from "./captured-console.ts";
+
+type Answers = Readonly<Record<string, unknown>>;
+
+/** Runs a command on a worker that knows one server and gives these answers. `asked`: the requests so far, by name. */
+async function run(
+  word: "add" | "import" | "doctor",
+  words: string[],
+  answers: Answers,
+  options: Partial<Options>,
+) {
+  const asked: string[] = [];
+  const { console, stdout } = captureConsole();
+  const runtime = {
+    ask: async (name: string) => {
+      asked.push(name);
+      if (!(name in answers)) throw new Error(`the worker is not to be asked for ${name}`);
+      return answers[name];
+    },
+  };
+  const report = { servers: [{ name: "github" }], problems: [], files: [], questions: [], refused: [] };
+  const context = {
+    console,
+    options: { ...NO_OPTIONS, ...options },
+    arguments: words,
+    signal: new AbortController().signal,
+    session: async () => ({ runtime, planned: async () => report, status: async () => report }),
+  } as unknown as Context;
+  const command = await loadCommand(word);
+  return { done: command(context), asked, stdout };
+}
+
+const NEW = { line: "node x.mjs", file: "/home/mcp.json", mistakes: [] };
+
+test("add of a configured name -> a mistake of usage: neither tried nor written", async () => {
+  const exists = { file: "/home/mcp.json", by: "user" };
+  const { done, asked } = await run("add", ["github", "x"], { previewServer: { ...NEW, exists } }, {});
+  await expect(done).rejects.toMatchObject({
+    exitCode: 2,
+    message: "github is configured already, in /home/mcp.json.",
+    remedy: "--replace before the name replaces it.",
+  });
+  expect(asked).toEqual(["previewServer"]);
+});
+
+test("add --no-test -> written without a try", async () => {
+  const answers = { previewServer: NEW, addServer: { file: NEW.file } };
+  const { done, asked, stdout } = await run("add", ["dead", "no-such-program"], answers, { "no-test": true });
+  expect(await done).toBe(0);
+  expect(asked).toEqual(["previewServer", "addServer"]);
+  expect(stdout()).toBe("dead is added to /home/mcp.json.\n");
+});
+
+test("add of a server that fails its try -> code 3, and it is not written", async () => {
+  const error = { code: "connect_failed", message: "It is not there." };
+  const answers = { previewServer: NEW, tryServer: { outcome: "failed", error, tookMs: 1 } };
+  const { done, asked } = await run("add", ["dead", "no-such-program"], answers, {});
+  await expect(done).rejects.toMatchObject({ exitCode: 3, message: "dead is not added: It is not there." });
+  expect(asked).toEqual(["previewServer", "tryServer"]);
+});
+
+test("import of a program that is not found -> the nearest one, and nothing is taken", async () => {
+  const findImports = { hosts: [{ host: "claude-code", files: [] }], problems: [] };
+  const { done, asked } = await run("import", ["claude-cod"], { findImports }, {});
+  await expect(done).rejects.toMatchObject({
+    exitCode: 2,
+    message: "No file of a program claude-cod is found. Did you mean claude-code?",
+  });
+  expect(asked).toEqual(["findImports"]);
+});
+
+test("doctor --report -> the text of an issue; an error is code 1, a warning code 0", async () => {
+  const facts = { version: "1.2.3", runtime: "Node 24.0.0", platform: "linux", proxies: [] };
+  const counts = { servers: 1, connected: 0, waiting: 0, tools: 0 };
+  const finding = { id: "command", severity: "error", server: "github", title: "It is not on PATH." };
+  const diagnose = {
+    findings: [finding],
+    leftOut: 0,
+    facts: { ...facts, ...counts },
+    servers: [],
+    stages: [],
+    tookMs: 1,
+  };
+  const report = await run("doctor", [], { diagnose }, { report: true });
+  expect(await report.done).toBe(1);
+  expect(report.stdout()).toMatch(/^```text\npi-mcp-threads 1\.2\.3, Node 24\.0\.0/);
+  const well = { ...diagnose, findings: [{ ...finding, severity: "warning" }] };
+  expect(await (await run("doctor", [], { diagnose: well }, {})).done).toBe(0);
+});
