@@ -26,19 +26,22 @@ const WHOLE_FILES_COMPILED = ["--no-lazy"];
 const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
 
 interface RealProject {
-  /** Default: all files of the folder `name`. */
-  include?: string[];
+  include: string[];
   exclude?: string[];
   execArgv?: string[];
 }
 
+/** All test files of these folders of test/. */
+const folders = (...names: string[]): string[] => names.map((name) => `test/${name}/**/*.test.ts`);
+
 /**
- * A folder of test/ whose files start threads, processes or Pi. Files share processes: the start of a test process costs
- * more than the start of a Pi. support/cleanup-setup.ts ends what a test has started.
+ * Files that start threads, processes or Pi. Files share processes: the start of a test process costs more than the
+ * start of a Pi. Processes are shared within a project only, so folders whose processes have equal flags are one
+ * project. support/cleanup-setup.ts ends what a test has started.
  */
 const realProject = (
   name: string,
-  { include = [`test/${name}/**/*.test.ts`], exclude = [], execArgv = [] }: RealProject = {},
+  { include, exclude = [], execArgv = [] }: RealProject,
 ): TestProjectInlineConfiguration => ({
   extends: true,
   test: {
@@ -78,13 +81,16 @@ export default defineConfig({
           maxWorkers: WORKERS,
         },
       },
-      realProject("worker", { execArgv: WHOLE_FILES_COMPILED, exclude: OWN_COMPILE_CACHE }),
+      realProject("pi", {
+        include: folders("hostile", "e2e", "cli"),
+        exclude: hasTmux ? [] : ["test/e2e/*terminal.test.ts", "test/cli/terminal.test.ts"],
+      }),
+      realProject("threads", {
+        include: folders("conformance", "oauth", "worker"),
+        exclude: OWN_COMPILE_CACHE,
+        execArgv: WHOLE_FILES_COMPILED,
+      }),
       realProject("compile-cache", { include: OWN_COMPILE_CACHE }),
-      realProject("e2e", { exclude: hasTmux ? [] : ["test/e2e/*terminal.test.ts"] }),
-      realProject("cli", { exclude: hasTmux ? [] : ["test/cli/terminal.test.ts"] }),
-      realProject("hostile"),
-      realProject("oauth", { execArgv: WHOLE_FILES_COMPILED }),
-      realProject("conformance", { execArgv: WHOLE_FILES_COMPILED }),
     ],
   },
 });

@@ -1,5 +1,5 @@
 /**
- * Owns: how much a repeated proof does. By default a repetition runs seldom and a family of rows runs one of them.
+ * Owns: how much a repeated proof does. By default a repetition runs seldom, an amount is small, and a family of rows runs one of them.
  * `.ci/run` sets `ALL_ROWS`; `npm run test:long` sets all variables of `test/long.env`.
  */
 
@@ -16,6 +16,9 @@ export function repeats(variable: string, small: number): number {
 
 /** True under `ALL_ROWS=1`. */
 export const ALL_ROWS = repeats("ALL_ROWS", 0) > 0;
+
+/** An amount of random cases, or of hostile data just above its limit: `whole` under `ALL_ROWS=1`, else `small`. */
+export const amount = (small: number, whole: number): number => (ALL_ROWS ? whole : small);
 
 /**
  * Rows that prove one rule by different members: all of them under `ALL_ROWS=1`, else only the first one. Rows that

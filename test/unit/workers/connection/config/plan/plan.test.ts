@@ -12,7 +12,11 @@ import {
 } from "../../../../../../workers/connection/config/plan/changes.ts";
 import { describeEffect } from "../../../../../../workers/connection/config/plan/text.ts";
 import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
+import { amount } from "../../../../../support/long.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";
+
+/** Random pairs of configurations. */
+const PAIRS = amount(400, 2_000);
 
 const configuration = (servers: ServerDefinition[], settings: Partial<Settings> = {}): Configuration => ({
   servers,
@@ -173,9 +177,9 @@ function applyPlan(before: Configuration, { servers, settings }: Plan): Configur
   return { servers: after, settings: settings.keys.length === 0 ? before.settings : settings.after };
 }
 
-describe("properties of plan, 2,000 random pairs", () => {
+describe(`properties of plan, ${PAIRS} random pairs`, () => {
   const next = createGenerator(4);
-  const pairs = Array.from({ length: 2_000 }, () => [next(), next()] as const);
+  const pairs = Array.from({ length: PAIRS }, () => [next(), next()] as const);
 
   test("plan(a, a) keeps everything", () => {
     for (const [a] of pairs) {
