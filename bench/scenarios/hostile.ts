@@ -62,9 +62,10 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The rows have their whole size only if the variable is there when their files load. */
+/** The rows have their whole size, and families all of their rows, only if the variables are there when their files load. */
 async function wholeRows(): Promise<readonly Attack[]> {
   process.env.HOSTILE_WHOLE = "1";
+  process.env.ALL_ROWS = "1";
   return (await import("../../test/hostile/rows/groups.ts")).ROWS;
 }
 

@@ -1,4 +1,5 @@
 /** Attacks by the amount that a server over stdio writes. */
+import { family } from "../../support/long.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { failsForValues, isGone, isShort, refusesValues, workerEnds } from "./seeing.ts";
 import { aloneIfWhole, besideIfSmall, shown, sized } from "./sizes.ts";
@@ -20,7 +21,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: `a server that answers tools/list with ${LIST_MIB} MiB of empty objects`,
     finding: "C2",
-    alone: "home",
+    ...aloneIfWhole,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-list.mjs", `${LIST_MIB}`, "{}"),
     happened: "sent",
@@ -28,26 +29,21 @@ export const FLOODS: readonly Row[] = [
     act: (arena) => arena.connected(),
     check: async (arena) => [...workerEnds(arena), ...(await failsForValues(arena))],
   },
-  {
-    name: `a server that answers a call with ${LIST_MIB} MiB of empty objects`,
-    finding: "C2",
-    ...aloneIfWhole,
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, "{}"),
-    calls: WORK,
-    watchMs: 1_500,
-    check: (arena) => [...workerEnds(arena), ...refusesValues(arena)],
-  },
-  {
-    name: `a server that answers a call with ${LIST_MIB} MiB of numbers as structured content`,
-    finding: "C2",
-    ...aloneIfWhole,
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, "0", "structured"),
-    calls: WORK,
-    watchMs: 1_500,
-    check: (arena) => [...workerEnds(arena), ...refusesValues(arena)],
-  },
+  ...family([
+    { what: "empty objects", args: ["{}"] },
+    { what: "numbers as structured content", args: ["0", "structured"] },
+  ]).map(
+    ({ what, args }): Row => ({
+      name: `a server that answers a call with ${LIST_MIB} MiB of ${what}`,
+      finding: "C2",
+      ...aloneIfWhole,
+      checks: SERVER_CHECKS,
+      server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, ...args),
+      calls: WORK,
+      watchMs: 1_500,
+      check: (arena) => [...workerEnds(arena), ...refusesValues(arena)],
+    }),
+  ),
   {
     name: `no attack: a server answers a call with ${TEXT_MIB} MiB of plain text, and the model gets the start and the end`,
     finding: "C2",
@@ -124,9 +120,12 @@ export const FLOODS: readonly Row[] = [
   ...[
     ["notifications/tools/list_changed", "{}"],
     ["notifications/message", '{"level":"error","data":"\\u001b]0;title\\u0007 a line"}'],
-    ["notifications/resources/updated", '{"uri":"x"}'],
-    ["notifications/cancelled", '{"requestId":1}'],
-    ["__proto__", '{"__proto__":{"polluted":true}}'],
+    // Nobody asked for these.
+    ...family([
+      ["__proto__", '{"__proto__":{"polluted":true}}'],
+      ["notifications/resources/updated", '{"uri":"x"}'],
+      ["notifications/cancelled", '{"requestId":1}'],
+    ]),
   ].map(
     ([method = "", params = ""]): Row => ({
       name: `a server that sends ${shown(NOTIFICATIONS)} notifications ${method}`,
@@ -145,23 +144,17 @@ export const FLOODS: readonly Row[] = [
     server: ({ hostile }) => hostile("batches.mjs"),
     happened: "sent",
   },
-  {
-    name: `a server that makes ${REQUESTS} requests with ids of every kind`,
-    finding: "own",
-    ...besideIfSmall,
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("asks-for-everything.mjs", `${REQUEST_ROUNDS}`),
-    calls: WORK,
-  },
-  {
-    name: `a server that is told folders, and makes ${REQUESTS} requests with ids of every kind`,
-    finding: "own",
-    ...besideIfSmall,
-    checks: SERVER_CHECKS,
-    server: async ({ hostile }) => ({
-      ...(await hostile("asks-for-everything.mjs", `${REQUEST_ROUNDS}`)),
-      roots: true,
+  ...family([
+    { who: "a server that is told folders, and makes", entry: { roots: true } },
+    { who: "a server that makes", entry: {} },
+  ]).map(
+    ({ who, entry }): Row => ({
+      name: `${who} ${REQUESTS} requests with ids of every kind`,
+      finding: "own",
+      ...besideIfSmall,
+      checks: SERVER_CHECKS,
+      server: ({ hostile }) => ({ ...hostile("asks-for-everything.mjs", `${REQUEST_ROUNDS}`), ...entry }),
+      calls: WORK,
     }),
-    calls: WORK,
-  },
+  ),
 ];

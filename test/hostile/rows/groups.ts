@@ -1,4 +1,5 @@
 /** Owns: the list of all rows, and the test file in which each row runs. A bench takes rows by their names. */
+import { family } from "../../support/long.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { APPROVAL } from "./approval.ts";
 import { CATALOGS } from "./catalogs.ts";
@@ -20,11 +21,13 @@ import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
 import { STORIES } from "./stories.ts";
 
-/** Rows without an attack, one in each kind of Pi. If they fail, no other row proves anything. */
+/** Rows without an attack, one in each kind of session. If they fail, no other row proves anything. */
 const CONTROLS: readonly Row[] = [
   { where: "in the session that rows share" },
-  { where: "in a session of its own", alone: "home" as const },
-  { where: "in a Pi of its own", alone: "process" as const },
+  ...family<{ where: string; alone: "home" | "process" }>([
+    { where: "in a session of its own", alone: "home" },
+    { where: "in a Pi of its own", alone: "process" },
+  ]),
 ].map(({ where, ...alone }) => ({
   name: `no attack, ${where}`,
   finding: "own",

@@ -100,7 +100,7 @@ export const MANNERS: readonly Row[] = [
       const { server } = arena.place;
       await arena.prompt({ toolCalls: [{ name: "ToolSearch", args: { query: "get", server, limit: 20 } }] });
       const names = arena.requests.at(-1)?.toolNames.filter((name) => name.startsWith(server)) ?? [];
-      for (const name of names.slice(0, 4)) await arena.prompt({ toolCalls: [{ name, args: {} }] });
+      await arena.prompt({ toolCalls: names.slice(0, 4).map((name) => ({ name, args: {} })) });
     },
     check: isShort,
   },

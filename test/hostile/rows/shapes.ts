@@ -1,4 +1,5 @@
 /** Attacks by the form of the answers of a server over stdio. */
+import { family } from "../../support/long.ts";
 import { callOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, nested } from "./answering.ts";
@@ -15,18 +16,46 @@ const ERROR_DATA_MB = sized(2, 20);
 /** Small, the pages end with the 200th; whole, they end with the 10,000th tool. */
 const PAGE_TOOLS = sized(10, 100);
 const INSTRUCTIONS_MB = sized(5, 50);
+/** More than `LIMITS.scriptResultBytes`. */
+const SCRIPT_MIB = sized(5, 16);
+
+const HELLOS: readonly [what: string, more: object][] = [
+  ["an unknown protocol version", { protocolVersion: "9999-99-99\u001b[2J" }],
+  [
+    "capabilities of unknown kinds",
+    { capabilities: { __proto__: { a: 1 }, constructor: { a: 1 }, tools: 1 } },
+  ],
+  ["a name of 1 MB", { serverInfo: { name: "\u001b]0;x\u0007 ".repeat(200_000), version: "1" } }],
+  // The SDK's schema of the answer refuses these.
+  ...family<[string, object]>([
+    ["no name", { serverInfo: null }],
+    ["a protocol version that is a list", { protocolVersion: ["2025-06-18"] }],
+    ["capabilities that are null", { capabilities: null }],
+  ]),
+];
 
 export const SHAPES: readonly Row[] = [
-  {
-    name: "a server that answers with JSON nested 100,000 levels deep as schema and as result",
-    finding: "own",
-    checks: SERVER_CHECKS,
-    server: answered({
-      "tools/list": `{"tools":[${JSON.stringify(aTool("work"))},{"name":"deep","inputSchema":${nested(100_000, '{"type":"object","properties":{"a":', "{}", "}}")}}]}`,
-      "tools/call": `{"content":[{"type":"text","text":"x"}],"structuredContent":${nested(100_000)}}`,
-    }),
-    calls: [{ tool: "work" }, { tool: "deep" }],
-  },
+  ...family<Row>([
+    {
+      name: "a server that answers with JSON nested 100,000 levels deep as schema and as result",
+      finding: "own",
+      checks: SERVER_CHECKS,
+      server: answered({
+        "tools/list": `{"tools":[${JSON.stringify(aTool("work"))},{"name":"deep","inputSchema":${nested(100_000, '{"type":"object","properties":{"a":', "{}", "}}")}}]}`,
+        "tools/call": `{"content":[{"type":"text","text":"x"}],"structuredContent":${nested(100_000)}}`,
+      }),
+      calls: [{ tool: "work" }, { tool: "deep" }],
+    },
+    {
+      name: "a server that answers with lists nested 1,000,000 levels deep",
+      finding: "own",
+      checks: SERVER_CHECKS,
+      server: answered({
+        "tools/call": `{"content":[],"structuredContent":{"a":${nested(1_000_000, "[", "", "]")}}}`,
+      }),
+      calls: WORK,
+    },
+  ]),
   {
     name: "a server that answers with error data nested 100,000 levels deep",
     finding: "own",
@@ -34,15 +63,6 @@ export const SHAPES: readonly Row[] = [
     server: answered({ "tools/call": `error {"code":-32000,"message":"no","data":${nested(100_000)}}` }),
     calls: WORK,
     check: isShort,
-  },
-  {
-    name: "a server that answers with lists nested 1,000,000 levels deep",
-    finding: "own",
-    checks: SERVER_CHECKS,
-    server: answered({
-      "tools/call": `{"content":[],"structuredContent":{"a":${nested(1_000_000, "[", "", "]")}}}`,
-    }),
-    calls: WORK,
   },
   {
     name: "a server that answers wrong ids first and then answers the call twice",
@@ -109,15 +129,6 @@ export const SHAPES: readonly Row[] = [
     },
   },
   {
-    name: "a server that gives each page another cursor of 10 MB",
-    finding: "own",
-    beside: false,
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("big-pages.mjs"),
-    happened: "third page",
-    check: workerEnds,
-  },
-  {
     name: `a server that gives pages of ${PAGE_TOOLS} tools without end`,
     finding: "own",
     beside: false,
@@ -125,25 +136,37 @@ export const SHAPES: readonly Row[] = [
     server: ({ hostile }) => hostile("endless-pages.mjs", `${PAGE_TOOLS}`),
     happened: "twentieth page",
   },
+  // The characters of all pages together have a limit.
+  ...family<Row>([
+    {
+      name: "a server that gives pages of 10 MB without end: the client gives up the list before its memory is full",
+      finding: "M5",
+      alone: "home",
+      checks: SERVER_CHECKS,
+      server: ({ hostile }) => hostile("heavy-pages.mjs"),
+      happened: "third page",
+      act: (arena) => arena.connected(),
+      check: workerEnds,
+    },
+    {
+      name: "a server that gives each page another cursor of 10 MB",
+      finding: "own",
+      beside: false,
+      checks: SERVER_CHECKS,
+      server: ({ hostile }) => hostile("big-pages.mjs"),
+      happened: "third page",
+      check: workerEnds,
+    },
+  ]),
   {
-    name: "a server that gives pages of 10 MB without end: the client gives up the list before its memory is full",
-    finding: "M5",
-    alone: "home",
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("heavy-pages.mjs"),
-    happened: "third page",
-    act: (arena) => arena.connected(),
-    check: workerEnds,
-  },
-  {
-    name: "a server that answers a codemode script with 16 MiB",
+    name: `a server that answers a codemode script with ${SCRIPT_MIB} MiB`,
     finding: "M9",
     alone: "home",
     checks: SERVER_CHECKS,
     // Pi copies the result into the script's own heap.
     mainMs: 200,
     piSettings: { defaultTools: ["ToolSearch", "codemode"], extensions: ["-builtin:mcp"] },
-    server: ({ hostile }) => hostile("big-text.mjs", "16"),
+    server: ({ hostile }) => hostile("big-text.mjs", `${SCRIPT_MIB}`),
     act: async (arena) => {
       const code = `const result = await tools.${arena.place.server}__work({}); return typeof result;`;
       await arena.prompt(callOf("codemode", { code: "return 1" }));
@@ -162,22 +185,12 @@ export const SHAPES: readonly Row[] = [
     calls: WORK,
     check: workerEnds,
   },
-  ...[
-    ["an unknown protocol version", { protocolVersion: "9999-99-99\u001b[2J" }],
-    ["a protocol version that is a list", { protocolVersion: ["2025-06-18"] }],
-    ["capabilities that are null", { capabilities: null }],
-    [
-      "capabilities of unknown kinds",
-      { capabilities: { __proto__: { a: 1 }, constructor: { a: 1 }, tools: 1 } },
-    ],
-    ["a name of 1 MB", { serverInfo: { name: "\u001b]0;x\u0007 ".repeat(200_000), version: "1" } }],
-    ["no name", { serverInfo: null }],
-  ].map(
+  ...HELLOS.map(
     ([what, more]): Row => ({
       name: `a server that answers initialize with ${what}`,
       finding: "own",
       checks: SERVER_CHECKS,
-      server: answered({ initialize: helloOf(more as Record<string, unknown>) }),
+      server: answered({ initialize: helloOf({ ...more }) }),
       happened: "initialize",
       act: async (arena) => {
         await arena.status();

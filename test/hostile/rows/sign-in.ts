@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { flooded, leaks, SECRET, signIn, tells } from "./signing-in.ts";
@@ -26,60 +27,70 @@ const row = (attack: string, says: RegExp, more: Partial<Row> = {}): Row => ({
   ...more,
 });
 
-const rows = (says: RegExp, attacks: readonly string[]): Row[] => attacks.map((attack) => row(attack, says));
+/** Attacks on one rule, which unit tests try with each of them (test/oauth/README.md names the tests). */
+const oneOf = (says: RegExp, attacks: readonly [string, ...string[]]): Row[] =>
+  family(attacks).map((attack) => row(attack, says));
+
+/** Rules for any JSON document of a sign-in. */
+const DOCUMENTS: readonly Row[] = [
+  ...oneOf(UNUSABLE, [
+    "token: endless",
+    "metadata: endless",
+    "resource: endless",
+    "resource: 64 MiB",
+    "register: 64 MiB",
+    "authorization endpoint: 1 MB",
+  ]),
+  ...oneOf(UNUSABLE, [
+    "metadata: deep",
+    "metadata: 100,000 fields",
+    "metadata: 20,000 fields",
+    "register: deep",
+    "token: deep",
+  ]),
+  ...oneOf(UNUSABLE, ["token: a redirect to another server", "register: a redirect to another server"]),
+];
 
 const METADATA: readonly Row[] = [
-  ...rows(UNUSABLE, ["resource: 64 MiB", "resource: endless"]),
   // The server's own origin is asked in place of metadata that cannot be used, and nothing else.
-  ...rows(SIGNED_IN, [
-    "resource: deep",
-    "resource: 20,000 fields",
-    "resource: a redirect to a private address",
+  ...oneOf(SIGNED_IN, ["resource: deep", "resource: 20,000 fields"]),
+  ...oneOf(SIGNED_IN, [
     "resource: a redirect to another server",
+    "resource: a redirect to a private address",
     "resource: a redirect to itself",
   ]),
   row(
     "resource: of another origin",
     /it should be the resource \S+ and says it is https:\/\/bank\.example\/mcp/,
   ),
-  ...rows(NOT_HTTPS, [
-    "resource: a file as the authorization server",
+  ...oneOf(NOT_HTTPS, [
     "resource: a private address as the authorization server",
+    "resource: a file as the authorization server",
     "resource: 5,000 authorization servers",
   ]),
-  ...rows(UNUSABLE, [
-    "metadata: endless",
-    "metadata: deep",
-    "metadata: 100,000 fields",
-    "metadata: 20,000 fields",
-    "metadata: a redirect to a file",
-    "metadata: a redirect to another server",
-    "metadata: a redirect to itself",
-    "metadata: an issuer with escape sequences",
-  ]),
+  ...oneOf(UNUSABLE, ["metadata: a redirect to another server", "metadata: a redirect to a file"]),
+  row("metadata: a redirect to itself", UNUSABLE),
+  row("metadata: an issuer with escape sequences", UNUSABLE),
   row("metadata: the issuer of another server", /the sign-in is cancelled\.$/),
-  ...rows(
-    NOT_HTTPS,
-    ["javascript:", "file:", "data:", "http elsewhere"].map((kind) => `authorization endpoint: ${kind}`),
-  ),
-  ...rows(
-    UNUSABLE,
-    ["a leading dash", "escape sequences", "1 MB", "200 KB"].map((kind) => `authorization endpoint: ${kind}`),
-  ),
-  ...rows(SIGNED_IN, ["challenge: 10,000 commas", "challenge: 12 KB of scopes", "scopes by the thousand"]),
+  ...oneOf(NOT_HTTPS, [
+    "authorization endpoint: file:",
+    "authorization endpoint: javascript:",
+    "authorization endpoint: data:",
+    "authorization endpoint: http elsewhere",
+  ]),
+  row("authorization endpoint: a leading dash", UNUSABLE),
+  row("authorization endpoint: escape sequences", UNUSABLE),
+  row("authorization endpoint: 200 KB", UNUSABLE),
+  row("challenge: 10,000 commas", SIGNED_IN),
+  ...oneOf(SIGNED_IN, ["scopes by the thousand", "challenge: 12 KB of scopes"]),
 ];
 
-const CLIENTS: readonly Row[] = [
-  ...rows(UNUSABLE, [
-    "register: 64 MiB",
-    "register: a list",
-    "register: deep",
-    "register: a redirect to another server",
-    "register: odd fields",
-    "register: an id with escape sequences",
-    "register: an id of 100 KB",
-  ]),
-];
+const CLIENTS: readonly Row[] = oneOf(UNUSABLE, [
+  "register: an id with escape sequences",
+  "register: odd fields",
+  "register: an id of 100 KB",
+  "register: a list",
+]);
 
 const ANSWERS: readonly Row[] = [
   row("answer: another issuer", /comes from another authorization server\. Do not trust that page/),
@@ -92,17 +103,14 @@ const ANSWERS: readonly Row[] = [
 ];
 
 const TOKENS: readonly Row[] = [
-  ...rows(UNUSABLE, [
-    "token: endless",
-    "token: deep",
-    "token: a list",
-    "token: a redirect to another server",
-    "token: a type that nobody knows",
-    "token: wrong types",
+  ...oneOf(UNUSABLE, [
     "token: a line break in it",
+    "token: wrong types",
+    "token: a type that nobody knows",
     "token: 100 KB of it",
+    "token: a list",
   ]),
-  ...rows(SIGNED_IN, ["token: for 1e308 s", "token: for minus 1 s"]),
+  ...oneOf(SIGNED_IN, ["token: for 1e308 s", "token: for minus 1 s"]),
   row(
     "token: an error that repeats the code",
     /answered invalid_request: You sent .*code=\[redacted\]&code_verifier=\[redacted\]/,
@@ -202,6 +210,7 @@ const FILES: Row = {
 
 export const SIGN_IN: readonly Row[] = [
   row("none", SIGNED_IN),
+  ...DOCUMENTS,
   ...METADATA,
   ...CLIENTS,
   ...ANSWERS,

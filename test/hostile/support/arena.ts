@@ -28,7 +28,6 @@ const EXIT_MS = 20_000;
 const POLL_MS = 20;
 /** A question to Pi costs more than a look at a file. */
 const ASK_MS = 100;
-const BESIDE_MS = 250;
 
 /** Time and CPU time that the main thread spent since the last `spent()`; milliseconds. */
 export interface Spent {
@@ -43,13 +42,6 @@ export interface Answered {
   /** Why the call failed; undefined if the answer is right. */
   failure: string | undefined;
   ms: number;
-}
-
-/** A call that asks the server to answer after a given time. */
-export interface Waited {
-  failure: string | undefined;
-  /** Milliseconds by which the answer came after the time that the call asked for. */
-  lateMs: number;
 }
 
 export interface ArenaOptions {
@@ -165,62 +157,44 @@ export class Arena {
    * Loads a tool and calls it in one prompt. Returns the call's result, with the search's answer if no tool was loaded.
    */
   async use(server: string, tool: string, args: Record<string, unknown> = {}): Promise<RpcToolEnd> {
-    const ends = await this.prompt(...this.#loadAndCall(server, tool, args));
+    const ends = await this.prompt(...this.turnsOf(server, tool, args));
     const end = ends.at(-1);
     if (end === undefined) throw new Error(`${server}/${tool} was not called`);
     if (!end.isError || !/^Tool \S+ not found/.test(end.text)) return end;
     return { ...end, text: `${end.text}; the search answered: ${ends[0]?.text.slice(0, 300)}` };
   }
 
-  /**
-   * Does the same as `use` and calls a healthy server at the same time. The answers of the healthy server are due one
-   * after the other within `watchMs`.
-   */
-  async useBeside(
-    { server, tool, args = {} }: { server: string; tool: string; args?: Record<string, unknown> },
-    { healthy, watchMs }: { healthy: string; watchMs: number },
-  ): Promise<{ attack: RpcToolEnd | undefined; waited: Waited[] }> {
-    const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
-    const echoes = waits.map((waitMs) => this.#call(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
-    const [find, call] = this.#loadAndCall(server, tool, args);
-    const calls = [call, ...echoes].flatMap((turn) => turn?.toolCalls ?? []);
-    const ends = await this.prompt(find ?? {}, { toolCalls: calls });
-    const waited = waits.map((waitMs) => {
-      const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
-      const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
-      return {
-        failure: end ? undefined : (failure ?? "it was not called"),
-        lateMs: (end?.durationMs ?? 0) - waitMs,
-      };
-    });
-    const answered = new Set(waits.map((waitMs) => `echo: after ${waitMs}`));
-    return { attack: ends.slice(1).find(({ text }) => !answered.has(text)), waited };
-  }
-
-  #call(server: string, tool: string, args: Record<string, unknown>): ModelTurn {
+  /** The turn in which the model calls a tool that is loaded. */
+  callOf(server: string, tool: string, args: Record<string, unknown>): ModelTurn {
     const name = `${server}__${tool}`;
     return this.#proxy ? callOf("mcp", { tool: name, args }) : callOf(name, args);
   }
 
-  #loadAndCall(server: string, tool: string, args: Record<string, unknown>): ModelTurn[] {
+  /** The turns in which the model loads a tool and calls it. */
+  turnsOf(server: string, tool: string, args: Record<string, unknown>): [find: ModelTurn, call: ModelTurn] {
     const name = `${server}__${tool}`;
     const find = this.#proxy ? callOf("mcp", { describe: name }) : searchOf(`select:${name}`, server);
-    return [find, this.#call(server, tool, args)];
+    return [find, this.callOf(server, tool, args)];
+  }
+
+  /** A text for `echo` that no earlier call had. */
+  nextText(): string {
+    return `hello ${++this.#echoes}`;
   }
 
   /** Calls a healthy server whose tool is loaded. */
   async echo(server: string): Promise<Answered> {
-    const text = `hello ${++this.#echoes}`;
+    const text = this.nextText();
     const begunMs = performance.now();
-    const [end] = await this.prompt(this.#call(server, "echo", { text }));
+    const [end] = await this.prompt(this.callOf(server, "echo", { text }));
     return { failure: failureOf(end, text), ms: performance.now() - begunMs };
   }
 
   /** Does the same as `echo` after a search, which may wait for the server. */
   async loadAndEcho(server: string): Promise<Answered> {
-    const text = `hello ${++this.#echoes}`;
+    const text = this.nextText();
     const begunMs = performance.now();
-    const ends = await this.prompt(...this.#loadAndCall(server, "echo", { text }));
+    const ends = await this.prompt(...this.turnsOf(server, "echo", { text }));
     const failure = failureOf(ends.at(-1), text);
     return {
       failure: failure && `${failure}; the search: ${ends[0]?.text.slice(0, 200)}`,
@@ -292,7 +266,8 @@ export class Arena {
   }
 }
 
-function failureOf(end: RpcToolEnd | undefined, text: string): string | undefined {
+/** Why this is not the answer of `echo` to the text. */
+export function failureOf(end: RpcToolEnd | undefined, text: string): string | undefined {
   if (end === undefined) return "it was not called";
   return end.text === `echo: ${text}` ? undefined : `it answered ${JSON.stringify(end.text.slice(0, 200))}`;
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { RpcToolEnd } from "../../support/rpc-events.ts";
 import type { Arena } from "./arena.ts";
 import type { Baseline } from "./baseline.ts";
+import { echoBoth, useBeside, useInTurn } from "./calls.ts";
 import {
   besideProblem,
   canaryProblems,
@@ -17,7 +18,7 @@ import {
 } from "./checks.ts";
 import { healthyServer, linesIn, type OpenPlace } from "./place.ts";
 import type { Problems } from "./problems.ts";
-import type { Call, Check, Entry, Row } from "./row.ts";
+import type { Check, Entry, Row } from "./row.ts";
 
 export const HEALTHY = "healthy";
 /** A healthy server that Pi does not know before the attack. */
@@ -61,8 +62,12 @@ export async function unusable(arena: Arena, server: string): Promise<string | u
   return failure;
 }
 
-/** Adds a healthy server to the configuration during the attack; its tools must become known. */
-export async function newcomerProblem(arena: Arena, config: Config): Promise<string[]> {
+/** Adds a healthy server to the configuration during the attack; it must become usable, and the other one stays so. */
+export async function newcomerProblem(
+  arena: Arena,
+  config: Config,
+  note: (ms: number) => void,
+): Promise<string[]> {
   const { home, server } = arena.place;
   const name = newcomerOf(server);
   const seenFile = join(home.dir, `seen-${name}`);
@@ -70,32 +75,46 @@ export async function newcomerProblem(arena: Arena, config: Config): Promise<str
   await home.writeMcp({ ...config, mcpServers });
   // A look at a file is cheap, and every search in vain makes the conversation longer, which Pi sends with each request.
   await arena.until(async () => (await linesIn(seenFile)).includes("tools/list"), LISTED_MS);
-  const failure = await unusable(arena, name);
-  return failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`];
+  let last: Awaited<ReturnType<typeof echoBoth>> | undefined;
+  await arena.until(async () => {
+    last = await echoBoth(arena, name, HEALTHY);
+    return last.newcomer.failure === undefined;
+  }, USABLE_MS);
+  const failure = last?.newcomer.failure;
+  return [
+    ...(failure === undefined ? [] : [`a new server beside it is not usable: ${failure}`]),
+    ...(await neighbourProblem(arena, HEALTHY, note, last?.healthy)),
+  ];
 }
 
-/** Reports a tool that Pi did not find: without a call the attack did not take place, and the row proves nothing. */
 /** What Pi or the extension answers a call in the place of the server: see tools/unknown-call. */
 const NOT_CALLED = /^(Tool )?\S+ (not found|was not loaded|is the name of several tools|is called through)\b/;
 
+/** Reports a tool that Pi did not find: without a call the attack did not take place, and the row proves nothing. */
 const notCalledProblem = (end: RpcToolEnd | undefined): string[] =>
   end === undefined || (end.isError && NOT_CALLED.test(end.text))
     ? [`the attacking tool was not called: ${end?.text ?? "no such call"}`]
     : [];
 
-/** Calls the attacking server, and the healthy server at the same time if `watchMs` is above 0. */
-async function callProblem(
-  { tool, args = {} }: Call,
+/** Calls the attacking server, and the healthy server after it, or at the same time if `watchMs` is above 0. */
+async function callProblems(
+  { calls = [], watchMs = 0 }: Row,
   arena: Arena,
-  watchMs: number,
-  problems: Problems,
+  note: (ms: number) => void,
 ): Promise<string[]> {
-  const { server } = arena.place;
-  if (watchMs > 0) {
-    const beside = await arena.useBeside({ server, tool, args }, { healthy: HEALTHY, watchMs });
-    return [...notCalledProblem(beside.attack), ...(await besideProblem(beside.waited, problems.called))];
+  if (watchMs === 0) {
+    const { attacks, answered } = await useInTurn(arena, calls, HEALTHY);
+    return [
+      ...attacks.flatMap(notCalledProblem),
+      ...(await neighbourProblem(arena, HEALTHY, note, answered)),
+    ];
   }
-  return notCalledProblem(await arena.use(server, tool, args));
+  const problems: string[] = [];
+  for (const call of calls) {
+    const { attack, waited } = await useBeside(arena, call, { healthy: HEALTHY, watchMs });
+    problems.push(...notCalledProblem(attack), ...(await besideProblem(waited, note)));
+  }
+  return problems;
 }
 
 type Step = [check: Check | "row", name: string, run: () => Promise<readonly string[]>];
@@ -109,38 +128,36 @@ async function run(steps: readonly Step[], arena: Arena, problems: Problems): Pr
   }
 }
 
-/** What is asked of an attack that has taken place; a text for each problem. */
-function stepsOf(row: Row, arena: Arena, problems: Problems): Step[] {
-  // A row with calls watches the healthy server during the calls.
-  const watched = { server: HEALTHY, watchMs: row.calls ? 0 : (row.watchMs ?? 0) };
-  return [
-    [
-      "neighbour",
-      "the healthy server during the attack",
-      () => watchedProblem(arena, watched, problems.called),
-    ],
-    ...(row.calls ?? []).map(
-      (call): Step => [
-        "neighbour",
-        `the call of ${call.tool}`,
-        () => callProblem(call, arena, row.watchMs ?? 0, problems),
-      ],
-    ),
-    [
-      "row",
-      "the steps of the attack",
-      async () => {
-        await row.act?.(arena);
-        return [];
-      },
-    ],
-    [
-      "neighbour",
-      "the healthy server after the attack",
-      async () => (row.calls || row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
-    ],
-  ];
-}
+/** The model's calls and the row's own steps; a text for each problem. */
+const stepsOf = (row: Row, arena: Arena, problems: Problems): Step[] => [
+  ...(row.calls === undefined
+    ? []
+    : [
+        [
+          "neighbour",
+          `the calls of ${row.calls.map(({ tool }) => tool)}`,
+          () => callProblems(row, arena, problems.called),
+        ] satisfies Step,
+      ]),
+  [
+    "row",
+    "the steps of the attack",
+    async () => {
+      await row.act?.(arena);
+      return [];
+    },
+  ],
+];
+
+/** Calls the healthy server while the attack goes on. What calls the attacker calls the healthy server as well. */
+const watched = (row: Row, arena: Arena, problems: Problems): Step => [
+  "neighbour",
+  "the healthy server during the attack",
+  async () =>
+    row.calls === undefined
+      ? watchedProblem(arena, { server: HEALTHY, watchMs: row.watchMs ?? 0 }, problems.called)
+      : [],
+];
 
 const ownCheck = ({ check }: Row, arena: Arena): Step => [
   "row",
@@ -172,8 +189,14 @@ export async function attack(
 ): Promise<void> {
   const steps: Step[] = [
     ["row", "waiting for the attack", () => happened(row, arena)],
+    // Without a server, the attack was there when the session's first prompt called the healthy server.
+    ...(row.server ? [watched(row, arena, problems)] : []),
     ...stepsOf(row, arena, problems),
-    ["neighbour", "a server that is new", () => newcomerProblem(arena, config)],
+    [
+      "neighbour",
+      "a server that is new, and the healthy server after the attack",
+      () => newcomerProblem(arena, config, problems.called),
+    ],
     ownCheck(row, arena),
     computed(arena, baseline, problems),
   ];
@@ -181,13 +204,26 @@ export async function attack(
   await seen(arena, problems);
 }
 
-/** Runs the steps of an attack beside others, all of which have taken place. What concerns all is not asked. */
+/**
+ * Runs the steps of an attack beside others, all of which have taken place. What concerns all is not asked: the healthy
+ * server answers before the first one and after the last one.
+ */
 export async function attackInTurn(
   { row, baseline }: { row: Row; baseline: Baseline },
   arena: Arena,
   problems: Problems,
 ): Promise<void> {
-  const steps = [...stepsOf(row, arena, problems), ownCheck(row, arena), computed(arena, baseline, problems)];
+  const steps: Step[] = [
+    ...(row.watchMs ? [watched(row, arena, problems)] : []),
+    ...stepsOf(row, arena, problems),
+    [
+      "neighbour",
+      "the healthy server after the steps of the attack",
+      async () => (row.act ? neighbourProblem(arena, HEALTHY, problems.called) : []),
+    ],
+    ownCheck(row, arena),
+    computed(arena, baseline, problems),
+  ];
   await run(steps, arena, problems);
   await seen(arena, problems);
 }

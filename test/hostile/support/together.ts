@@ -7,7 +7,7 @@
 import type { Arena } from "./arena.ts";
 import { attack, attackInTurn, type Config, configOf, HEALTHY, happened, newcomerProblem } from "./attack.ts";
 import type { Baseline } from "./baseline.ts";
-import { mainProblem } from "./checks.ts";
+import { mainProblem, neighbourProblem } from "./checks.ts";
 import { healthyServer, type OpenPlace } from "./place.ts";
 import { type Outcome, Problems } from "./problems.ts";
 import type { Check, Problem, Row } from "./row.ts";
@@ -74,6 +74,8 @@ async function runMany(
     "neighbour",
     notices.filter((message) => WORKER_ENDS.test(message)),
   );
+  const note = (): void => undefined;
+  add("neighbour", await neighbourProblem(arena, HEALTHY, note));
   const outcomes: Outcome[] = [];
   for (const { row, server, problems } of all) {
     place.turnTo(server);
@@ -82,7 +84,7 @@ async function runMany(
     if (problems.list.length > 0) return { outcomes, together };
     arena.begin();
   }
-  add("neighbour", await newcomerProblem(arena, config));
+  add("neighbour", await newcomerProblem(arena, config, note));
   add("main", mainProblem("while all attacks were there", await arena.spent(), baseline.later));
   return { outcomes, together };
 }
