@@ -1,5 +1,6 @@
 /**
- * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, and the questions.
+ * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, the user's commands.
+ * project-limits.test.ts tests the consent to a project's files.
  */
 import { createHash } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
@@ -8,29 +9,23 @@ import { describe, expect, test } from "vitest";
 import { filesBelow, unlessGone } from "../support/files-below.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import type { PiHome } from "../support/pi-run.ts";
-import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { extensionErrors, notices, type RpcDialog, type RpcToolEnd } from "../support/rpc-events.ts";
+import { waitGone } from "../support/processes.ts";
+import { notices, type RpcDialog, type RpcToolEnd } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
 import {
   dialogsOf,
   effectsOf,
+  expectClean,
   type LiveAnswer,
   live,
   type Opened,
   open,
   PATIENCE_MS,
+  serversOf,
 } from "./rpc-support.ts";
-import { call, fixtureServer, onCleanup, once, searchFor } from "./support.ts";
+import { call, fixtureServer, once, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
-
-/** Resolves with the pids of the running fixture servers. */
-const serversOf = async (at: PiHome): Promise<number[]> =>
-  (await processesWithMarker(`HOME=${at.dir}`))
-    .filter(({ command }) => command.includes("fixtures/servers"))
-    .map(({ pid }) => pid);
-
-const readIfThere = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -38,26 +33,20 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** One Pi for the tests that change only the user's file. The project is not trusted. */
+const SECRET = "pmt-s3cret-of-the-environment";
+
+/** One Pi; each test of a project or an environment is a session of its own. */
+const turn = inTurn({ env: { X: "filled", PMT_SECRET: SECRET } });
+
+/** The first session of this Pi, for the tests that change only the user's file. They come before all others. */
 const shared = once(async () => {
-  const pi = await open({ mcp: { mcpServers: {} }, trusted: false });
-  onCleanup(async () => {
-    expect(await pi.rpc.stop()).toMatchObject({ code: 0 });
-    expect(await serversOf(pi.at)).toEqual([]);
-  });
+  const pi = await turn({ mcp: { mcpServers: {} }, trusted: true });
   // `/mcp` answers when the configuration has been read.
   await pi.status();
   return pi;
 });
 
-const SECRET = "pmt-s3cret-of-the-environment";
-
-/** One Pi for the tests that need a project or an environment. Each of them is a session of its own. */
-const turn = inTurn({ env: { X: "filled", PMT_SECRET: SECRET } });
-/** Another Pi, with a file in place of the agent folder's file. */
-const turnWithConfigFile = inTurn({ args: ["--mcp-config", "~/x.json"] });
-
-/** Gives the shared Pi these servers after the earlier ones have ended. `from` is the first record of the test. */
+/** Gives the shared session these servers after the earlier ones have ended. `from` is the first record of the test. */
 async function openShared(
   mcp: { mcpServers: Record<string, unknown> } | string,
 ): Promise<Opened & { from: number }> {
@@ -77,13 +66,6 @@ async function openShared(
 const withExtension = (at: PiHome, name: string): Record<string, unknown> => ({
   extensions: ["-builtin:mcp", join(at.cwd, name)],
 });
-
-/** Expects a clean test: no error of a handler, no output outside the protocol, an empty stderr. */
-function expectClean({ rpc }: Opened): void {
-  expect(extensionErrors(rpc.events)).toEqual([]);
-  expect(rpc.strayLines).toEqual([]);
-  expect(rpc.stderr).toBe("");
-}
 
 /** Waits until calls of these tools run. */
 async function running({ rpc }: Opened, tools: readonly string[], since: number): Promise<void> {
@@ -193,130 +175,7 @@ describe("an edit while calls are in flight", () => {
   });
 });
 
-describe("consent", () => {
-  const trustOf = async (at: PiHome): Promise<{ server: string; decision: string }[]> => {
-    const text = await readIfThere(join(at.agentDir, "mcp-trust.json"));
-    return text === "" ? [] : (JSON.parse(text) as { consents: [] }).consents;
-  };
-  const project = (servers: Record<string, unknown>) => ({ mcpServers: servers });
-  const TITLE = /^This project wants to run an MCP server\.\n/;
-
-  test.each([
-    ["Refuse", "refused"],
-    ["Not now", "awaiting"],
-  ])("a model that writes .pi/mcp.json, the user says %s -> nothing is started", async (value, decision) => {
-    const pi = await turn({ trusted: true, mcp: project({ s: live() }) });
-    const record = join(pi.at.cwd, "record");
-    const file = join(pi.at.cwd, ".pi", "mcp.json");
-    const content = JSON.stringify(project({ evil: live(["evil"], { RECORD: record }) }));
-    // `/mcp` answers when the configuration has been read.
-    await pi.status();
-    const [written] = await pi.prompt(call("write", { path: file, content }));
-    expect(written?.isError).toBe(false);
-    const asked = await pi.dialog();
-    expect(asked.title).toMatch(TITLE);
-    expect(asked.title).toContain("live.mjs evil");
-    expect(asked.title).toContain(file);
-    expect(asked.options).toEqual(["Allow", "Refuse", "Not now"]);
-    expect(await exists(record)).toBe(false);
-    pi.answer(asked, { value });
-    await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toMatchObject([{ decision }]);
-    const [searched] = await pi.prompt(searchFor("select:evil__work,s__work"));
-    expect(searched?.text).toContain("No such tool: evil__work");
-    expect(await trustOf(pi.at)).toMatchObject([{ server: "evil", decision }]);
-    expect(await exists(record)).toBe(false);
-    expect(await serversOf(pi.at)).toHaveLength(1);
-    expect(dialogsOf(pi.rpc)).toHaveLength(1);
-    expectClean(pi);
-  });
-
-  test("a model that writes .pi/mcp.json, the user allows it -> the server runs; another command is asked for again", async () => {
-    const pi = await turn({ trusted: true });
-    const file = join(pi.at.cwd, ".pi", "mcp.json");
-    const write = (args: string[]) =>
-      call("write", { path: file, content: JSON.stringify(project({ s: live(args) })) });
-    await pi.status();
-    await pi.prompt(write(["one"]));
-    pi.answer(await pi.dialog(), { value: "Allow" });
-    await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/);
-    await pi.prompt(searchFor("select:s__work"));
-    expect((await pi.ask("s__work")).argv).toEqual(["one"]);
-
-    const since = pi.rpc.events.length;
-    await pi.prompt(write(["two"]));
-    const asked = await pi.dialog(since);
-    expect(asked.title).toContain("live.mjs two");
-    pi.answer(asked, { value: "Allow" });
-    await pi.notice(/^mcp\.json: .*s /, since);
-    await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toHaveLength(2);
-    expect((await pi.ask("s__work")).argv).toEqual(["two"]);
-    expectClean(pi);
-  });
-
-  test("a .pi/mcp.json that is written before the worker has read any file -> asked for", async () => {
-    const record = (at: PiHome): string => join(at.cwd, "record");
-    // Handlers run in turn, so the worker is still starting when this handler writes.
-    const writer = (at: PiHome): string => `
-      import { mkdirSync, writeFileSync } from "node:fs";
-      export default (pi) => pi.on("session_start", () => {
-        const evil = ${JSON.stringify(live(["evil"], { RECORD: record(at) }))};
-        mkdirSync(".pi", { recursive: true });
-        writeFileSync(".pi/mcp.json", JSON.stringify({ mcpServers: { evil } }));
-      });`;
-    const pi = await turn((at) => ({
-      trusted: true,
-      files: { "writer.mjs": writer(at) },
-      settings: withExtension(at, "writer.mjs"),
-    }));
-    expect((await pi.dialog()).title).toContain("live.mjs evil");
-    expect(await pi.status()).toContain("waits for your consent: evil: ");
-    expect(await exists(record(pi.at))).toBe(false);
-    expectClean(pi);
-  });
-
-  test(".mcp.json -> asked for although the project counts as trusted; Allow runs the server and is remembered", async () => {
-    const pi = await turn({ files: { ".mcp.json": project({ s: live() }) } });
-    const asked = await pi.dialog();
-    expect(asked.title).toMatch(TITLE);
-    expect(await serversOf(pi.at)).toEqual([]);
-    expect(await pi.status()).toContain("waits for your consent: s: ");
-    pi.answer(asked, { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
-    expect((await stat(join(pi.at.agentDir, "mcp-trust.json"))).mode & 0o777).toBe(0o600);
-    expectClean(pi);
-
-    await pi.again();
-    await pi.prompt(searchFor("select:s__work"));
-    expect((await pi.ask("s__work")).argv).toEqual([]);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    const since = pi.rpc.events.length;
-    await pi.at.writeFile(".mcp.json", project({ s: live(["other"]) }));
-    expect((await pi.dialog(since)).title).toContain("live.mjs other");
-    expectClean(pi);
-  });
-
-  test("Refuse -> remembered, the next session shows a notice without a dialog; /mcp trust asks again", async () => {
-    const pi = await turn({ files: { ".mcp.json": project({ s: live() }) } });
-    pi.answer(await pi.dialog(), { value: "Refuse" });
-    await pi.notice(/^MCP server s of this project is not started: it was refused before/);
-    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "refused" }]);
-    expectClean(pi);
-
-    await pi.again();
-    await pi.notice(/^MCP server s of this project is not started: it was refused before/);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    expect(await serversOf(pi.at)).toEqual([]);
-    const since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp trust", PATIENCE_MS);
-    pi.answer(await pi.dialog(since), { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool", since);
-    expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
-    expectClean(pi);
-  });
-});
-
-describe("/mcp enable, disable and edit", () => {
+describe("/mcp enable, disable and edit of the user's own file", () => {
   const COMMENTED = (entry: unknown): string =>
     `{\n  // mine\n  "mcpServers": {\n    "s": ${JSON.stringify(entry)}, // the one\n  },\n}\n`;
 
@@ -342,52 +201,6 @@ describe("/mcp enable, disable and edit", () => {
     expectClean(pi);
   });
 
-  test("--project -> only the project's file changes; the user's file stays as it is", async () => {
-    const text = COMMENTED(live());
-    const pi = await turn({ mcp: text, trusted: true, files: { ".pi/mcp.json": "// ours\n{}\n" } });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    const since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp disable s --project", PATIENCE_MS);
-    await pi.notice(/^mcp\.json: - s \(disabled\)$/, since);
-    const written = await readFile(join(pi.at.cwd, ".pi", "mcp.json"), "utf8");
-    expect(written).toMatch(/^\/\/ ours\n/);
-    expect(JSON.parse(written.replace("// ours\n", ""))).toEqual({ mcpServers: { s: { enabled: false } } });
-    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text);
-    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
-    await pi.notice(/^mcp\.json: \+ s \(1 tool\)$/, since);
-    expect(dialogsOf(pi.rpc)).toEqual([]);
-    expectClean(pi);
-  });
-
-  test("disable, a project's files override other keys -> the user's file changes and stays on one line", async () => {
-    const text = JSON.stringify({ mcpServers: { s: live() } });
-    const project = {
-      ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
-      ".pi/mcp.json": "// ours\n",
-    };
-    const pi = await turn({ mcp: text, trusted: true, files: project });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    const since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp disable s", PATIENCE_MS);
-    await pi.notice(/^mcp\.json: - s \(disabled\)$/, since);
-    expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text.replace(/\}\}\}$/, ',"enabled":false}}}'));
-    for (const [name, before] of Object.entries(project))
-      expect(await readFile(join(pi.at.cwd, name), "utf8")).toBe(before);
-
-    // A file that sets `enabled` itself is the file that counts.
-    let from = pi.rpc.events.length;
-    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
-    await pi.notice(/^mcp\.json: \+ s/, from);
-    from = pi.rpc.events.length;
-    await pi.at.writeFile(".mcp.json", '{"mcpServers": {"s": {"enabled": false}}}');
-    await pi.notice(/^mcp\.json: - s \(disabled\)$/, from);
-    await pi.rpc.command("/mcp enable s", PATIENCE_MS);
-    expect(await readFile(join(pi.at.cwd, ".mcp.json"), "utf8")).toBe(
-      '{"mcpServers": {"s": {"enabled": true}}}',
-    );
-    expectClean(pi);
-  });
-
   test("edit -> the editor opens the file; a saved text applies, a closed editor changes nothing", async () => {
     const text = COMMENTED(live());
     const pi = await openShared(text);
@@ -405,6 +218,70 @@ describe("/mcp enable, disable and edit", () => {
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: + more (1 tool)");
     expect(await readFile(pi.at.mcpFile, "utf8")).toBe(edited);
     pi.rpc.answerUi(() => undefined);
+    expectClean(pi);
+  });
+
+  test("mistakes that only a connect or a nested key shows -> /mcp names the server and the key, and the line of a nested key", async () => {
+    const web = { url: "http://127.0.0.1:9/mcp" };
+    const mcpServers = {
+      empty: live([], { TOKEN: "!" }),
+      silent: { ...web, bearerToken: "!true" },
+      signin: { ...web, auth: "oauth", oauth: { client_id: "x" } },
+      file: live([], {}, { envFile: "no.env" }),
+    };
+    const pi = await openShared({ mcpServers });
+    for (const name of ["empty", "silent", "file"]) {
+      const failed = new RegExp(`^${name}: failed`, "m");
+      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(failed);
+    }
+    const status = await pi.status();
+    expect(status).toMatch(/^empty: failed .*env\.TOKEN has no command behind its "!"/m);
+    expect(status).toMatch(/^silent: failed .*bearerToken: its command printed nothing/m);
+    expect(status).toMatch(/^file: failed .*envFile no\.env cannot be used: there is no such file/m);
+    expect(status).toMatch(
+      /mcp\.json:\d+:\d+: mcpServers\.signin\.oauth\.client_id: unknown key, did you mean "clientId"/,
+    );
+    expectClean(pi);
+  });
+});
+
+describe("commands about a project's servers", () => {
+  test("disable and enable, a project's files override other keys -> the user's file changes and stays on one line, or the file that sets `enabled`; with --project only the project's file", async () => {
+    const text = JSON.stringify({ mcpServers: { s: live() } });
+    const project = {
+      ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
+      ".pi/mcp.json": "// ours\n{}\n",
+    };
+    const pi = await turn({ mcp: text, trusted: true, files: project });
+    const read = (name: string): Promise<string> => readFile(join(pi.at.cwd, name), "utf8");
+    const users = (): Promise<string> => readFile(pi.at.mcpFile, "utf8");
+    /** Runs a command, or edits a file, and waits for the notice about its effect. */
+    const effect = async (change: string | (() => Promise<unknown>), expected: RegExp): Promise<void> => {
+      const since = pi.rpc.events.length;
+      await (typeof change === "string" ? pi.rpc.command(change, PATIENCE_MS) : change());
+      await pi.notice(expected, since);
+    };
+    await pi.statusLine("MCP 1/1 · 1 tool");
+    await effect("/mcp disable s", /^mcp\.json: - s \(disabled\)$/);
+    expect(await users()).toBe(text.replace(/\}\}\}$/, ',"enabled":false}}}'));
+    for (const [name, before] of Object.entries(project)) expect(await read(name)).toBe(before);
+    await effect("/mcp enable s", /^mcp\.json: \+ s/);
+    const before = await users();
+
+    // A file that sets `enabled` itself is the file that counts.
+    const off = '{"mcpServers": {"s": {"enabled": false}}}';
+    await effect(() => pi.at.writeFile(".mcp.json", off), /^mcp\.json: - s \(disabled\)$/);
+    await effect("/mcp enable s", /^mcp\.json: \+ s/);
+    const on = off.replace("false", "true");
+    expect(await read(".mcp.json")).toBe(on);
+
+    await effect("/mcp disable s --project", /^mcp\.json: - s \(disabled\)$/);
+    const written = await read(".pi/mcp.json");
+    expect(written).toMatch(/^\/\/ ours\n/);
+    expect(JSON.parse(written.replace("// ours\n", ""))).toEqual({ mcpServers: { s: { enabled: false } } });
+    expect([await users(), await read(".mcp.json")]).toEqual([before, on]);
+    await effect("/mcp enable s", /^mcp\.json: \+ s \(1 tool\)$/);
+    expect(dialogsOf(pi.rpc)).toEqual([]);
     expectClean(pi);
   });
 
@@ -438,9 +315,47 @@ describe("/mcp enable, disable and edit", () => {
     expect(await serversOf(pi.at)).toEqual([]);
     expectClean(pi);
   });
+});
+
+describe("--mcp-config ~/x.json", () => {
+  const withConfigFile = once(() =>
+    open({
+      args: ["--mcp-config", "~/x.json"],
+      mcp: { mcpServers: { usual: live() } },
+      trusted: false,
+    }),
+  );
+
+  test("no such file at first -> a notice names the path; /mcp edit opens the file, the BOM stays; it takes the place of the agent folder's file, and an edit of it applies", async () => {
+    const pi = await withConfigFile();
+    const file = join(pi.at.dir, "x.json");
+    expect(await pi.notice(/there is no such file/)).toContain(file);
+    await writeFile(file, '\uFEFF{"mcpServers": {}}');
+    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
+    const edited = JSON.stringify({ mcpServers: { mine: live(["one"]) } });
+    pi.rpc.answerUi({ value: edited });
+    let since = pi.rpc.events.length;
+    await pi.rpc.command("/mcp edit", PATIENCE_MS);
+    expect(dialogsOf(pi.rpc)).toMatchObject([
+      { method: "editor", title: file, prefill: '{"mcpServers": {}}' },
+    ]);
+    pi.rpc.answerUi(() => undefined);
+    await pi.notice(/^mcp\.json: \+ mine/, since);
+    expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
+    expect(await pi.status()).not.toContain("usual");
+    await pi.prompt(searchFor("select:mine__work"));
+    expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
+
+    since = pi.rpc.events.length;
+    await writeFile(file, edited.replace('"one"', '"two"'));
+    await pi.notice(/~ mine \(args\)/, since);
+    expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
+    expectClean(pi);
+  });
 
   test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
-    const pi = await openShared(COMMENTED(live()));
+    const pi = await withConfigFile();
+    const since = pi.rpc.events.length;
     const errors = async (command: string): Promise<string[]> =>
       notices(await pi.rpc.command(command, PATIENCE_MS))
         .filter(({ level }) => level === "error")
@@ -448,9 +363,9 @@ describe("/mcp enable, disable and edit", () => {
     expect(await errors("/mcp disable nope")).toEqual([
       expect.stringContaining("No server named nope is configured."),
     ]);
-    expect(await errors("/mcp disable s --project")).toEqual([expect.stringContaining("is not trusted")]);
+    expect(await errors("/mcp disable mine --project")).toEqual([expect.stringContaining("is not trusted")]);
     expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
-    expect(dialogsOf(pi.rpc, pi.from)).toEqual([]);
+    expect(dialogsOf(pi.rpc, since)).toEqual([]);
     expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
     expectClean(pi);
   });
@@ -488,65 +403,6 @@ describe("other sources", () => {
     const [gone] = await pi.prompt(call("first__work", {}));
     expect(gone?.isError).toBe(true);
     expect(await pi.ask("own__work")).toEqual(own);
-    expectClean(pi);
-  });
-
-  test("--mcp-config -> the file takes the place of the agent folder's file, and an edit of it applies", async () => {
-    const writeMine = (folder: string, arg: string): Promise<void> =>
-      writeFile(join(folder, "x.json"), JSON.stringify({ mcpServers: { mine: live([arg]) } }));
-    const pi = await turnWithConfigFile({
-      mcp: { mcpServers: { usual: live() } },
-      fill: (folder) => writeMine(folder, "one"),
-    });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    expect(await pi.status()).not.toContain("usual");
-    await pi.prompt(searchFor("select:mine__work"));
-    expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
-    const since = pi.rpc.events.length;
-    await writeMine(pi.at.dir, "two");
-    await pi.notice(/~ mine \(args\)/, since);
-    expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
-    expectClean(pi);
-  });
-
-  test("/mcp edit with --mcp-config ~/x.json, which does not exist at first -> a notice names the path, then the editor opens that file, the BOM stays", async () => {
-    const pi = await turnWithConfigFile();
-    const file = join(pi.at.dir, "x.json");
-    expect(await pi.notice(/there is no such file/)).toContain(file);
-    await writeFile(file, '\uFEFF{"mcpServers": {}}');
-    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
-    const edited = JSON.stringify({ mcpServers: { mine: live() } });
-    pi.rpc.answerUi({ value: edited });
-    const since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp edit", PATIENCE_MS);
-    expect(dialogsOf(pi.rpc)).toMatchObject([
-      { method: "editor", title: file, prefill: '{"mcpServers": {}}' },
-    ]);
-    await pi.notice(/^mcp\.json: \+ mine/, since);
-    expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
-    expectClean(pi);
-  });
-
-  test("mistakes that only a connect or a nested key shows -> /mcp names the server and the key, and the line of a nested key", async () => {
-    const web = { url: "http://127.0.0.1:9/mcp" };
-    const mcpServers = {
-      empty: live([], { TOKEN: "!" }),
-      silent: { ...web, bearerToken: "!true" },
-      signin: { ...web, auth: "oauth", oauth: { client_id: "x" } },
-      file: live([], {}, { envFile: "no.env" }),
-    };
-    const pi = await openShared({ mcpServers });
-    for (const name of ["empty", "silent", "file"]) {
-      const failed = new RegExp(`^${name}: failed`, "m");
-      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(failed);
-    }
-    const status = await pi.status();
-    expect(status).toMatch(/^empty: failed .*env\.TOKEN has no command behind its "!"/m);
-    expect(status).toMatch(/^silent: failed .*bearerToken: its command printed nothing/m);
-    expect(status).toMatch(/^file: failed .*envFile no\.env cannot be used: there is no such file/m);
-    expect(status).toMatch(
-      /mcp\.json:\d+:\d+: mcpServers\.signin\.oauth\.client_id: unknown key, did you mean "clientId"/,
-    );
     expectClean(pi);
   });
 

@@ -1,6 +1,7 @@
 /** Owns: a Pi over RPC with a scripted model, and waits for notices, dialogs and the status line. */
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { expect } from "vitest";
 import type { ModelRequest, ModelTurn, ScriptedModel } from "../support/model.ts";
 import {
   type HomeOptions,
@@ -9,7 +10,9 @@ import {
   type RpcSession,
   startRpc,
 } from "../support/pi-run.ts";
+import { processesWithMarker } from "../support/processes.ts";
 import {
+  extensionErrors,
   notices,
   type RpcAnswer,
   type RpcDialog,
@@ -159,3 +162,16 @@ export const breakWorker = async ({ at, notice }: Opened): Promise<void> => {
   await writeFile(join(at.dir, "break"), "");
   await notice(/^The MCP connection worker ended unexpectedly/);
 };
+
+/** Resolves with the pids of the running servers of test/fixtures/servers. */
+export const serversOf = async (at: PiHome): Promise<number[]> =>
+  (await processesWithMarker(`HOME=${at.dir}`))
+    .filter(({ command }) => command.includes("fixtures/servers"))
+    .map(({ pid }) => pid);
+
+/** Expects a clean test: no error of a handler, no output outside the protocol, an empty stderr. */
+export function expectClean({ rpc }: Opened): void {
+  expect(extensionErrors(rpc.events)).toEqual([]);
+  expect(rpc.strayLines).toEqual([]);
+  expect(rpc.stderr).toBe("");
+}

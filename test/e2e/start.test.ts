@@ -14,7 +14,7 @@ import { processesWithMarker } from "../support/processes.ts";
 import { notices, type RpcEvent } from "../support/rpc-events.ts";
 import { type Change, inTurn } from "./in-turn.ts";
 import { keptState } from "./kept-state.ts";
-import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, readLog, SERVERS, searchFor } from "./support.ts";
 
 type Servers = Record<string, unknown>;
@@ -384,20 +384,6 @@ describe("tools of a project's own servers", () => {
     expect(await second.rpc.stop()).toMatchObject({ code: 0 });
     expect(log + resumed.log).not.toContain("proj connected");
     expect(await processesWithMarker(at.dir)).toEqual([]);
-  });
-
-  test("tools of .mcp.json whose consent is deleted -> not in the first request of the next session", async () => {
-    const direct = live([], {}, { directTools: true });
-    const pi = await turn({ files: { ".mcp.json": { mcpServers: { proj: direct } } } });
-    pi.answer(await pi.dialog(), { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool");
-    await pi.prompt(searchFor("select:proj__work"));
-    expect(namesIn(pi.scripted.requests.at(-1))).toEqual(["proj__work"]);
-    await pi.again({ removed: [".pi/agent/mcp-trust.json"] });
-    expect((await pi.dialog()).method).toBe("select");
-    await pi.prompt({ text: "ok" });
-    expect(namesIn(pi.scripted.requests[0])).toEqual([]);
-    expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 });
 
