@@ -144,10 +144,10 @@ export const FLOODS: readonly Row[] = [
     server: ({ hostile }) => hostile("batches.mjs"),
     happened: "sent",
   },
-  ...family([
+  ...[
     { who: "a server that is told folders, and makes", entry: { roots: true } },
     { who: "a server that makes", entry: {} },
-  ]).map(
+  ].map(
     ({ who, entry }): Row => ({
       name: `${who} ${REQUESTS} requests with ids of every kind`,
       finding: "own",

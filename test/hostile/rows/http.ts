@@ -92,7 +92,7 @@ const BODIES: readonly Row[] = [
     server: over("slow-body.mjs", "tools/list"),
     happened: "drips",
   },
-  ...family(["lines", "line"]).map(
+  ...["lines", "line"].map(
     (kind): Row => ({
       name: `a server that sends one event without end, in ${kind === "line" ? "one line" : "many lines"}`,
       finding: "own",

@@ -1,5 +1,4 @@
 /** Owns: attacks by servers of MCP 2026-07-28: with questions in results, with tasks, and with what they say of themselves. */
-import { family } from "../../support/long.ts";
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, listOf } from "./answering.ts";
 import { isShort } from "./seeing.ts";
@@ -33,50 +32,43 @@ const task = (more: object): Record<string, unknown> => ({
 
 type Attack = [name: string, server: (place: Place) => Promise<Entry>];
 
-/** Each family is one rule, which test/unit/workers/connection/mcp/modern tries with more of such results. */
 const ATTACKS: readonly Attack[] = [
-  ...family<Attack>([
-    [`sends a state of ${WORDS_MB} MB to be sent back`, needing({ requestState: "x".repeat(WORDS) })],
-    ["needs the same answer again and again", needing({ requestState: "again" })],
-  ]),
-  ...family<Attack>([
-    [
-      "asks 10,000 questions in one result",
-      needing({
-        inputRequests: Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`q${i}`, question])),
-      }),
-    ],
-    [
-      "asks for the user's model in a result",
-      needing({ inputRequests: { a: { method: "sampling/createMessage" } } }),
-    ],
-  ]),
+  [`sends a state of ${WORDS_MB} MB to be sent back`, needing({ requestState: "x".repeat(WORDS) })],
+  ["needs the same answer again and again", needing({ requestState: "again" })],
+  [
+    "asks 10,000 questions in one result",
+    needing({
+      inputRequests: Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`q${i}`, question])),
+    }),
+  ],
+  [
+    "asks for the user's model in a result",
+    needing({ inputRequests: { a: { method: "sampling/createMessage" } } }),
+  ],
   [
     `answers with a type of result of ${WORDS_MB} MB`,
     modern({ "tools/call": { resultType: "\u001b[2J".repeat(WORDS / 5) } }),
   ],
-  ...family<Attack>([
-    [
-      `cancels a task whose status has ${2 * WORDS_MB} MB of words`,
-      modern({
-        "tools/call": task({ statusMessage: "\u001b[2J".repeat((2 * WORDS) / 5), pollIntervalMs: -1e300 }),
-        "tasks/get": { status: "cancelled", statusMessage: "x".repeat(2 * WORDS) },
+  [
+    `cancels a task whose status has ${2 * WORDS_MB} MB of words`,
+    modern({
+      "tools/call": task({ statusMessage: "\u001b[2J".repeat((2 * WORDS) / 5), pollIntervalMs: -1e300 }),
+      "tasks/get": { status: "cancelled", statusMessage: "x".repeat(2 * WORDS) },
+    }),
+  ],
+  [
+    `makes a call a task with an id of ${WORDS_MB} MB`,
+    modern({ "tools/call": task({ taskId: "x".repeat(WORDS) }) }),
+  ],
+  [
+    `fails a task with ${2 * WORDS_MB} MB of words`,
+    modern({
+      "tools/call": task({
+        status: "failed",
+        error: { code: 1, message: "\u001b[2J no ".repeat(WORDS / 5) },
       }),
-    ],
-    [
-      `makes a call a task with an id of ${WORDS_MB} MB`,
-      modern({ "tools/call": task({ taskId: "x".repeat(WORDS) }) }),
-    ],
-    [
-      `fails a task with ${2 * WORDS_MB} MB of words`,
-      modern({
-        "tools/call": task({
-          status: "failed",
-          error: { code: 1, message: "\u001b[2J no ".repeat(WORDS / 5) },
-        }),
-      }),
-    ],
-  ]),
+    }),
+  ],
 ];
 
 export const MODERN: readonly Row[] = [

@@ -27,7 +27,7 @@ const row = (attack: string, says: RegExp, more: Partial<Row> = {}): Row => ({
   ...more,
 });
 
-/** Attacks on one rule, which unit tests try with each of them (test/oauth/README.md names the tests). */
+/** Attacks on one rule; test/oauth/README.md names the unit tests of each rule. */
 const oneOf = (says: RegExp, attacks: readonly [string, ...string[]]): Row[] =>
   family(attacks).map((attack) => row(attack, says));
 
