@@ -167,6 +167,8 @@ test("60 columns: step by step, a test that hangs is cancelled, and an imported 
     const screen = (await terminal.until(/→ (Next page|Use all of them)/)).join("\n");
     if (screen.includes("→ Use all")) break;
     await terminal.press("Enter");
+    // The page before would still be there, and a second Enter would choose on the last page.
+    await terminal.until(new RegExp(`Page ${page + 2} of`));
   }
   await terminal.press("Down");
   await terminal.until(/→ Copy some/);
