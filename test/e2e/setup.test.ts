@@ -40,8 +40,9 @@ async function converse(
     if (choice === undefined) throw new Error(`no choice ${wanted} in ${JSON.stringify(asked)}`);
     answer(asked, asked.method === "confirm" ? { confirmed: wanted === "yes" } : { value: choice });
   }
-  const events = await done;
-  return [...titles, ...notices(events).map(({ message }) => message)];
+  const said = notices(await done).map(({ message }) => message);
+  // What an edit changes is told when the file's watcher has seen it, before or after the command's last word.
+  return [...titles, ...said.filter((message) => !message.startsWith("mcp.json: "))];
 }
 
 test("over RPC: the hint, add with words and step by step, import, remove; what is tried leaves no process", async () => {
