@@ -3,6 +3,8 @@
  * leave `EXPECTED_FAILURES`. A scenario that a suite lists is in exactly one of the lists.
  */
 
+import { ALL_ROWS } from "../support/long.ts";
+
 /** A version of `@modelcontextprotocol/conformance`, which is installed under a name of its own. */
 export interface Suite {
   version: string;
@@ -104,13 +106,11 @@ export const ALL: ByVersion = {
   ],
 };
 
-const runsAll = process.env.CONFORMANCE_ALL === "1";
-
-/** Scenarios that run now. Only the long run repeats with a newer version or revision what an older one has proven. */
+/** Scenarios that run now. Only `ALL_ROWS=1` repeats with a newer version or revision what an older one has proven. */
 export const RUN: ByVersion = {
   stable: COMMON,
-  next: runsAll ? ALL.next : [...ONLY_NEXT, SCHEMAS],
-  modern: runsAll ? ALL.modern : [...ONLY_STATELESS, SCHEMAS, "tools_call", "auth/metadata-default"],
+  next: ALL_ROWS ? ALL.next : [...ONLY_NEXT, SCHEMAS],
+  modern: ALL_ROWS ? ALL.modern : [...ONLY_STATELESS, SCHEMAS, "tools_call", "auth/metadata-default"],
 };
 
 /** Scenarios that run and fail, each with the reason. This list may only shrink. */
