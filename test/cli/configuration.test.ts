@@ -6,8 +6,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { family } from "../support/long.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
-import { fixtureServer, makeHome, type Run, runCli } from "./support.ts";
+import { fixtureServer, type Run, runCli } from "./support.ts";
 
 /** Its tool `show` answers with its argument `text`. */
 const shows = fixtureServer("shows.mjs");

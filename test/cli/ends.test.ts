@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
 import { family } from "../support/long.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { everything, fixtureServer, makeHome, type Running, runCli, startCli } from "./support.ts";
+import { everything, fixtureServer, type Running, runCli, startCli } from "./support.ts";
 
 const PATIENCE_MS = 30_000;
 

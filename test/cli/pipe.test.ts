@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import {
   CLI,
   everything,
   filesystem,
   fixtureServer,
-  makeHome,
   type Run,
   type RunOptions,
   runCli,

@@ -5,8 +5,9 @@ import { delimiter, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
 import { family } from "../support/long.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
-import { CLI, fixtureServer, makeHome, runCli } from "./support.ts";
+import { CLI, fixtureServer, runCli } from "./support.ts";
 
 let home: PiHome;
 let env: Record<string, string>;

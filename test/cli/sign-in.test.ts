@@ -1,11 +1,12 @@
 /** Owns: `login` and `logout` of the packed command, with a real authorization server and a real browser's requests. */
 import { spawnSync } from "node:child_process";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
-import { createHome, type PiHome } from "../support/pi-home.ts";
+import { makeHome } from "../support/make-home.ts";
+import type { PiHome } from "../support/pi-home.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { type Run, type Running, runCli, startCli } from "./support.ts";
 import { openShell } from "./tmux.ts";
@@ -21,11 +22,7 @@ async function openPlace() {
     check: (token, resource) => trusted.book.check(token, resource),
   });
   onCleanup(() => server.close());
-  const home = await createHome({
-    caches: inject("piCaches"),
-    mcp: { mcpServers: { web: { url: server.url } } },
-  });
-  onCleanup(home.dispose);
+  const home = await makeHome({ mcp: { mcpServers: { web: { url: server.url } } } });
   return { home, trusted };
 }
 

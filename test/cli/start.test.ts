@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
-import { CLI, makeHome, type Run, runCli } from "./support.ts";
+import { CLI, type Run, runCli } from "./support.ts";
 
 let home: PiHome;
 const cli = (args: readonly string[]): Promise<Run> => runCli(home, args);

@@ -1,23 +1,15 @@
-/** Owns: one run of the packed command as a child process, in a pipe, and the home and the servers of such runs. */
+/** Owns: one run of the packed command as a child process, in a pipe, and the servers of such runs. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { inject } from "vitest";
-import { onCleanup } from "../support/cleanup.ts";
 import { npmServer } from "../support/npm-server.ts";
-import { createHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
+import type { PiHome } from "../support/pi-home.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const CLI = join(root, "dist", "cli.js");
 
 /** Room for what a worker makes at its start: nothing is collected meanwhile. As in vitest.config.ts. */
 const ROOM_AT_START = "--min-semi-space-size=16";
-
-export async function makeHome(options: HomeOptions = {}): Promise<PiHome> {
-  const home = await createHome({ caches: inject("piCaches"), ...options });
-  onCleanup(home.dispose);
-  return home;
-}
 
 export interface Run {
   code: number | null;

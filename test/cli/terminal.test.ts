@@ -3,8 +3,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
-import { everything, fixtureServer, makeHome, runCli } from "./support.ts";
+import { everything, fixtureServer, runCli } from "./support.ts";
 import { openShell } from "./tmux.ts";
 
 const shows = fixtureServer("shows.mjs");

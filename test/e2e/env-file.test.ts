@@ -7,10 +7,9 @@ import { mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PiHome } from "../support/pi-run.ts";
-import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
 import { type InTurn, inTurn } from "./in-turn.ts";
-import { dialogsOf, live, type Opened, PATIENCE_MS } from "./rpc-support.ts";
+import { dialogsOf, live, type Opened, PATIENCE_MS, serversOf } from "./rpc-support.ts";
 import { call, readLog, searchFor } from "./support.ts";
 
 const EVIL = "NODE_OPTIONS=--require=./evil.cjs\n";
@@ -43,9 +42,7 @@ async function setEnv(at: PiHome, text: string): Promise<void> {
   await rename(whole, join(at.cwd, ".env"));
 }
 const titles = ({ rpc }: Opened): string[] => dialogsOf(rpc).map(({ title }) => title);
-const servers = async (at: PiHome): Promise<number> =>
-  (await processesWithMarker(`HOME=${at.dir}`)).filter(({ command }) => command.includes("fixtures/servers"))
-    .length;
+const servers = async (at: PiHome): Promise<number> => (await serversOf(at)).length;
 
 describe("the user's own server with an envFile", () => {
   const token = async (pi: Opened): Promise<string> => {

@@ -5,18 +5,13 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type PiHome, runPrint } from "../support/pi-run.ts";
-import { processesWithMarker } from "../support/processes.ts";
+import { runPrint } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { type Opened, open, PATIENCE_MS, serversOf } from "./rpc-support.ts";
 import { ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
 
 const script = (name: string): string => join(root, "test", "fixtures", "servers", name);
-const serversOf = async (at: PiHome): Promise<string[]> =>
-  (await processesWithMarker(`HOME=${at.dir}`))
-    .map(({ command }) => command)
-    .filter((command) => command.includes("fixtures/servers"));
 
 /** Answers the dialogs that come, one by one: by the start of a choice, a text, or a yes. */
 async function converse(

@@ -1,14 +1,14 @@
 /** Owns: shared code of the end-to-end tests: the builds of the extension, real servers, homes, models and cleanup. */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { inject } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { type ModelScript, type ScriptedModel, startModel } from "../support/model.ts";
 import { npmServer } from "../support/npm-server.ts";
-import { createHome, type HomeOptions, type PiHome } from "../support/pi-run.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { packedEntry } from "../support/run-package.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
+export { makeHome as home } from "../support/make-home.ts";
 
 export const root = join(import.meta.dirname, "..", "..");
 
@@ -61,12 +61,6 @@ export const fixtureServer = (name: string, env: Record<string, string> = {}): R
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= forWholeFile(make));
-}
-
-export async function home(options: HomeOptions): Promise<PiHome> {
-  const made = await createHome({ caches: inject("piCaches"), ...options });
-  onCleanup(() => made.dispose());
-  return made;
 }
 
 export async function model(script: ModelScript): Promise<ScriptedModel> {

@@ -5,11 +5,12 @@
 import { execFileSync } from "node:child_process";
 import { lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type Run, runCli } from "../cli/support.ts";
-import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { forWholeFile } from "../support/cleanup.ts";
 import { filesBelow } from "../support/files-below.ts";
-import { createHome, type PiHome } from "../support/pi-home.ts";
+import { makeHome } from "../support/make-home.ts";
+import type { PiHome } from "../support/pi-home.ts";
 
 const SERVERS = join(import.meta.dirname, "servers");
 const FORGED = "\nexit 0\npi-mcp-threads: all is well\r\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\ttab";
@@ -18,12 +19,6 @@ let home: PiHome;
 /** The home with the server of 10,000 tools, so that no other command reads them. */
 let vast: PiHome;
 const cli = (args: readonly string[], at = home): Promise<Run> => runCli(at, args);
-
-async function makeHome(): Promise<PiHome> {
-  const made = await createHome({ caches: inject("piCaches") });
-  onCleanup(made.dispose);
-  return made;
-}
 
 /** An entry of a server that answers these methods with these values. */
 async function answers(

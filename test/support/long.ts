@@ -1,6 +1,6 @@
 /**
- * Owns: how much a repeated proof does. By default a repetition runs seldom, an amount is small, and a family of rows runs one of them.
- * `.ci/run` sets `ALL_ROWS`; `npm run test:long` sets all variables of `test/long.env`.
+ * Owns: how much a repeated proof does. By default a repetition runs seldom, an amount is small, and a family of rows
+ * runs one of them. `.ci/run` sets `ALL_ROWS`; `npm run test:long` sets all variables of `test/long.env`.
  */
 
 /**

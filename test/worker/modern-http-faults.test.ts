@@ -7,13 +7,13 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { type Asked, answerWell, serve, startEvents, type TestServer } from "../support/http-server.ts";
-import { ALL_ROWS } from "../support/long.ts";
+import { amount } from "../support/long.ts";
 import { type Fault, MODERN, sendMessage, sentTo, serveFixture } from "../support/modern-http.ts";
 import { forRows, type Started, start, textOf, until } from "./support.ts";
 
 const MEBIBYTE = 1024 * 1024;
 /** Just below the largest message, or well above what a model is shown. */
-const LARGE_MEBIBYTES = ALL_ROWS ? 60 : 4;
+const LARGE_MEBIBYTES = amount(4, 60);
 const json = { "content-type": "application/json" };
 
 /** A fault of the first `tools/call`. Those after it are answered well. */

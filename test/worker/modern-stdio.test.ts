@@ -5,7 +5,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ALL_ROWS } from "../support/long.ts";
+import { amount } from "../support/long.ts";
 import { MODERN } from "../support/modern-http.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -33,7 +33,7 @@ const modern = (more: object = {}) => ({
 });
 const MEBIBYTE = 1024 * 1024;
 /** Just below the largest message, or well above what a model is shown. */
-const LARGE_MEBIBYTES = ALL_ROWS ? 60 : 4;
+const LARGE_MEBIBYTES = amount(4, 60);
 
 /** One worker with a server for each test, or for several that a server takes one after the other. */
 const shared = forRows(async () => {
