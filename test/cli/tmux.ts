@@ -1,13 +1,11 @@
 /** Owns: the packed command in a real terminal of a given size (tmux with its own server), and its screen as text. */
-import { execFile } from "node:child_process";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { onCleanup } from "../support/cleanup.ts";
 import type { PiHome } from "../support/pi-home.ts";
+import { openTmux } from "../support/tmux.ts";
 import { CLI } from "./support.ts";
 
-const run = promisify(execFile);
 const PATIENCE_MS = 30_000;
 
 export interface CommandTerminal {
@@ -24,27 +22,25 @@ export interface CommandTerminal {
 export async function openShell(home: PiHome, columns = 100): Promise<CommandTerminal> {
   const socket = `${basename(home.dir)}-${Math.random().toString(36).slice(2, 8)}`;
   const env = home.env({ LANG: "C.UTF-8", TMUX: undefined });
-  const tmux = async (...args: string[]): Promise<string> => {
-    const { stdout } = await run("tmux", ["-u", "-L", socket, "-f", "/dev/null", ...args], { env });
-    return stdout;
-  };
-  await tmux("new-session", "-d", "-x", String(columns), "-y", "40", "-c", home.cwd, "bash", "--norc");
-  onCleanup(() => tmux("kill-server").catch(() => undefined));
-  const screen = async (): Promise<string> => (await tmux("capture-pane", "-p", "-J")).trimEnd();
+  const program = ["bash", "--norc"];
+  const tmux = await openTmux({ socket, columns, rows: 40, cwd: home.cwd, env, program });
+  onCleanup(() => tmux.kill());
+  const screen = async (): Promise<string> =>
+    (await tmux.run("capture-pane", "-p", "-J")).join("\n").trimEnd();
   return {
     start: async (args, before = "") => {
       // Nothing of the command before may pass for what this one shows.
-      await tmux("send-keys", "-R");
+      await tmux.run("send-keys", "-R");
       const command = `clear; ${before} '${process.execPath}' '${CLI}' ${args}; echo "exit $?"`;
-      await tmux("send-keys", "-l", command);
-      await tmux("send-keys", "Enter");
+      await tmux.run("send-keys", "-l", command);
+      await tmux.run("send-keys", "Enter");
     },
     type: async (text) => {
-      await tmux("send-keys", "-l", text);
-      await tmux("send-keys", "Enter");
+      await tmux.run("send-keys", "-l", text);
+      await tmux.run("send-keys", "Enter");
     },
     press: async (key) => {
-      await tmux("send-keys", key);
+      await tmux.run("send-keys", key);
     },
     until: async (expected) => {
       const endsAt = performance.now() + PATIENCE_MS;
@@ -55,6 +51,6 @@ export async function openShell(home: PiHome, columns = 100): Promise<CommandTer
         await sleep(50);
       }
     },
-    colours: () => tmux("capture-pane", "-p", "-e"),
+    colours: async () => (await tmux.run("capture-pane", "-p", "-e")).join("\n"),
   };
 }

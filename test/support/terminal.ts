@@ -3,16 +3,13 @@
  * Must not: interpret the screen.
  * Called by: end-to-end tests of the text that a person sees.
  */
-import { execFile } from "node:child_process";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import type { ScriptedModel } from "./model.ts";
 import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
 import { ensurePi } from "./pi-host.ts";
 import { ROOM_AT_START } from "./pi-process.ts";
-
-const run = promisify(execFile);
+import { openTmux } from "./tmux.ts";
 
 const PATIENCE_MS = 30_000;
 
@@ -58,20 +55,13 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   await home.useModel(model.url);
   const socket = `${basename(home.dir)}-${Math.random().toString(36).slice(2, 8)}`;
   const env = home.env({ LANG: "C.UTF-8", TMUX: undefined, ...options.env });
-  const tmux = async (...args: string[]): Promise<string> => {
-    const { stdout } = await run("tmux", ["-u", "-L", socket, "-f", "/dev/null", ...args], {
-      env,
-      maxBuffer: 16 * 1024 * 1024,
-    });
-    return stdout;
-  };
   const pi = [process.execPath, ...ROOM_AT_START, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
   pi.push(...[extension ?? []].flat().flatMap((path) => ["-e", path]));
-  const size = ["-x", String(columns), "-y", String(rows)];
-  await tmux("new-session", "-d", ...size, "-c", home.cwd, ...pi, ...(options.args ?? []));
+  const program = [...pi, ...(options.args ?? [])];
+  const tmux = await openTmux({ socket, columns, rows, cwd: home.cwd, env, program });
 
   const screen = async (): Promise<string[]> =>
-    (await tmux("capture-pane", "-p")).split("\n").map((line) => line.trimEnd());
+    (await tmux.run("capture-pane", "-p")).map((line) => line.trimEnd());
   const until = async (expected: RegExp): Promise<string[]> => {
     const endsAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -83,26 +73,26 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     }
   };
   const prompt = async (text: string): Promise<void> => {
-    await tmux("send-keys", "-l", text);
-    await tmux("send-keys", "Enter");
+    await tmux.run("send-keys", "-l", text);
+    await tmux.run("send-keys", "Enter");
   };
   let height = rows;
   const resize = async (width: number, newHeight = height): Promise<void> => {
     height = newHeight;
-    await tmux("resize-window", "-x", String(width), "-y", String(height));
+    await tmux.run("resize-window", "-x", String(width), "-y", String(height));
   };
   await until(new RegExp(STUB_MODEL));
   return {
     screen,
-    colours: () => tmux("capture-pane", "-p", "-e", "-N"),
-    title: () => tmux("display-message", "-p", "#{pane_title}"),
+    colours: async () => (await tmux.run("capture-pane", "-p", "-e", "-N")).join("\n"),
+    title: async () => (await tmux.run("display-message", "-p", "#{pane_title}")).join("\n"),
     until,
     prompt,
     type: async (text) => {
-      await tmux("send-keys", "-l", text);
+      await tmux.run("send-keys", "-l", text);
     },
     press: async (key) => {
-      await tmux("send-keys", key);
+      await tmux.run("send-keys", key);
     },
     resize,
     startAnew: async (width) => {
@@ -111,8 +101,6 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       await prompt("/new");
       await until(/New session started/);
     },
-    close: async () => {
-      await tmux("kill-server").catch(() => undefined);
-    },
+    close: () => tmux.kill(),
   };
 }
